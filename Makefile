@@ -1,0 +1,61 @@
+# Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, make .venv and install by themselves.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+.PHONY: help up test lint format types page docs docker lock clean try-page
+python := .venv/bin/python
+code := services shared cli scripts tests
+
+help: ## what there is
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+
+up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_PORT, PARLEY_HOME, OPENAI_BASE_URL, ...)
+	@$(MAKE) -j2 .venv/runtime.stamp try-packages
+	@scripts/build-page || echo "page      missing: starting without it; \`make page\` tries again" >&2
+	@exec $(python) -m cli.main up
+
+test: .venv/dev.stamp try-page ## all tests; what they need and cannot find is skipped and said at the end (ARGS='-k name')
+	@$(python) -m pytest $(ARGS)
+
+lint: .venv/dev.stamp ## style and mistakes
+	@$(python) -m ruff check .
+	@$(python) -m ruff format --check .
+
+format: .venv/dev.stamp ## put the code into shape
+	@$(python) -m ruff check --fix --quiet . || true
+	@$(python) -m ruff format .
+
+types: .venv/dev.stamp ## mypy, strict
+	@$(python) -m mypy
+
+page: .venv/runtime.stamp ## build the page of web/ into services/gateway/page
+	@scripts/build-page
+
+docs: .venv/dev.stamp ## write the generated documents again (events, AsyncAPI, OpenAPI)
+	@$(python) scripts/generate.py
+
+docker: ## everything in containers, with PostgreSQL
+	@$$(docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) up --build
+
+lock: ## compile the requirements again with uv, hashed, naming no host
+	@for set in 'requirements.txt' 'requirements-dev.txt --group dev' 'requirements-node.txt --only-group node'; do \
+	  file=$${set%% *}; options=$${set#"$$file"}; echo "lock      $$file"; \
+	  uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header \
+	    --no-annotate $$options $$( [ $$file = requirements-node.txt ] || echo pyproject.toml ) -o $$file || exit 1; \
+	done
+
+clean: ## remove all that make made (never .parley, your sessions)
+	@rm -rf .venv .build web/node_modules web/dist services/gateway/page .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+.venv/runtime.stamp: requirements.txt
+	@scripts/install runtime
+
+.venv/dev.stamp: requirements-dev.txt
+	@scripts/install dev
+
+.PHONY: try-packages
+try-packages: # beside the Python packages; what fails here is said by the build that follows
+	@scripts/build-page packages 2>/dev/null || true
+
+try-page: .venv/dev.stamp
+	@scripts/build-page || true

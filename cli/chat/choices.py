@@ -1,0 +1,216 @@
+"""What can be chosen now, and what a typed line means. Pure."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from cli.chat.view import Ask, View
+from shared.protocol import client as c
+from shared.protocol import server as s
+
+
+class Choice(NamedTuple):
+    """One numbered choice: its word can be typed, too."""
+
+    word: str
+    label: str
+
+
+@dataclass(frozen=True)
+class Send:
+    """Tell the gateway. `moves`: it answers what was asked, so that this waits until the gateway speaks again."""
+
+    message: c.ClientMessage
+    moves: bool = True
+
+
+@dataclass(frozen=True)
+class More:
+    """Ask for the words that belong to this choice."""
+
+    ask: Ask
+
+
+@dataclass(frozen=True)
+class Local:
+    """Something that this client does itself."""
+
+    name: str
+    argument: str = ""
+
+
+@dataclass(frozen=True)
+class Say:
+    """A word to the person; nothing else happens."""
+
+    text: str
+
+
+Doing = Send | More | Local | Say
+
+_REVIEW = (
+    Choice("approve", "Approve"),
+    Choice("feedback", "Say what to change"),
+    Choice("edit", "Edit it yourself"),
+    Choice("replan", "Something else instead"),
+    Choice("stop", "Stop"),
+)
+_ACTIONS = (
+    Choice("approve", "Allow it"),
+    Choice("remember", "Allow, and do not ask again"),
+    Choice("deny", "Refuse it"),
+    Choice("skip", "Skip it"),
+    Choice("stop", "Stop"),
+)
+
+
+def choices(ask: Ask | None) -> tuple[Choice, ...]:
+    """The numbered choices of what is asked; () where only words are wanted."""
+    match ask.kind if ask else None:
+        case "plan" | "code":
+            return _REVIEW
+        case "actions":
+            return _ACTIONS
+        case "question":
+            return tuple(Choice(option, option) for option in ask.options) if ask else ()
+        case "rest" | "stopped":
+            again = (Choice("retry", "Go on where it stopped"),) if ask and ask.kind == "stopped" else ()
+            return (*again, *(Choice(option, option) for option in (ask.options if ask else ())))
+        case "failed":
+            retry = isinstance(ask and ask.message, s.Failed) and ask.message.failure.retryable  # type: ignore[union-attr]
+            return (*((Choice("retry", "Try again"),) if retry else ()), Choice("complete", "Leave it at that"))
+        case _:
+            return ()
+
+
+def hint(ask: Ask | None) -> str:
+    """What can be typed besides a number."""
+    match ask.kind if ask else None:
+        case "start" | "completed":
+            return "What should be planned?"
+        case "plan" | "code":
+            return "a number, or in words what to change"
+        case "feedback":
+            return "What should be different?"
+        case "question":
+            return "a number or your answer" if ask and ask.options else "your answer"
+        case "actions":
+            return "a number"
+        case "rest" | "stopped" | "failed":
+            return "a number, or your next request"
+        case "escalated":
+            return "a word to the planner hands it back"
+        case _:
+            return "a word for whoever is working; /help"
+
+
+def understand(line: str, view: View) -> Doing:
+    """What a line that does not begin with / means now."""
+    line = line.strip()
+    ask = view.ask
+    if not line:
+        return More(ask.back) if ask and ask.back else Say("")
+    if ask is None:
+        return Send(c.UserMessage(type="user_message", content=line), moves=False)
+    if picked := _picked(line, choices(ask)):
+        return pick(picked, view)
+    if line.isdigit() and choices(ask):
+        return Say(f"There is no choice {line}: 1 to {len(choices(ask))}.")
+    return _words(line, ask)
+
+
+def _picked(line: str, offered: tuple[Choice, ...]) -> str | None:
+    if line.isdigit() and 1 <= int(line) <= len(offered):
+        return offered[int(line) - 1].word
+    return next((choice.word for choice in offered if choice.word.casefold() == line.casefold()), None)
+
+
+def _words(line: str, ask: Ask) -> Doing:
+    match ask.kind:
+        case "plan" | "code" | "feedback":
+            return Send(c.Feedback(type="feedback", content=line))
+        case "question":
+            return Send(c.AnswerReply(type="answer", content=line, question_id=_question_id(ask)))
+        case "actions":
+            return Say("Choose a number: these are actions, and only a clear yes lets them run.")
+        case "escalated":
+            return Send(c.HandBack(type="hand_back", content=line))
+        case _:
+            return Send(c.UserMessage(type="user_message", content=line))
+
+
+def _question_id(ask: Ask) -> str | None:
+    return ask.message.question_id if isinstance(ask.message, s.Question) else None
+
+
+def pick(word: str, view: View) -> Doing:  # noqa: PLR0911  one line a choice
+    """What choosing this word does; an option of a question or of `continue` goes to the gateway as it is."""
+    ask = view.ask
+    if ask and ask.kind == "question":
+        return Send(c.AnswerReply(type="answer", content=word, question_id=_question_id(ask)))
+    match word:
+        case "approve":
+            return approve(view)
+        case "remember":
+            return approve(view, remember=True)
+        case "deny":
+            return reject(view)
+        case "feedback":
+            return More(Ask("feedback", ask.at if ask else 0, back=ask))
+        case "edit":
+            return Local("edit")
+        case "replan":
+            return replan(view)
+        case "skip":
+            return Send(c.Skip(type="skip", action_id=ask.actions[0].action_id)) if ask and ask.actions else _NOTHING
+        case "stop":
+            return Send(c.Stop(type="stop"))
+        case "retry":
+            return Send(c.Retry(type="retry"))
+        case "complete":
+            return Send(c.Complete(type="complete"))
+        case option:
+            return Send(c.ContinueChoice(type="continue", content=option))
+
+
+def approve(view: View, *, remember: bool = False) -> Doing:
+    """Yes to exactly what is on the screen: its version and its hash."""
+    match view.ask:
+        case Ask(kind="plan") if view.plan:
+            seen = view.plan
+            return Send(c.Approval(type="approval", approved=True, version=seen.version, hash=seen.hash))
+        case Ask(kind="code") if view.code:
+            code = view.code
+            return Send(c.Approval(type="approval", approved=True, version=code.version, hash=code.hash))
+        case Ask(kind="actions", actions=(action, *_)):
+            return Send(
+                c.Approval(
+                    type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
+                ),
+                moves=False,
+            )
+    return _NOTHING
+
+
+def reject(view: View, reason: str = "") -> Doing:
+    """No to what is in review; what should be different is asked next."""
+    match view.ask:
+        case Ask(kind="plan") if view.plan:
+            return Send(c.Approval(type="approval", approved=False, version=view.plan.version, reason=reason))
+        case Ask(kind="code") if view.code:
+            return Send(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
+        case Ask(kind="actions", actions=(action, *_)):
+            no = c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
+            return Send(no, moves=False)
+    return _NOTHING
+
+
+def replan(view: View) -> Doing:
+    """Another plan, or other code for the same plan: whichever is in review."""
+    if view.ask and view.ask.kind == "code" and view.code:
+        return Send(c.Replan(type="replan", plan_type="code", version=view.code.version))
+    if view.plan:
+        return Send(c.Replan(type="replan", plan_type="text", version=view.plan.version))
+    return _NOTHING
+
+
+_NOTHING = Say("There is nothing in review now.")

@@ -1,0 +1,105 @@
+"""A stored event in one line of plain words. Pure and total."""
+
+from typing import assert_never
+
+from cli.chat.text import short
+from shared.events import SessionEvent, facts
+
+WIDTH = 160
+
+
+def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line a fact
+    """What happened, without who and when: "plan: Print the primes (3 steps)"."""
+    match event:
+        case facts.MessageReceived():
+            return short(event.text, WIDTH)
+        case facts.PlanDrafted() | facts.PlanEdited():
+            return (
+                f"{'wrote' if isinstance(event, facts.PlanDrafted) else 'edited'} the plan “{short(event.goal)}” "
+                + (f"({_count(len(event.steps), 'step')})")
+            )
+        case facts.PlanApproved():
+            return "approved the plan"
+        case facts.PlanRejected() | facts.CodeRejected():
+            what = "plan" if isinstance(event, facts.PlanRejected) else "code"
+            return f"wants another {what}" if event.replan else f"refused the {what}"
+        case facts.PlanCancelled():
+            return "gave the plan up"
+        case facts.PlanDeleted():
+            return "deleted the plan"
+        case facts.CodeDrafted() | facts.CodeEdited():
+            verb = "wrote" if isinstance(event, facts.CodeDrafted) else "edited"
+            return f"{verb} the code ({_count(len(event.code.splitlines()), 'line')})"
+        case facts.CodeVerified():
+            return "checked the code: " + (
+                ", ".join(f"{c.name} {'ok' if c.ok else 'FAILED'}" for c in event.checks) or "–"
+            )
+        case facts.CodeApproved():
+            return "approved the code"
+        case facts.QuestionAsked():
+            return f"asks: {short(event.text, WIDTH)}"
+        case facts.QuestionAnswered():
+            return f"answered: {short(event.text, WIDTH)}"
+        case facts.TurnPlanned():
+            return f"turn {event.turn}: {short(event.sub_goal)} ({', '.join(a.tool for a in event.actions)})"
+        case facts.ApprovalGiven():
+            return f"allowed action {event.action_id}"
+        case facts.ApprovalDenied():
+            return f"refused action {event.action_id}{_because(event.reason)}"
+        case facts.ApprovalExpired():
+            return "nobody decided in time"
+        case facts.ActionsStarted():
+            return f"runs {', '.join(event.action_ids)}"
+        case facts.ActionFinished():
+            return f"{event.action_id} {'finished' if event.ok else 'failed'} after {event.seconds:.1f} s" + (
+                _because(event.error)
+            )
+        case facts.ActionSkipped():
+            return f"{event.action_id} skipped{_because(event.reason)}"
+        case facts.ActionUncertain():
+            return f"{event.action_id} may or may not have happened{_because(event.reason)}"
+        case facts.TurnVerified():
+            return f"turn {event.turn}: {event.status}, {event.next_action}{_because(event.reasoning)}"
+        case facts.AnswerGiven():
+            return f"answer: {short(event.text, WIDTH)}"
+        case facts.UsageSpent():
+            tokens = event.prompt_tokens + event.completion_tokens
+            return (
+                f"{event.role}: {_count(tokens, 'token')} of {event.model}, ${event.cost:.4f}, {event.latency:.1f} s"
+                + ("" if event.outcome == "ok" else f" ({event.outcome})")
+            )
+        case facts.BudgetRaised():
+            return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
+        case facts.PolicyRemembered():
+            return f"from now on {event.tool}: {event.policy}"
+        case facts.SessionStopped():
+            return f"stopped{_because(event.reason)}"
+        case facts.SessionPaused():
+            return "paused"
+        case facts.SessionResumed():
+            return "goes on"
+        case facts.SessionFailed():
+            return f"{event.stage} failed{_because(event.reason)}"
+        case facts.SessionRetried():
+            return "tries again"
+        case facts.SessionEscalated():
+            return f"needs a person{_because(event.reason)}"
+        case facts.SessionCompleted():
+            return "done for now"
+        case facts.SessionForked():
+            return f"forked from {event.parent} at version {event.parent_version}"
+        case facts.SessionRenamed():
+            return f"is now called “{short(event.title)}”"
+        case facts.SessionShared():
+            return f"shared with {event.user}, {'to act' if event.write else 'to read'}"
+        case facts.WorkflowChosen():
+            return f"next: workflow {event.workflow}"
+    assert_never(event)
+
+
+def _because(reason: str) -> str:
+    return f": {short(reason, WIDTH)}" if reason else ""
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"

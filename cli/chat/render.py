@@ -1,0 +1,243 @@
+"""How things look. Everything that others wrote goes through `clean` first."""
+
+import json
+from collections.abc import Iterable, Mapping
+
+from rich.console import Console, Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.panel import Panel
+from rich.syntax import Syntax
+from rich.text import Text
+
+from cli.chat.choices import choices, hint
+from cli.chat.gist import gist
+from cli.chat.slash import COMMANDS
+from cli.chat.text import clean, short
+from cli.chat.view import Ask, Code, Draft, Plan, View
+from shared.events import SessionEvent, facts
+from shared.protocol import server as s
+
+_DOING: Mapping[str, str] = {
+    "planner": "planner drafts the plan",
+    "generator": "generator writes",
+    "verifier": "verifier checks",
+    "executor": "executor runs it",
+}
+_FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_QUIET = (facts.UsageSpent, facts.ActionsStarted, facts.ApprovalGiven)
+
+
+def greeting(message: s.Greeting) -> RenderableType:
+    """Who is there, and with which model; a banner while it is the rehearsal model."""
+    lines: list[RenderableType] = [Text(clean(message.message))]
+    if message.rehearsal:
+        words = "Rehearsal model: rules, not an LLM. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real one."
+        lines.append(Panel(Text(words), border_style="yellow", padding=(0, 1)))
+    else:
+        lines.append(Text(f"Model: {clean(message.model)}", style="dim"))
+    return Group(*lines)
+
+
+def plan(item: Plan) -> RenderableType:
+    return Panel(
+        Markdown(clean(item.text), hyperlinks=False),
+        title=f"Plan {item.number}",
+        subtitle=f"version {item.version}",
+        border_style="cyan",
+        padding=(0, 1),
+    )
+
+
+def code(item: Code) -> RenderableType:
+    """A rule above and below instead of a frame, so that the program can be copied."""
+    parts: list[RenderableType] = [Text(f"── Code {item.number} · version {item.version}", style="cyan")]
+    if item.explanation:
+        parts.append(Markdown(clean(item.explanation), hyperlinks=False))
+    parts += [python(item.code), Text("──", style="cyan")]
+    return Group(*parts)
+
+
+def python(text: str) -> Syntax:
+    return Syntax(clean(text), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+
+
+def asked(view: View) -> RenderableType | None:
+    """What a person has to see before they decide; None where the choices say it all."""
+    ask = view.ask
+    match ask.message if ask else None:
+        case s.TextPlanReview() as message if view.plan:
+            return Group(plan(view.plan), Text(clean(message.message)))
+        case s.CodeReview() as message if view.code:
+            return Group(code(view.code), *_checks(message), Text(clean(message.message)))
+        case s.FeedbackRequest() as message:
+            return Text(clean(message.message))
+        case s.Question() as message:
+            return Text.assemble(("? ", "bold yellow"), clean(message.content))
+        case s.ApprovalRequest() as message:
+            return Group(Text(clean(message.message)), *(_action(action) for action in message.actions))
+        case s.Continue() as message:
+            return Text(clean(message.content.message))
+        case s.Stopped() as message:
+            return Text(clean(message.message), style="yellow")
+        case s.Completed() as message:
+            return Text(clean(message.content), style="green")
+        case s.Failed() as message:
+            return _failed(message)
+    if ask and ask.kind == "escalated":
+        return Text("This needs a person: it was handed over to you.", style="yellow")
+    return None
+
+
+def _checks(message: s.CodeReview) -> Iterable[RenderableType]:
+    for check in message.checks:
+        mark, style = ("✓", "green") if check.ok else ("✗", "red")
+        yield Text.assemble((f"{mark} {clean(check.name)} ", style), (short(check.detail, 200), "dim"))
+
+
+def _action(action: s.ActionView) -> RenderableType:
+    head = Text.assemble((f"{action.action_id} ", "bold"), clean(action.text or action.tool), f" ({action.effect})")
+    call = Text(f"{clean(action.tool)} {clean(json.dumps(action.arguments, ensure_ascii=False))}", style="dim")
+    why = Text(f"asks because: {clean(action.approval or '')}", style="dim")
+    return Padding(Group(head, call, *([why] if action.approval else [])), (0, 0, 0, 2))
+
+
+def _failed(message: s.Failed) -> RenderableType:
+    lines = [Text.assemble(("✗ ", "bold red"), clean(message.message))]
+    if (reason := clean(message.failure.reason)) not in message.message:
+        lines.append(Text(reason, style="red"))
+    if message.failure.raw:
+        lines.append(Text(f"The model had said: {short(message.failure.raw, 300)}", style="dim"))
+    return Group(*lines)
+
+
+def told(message: s.ServerMessage) -> RenderableType | None:
+    """What a message says that neither is an event nor asks for anything."""
+    match message:
+        case s.Log():
+            return Text(clean(message.content), style="dim")
+        case s.Completion():
+            return Text.assemble(("✓ ", "bold green"), clean(message.message))
+        case s.Forked():
+            return Text(f"A fork was begun: parley chat --session {message.fork_id}")
+        case s.Error():
+            lines = [Text.assemble(("✗ ", "bold red"), clean(message.message))]
+            return Group(*lines, *([Text(f"  {clean(message.hint)}", style="dim")] if message.hint else []))
+        case _:
+            return None
+
+
+def happened(event: SessionEvent, *, mine: bool) -> RenderableType | None:
+    """An event as it passes by. What I typed myself is on the screen already."""
+    if isinstance(event, facts.ActionFinished):
+        return outcome(event)
+    if isinstance(event, facts.AnswerGiven):
+        return Panel(
+            Markdown(clean(event.text), hyperlinks=False), title="Answer", border_style="green", padding=(0, 1)
+        )
+    if isinstance(event, facts.TurnVerified):
+        return _verdict(event)
+    if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
+        return None
+    return line(event)
+
+
+def line(event: SessionEvent) -> Text:
+    who = event.actor.removeprefix("user:") if event.actor.startswith("user:") else event.actor
+    style = "bold" if event.actor.startswith("user:") else "cyan"
+    return Text.assemble(("· ", "dim"), (f"{clean(who)} ", style), (gist(event), "dim"))
+
+
+def outcome(event: facts.ActionFinished) -> RenderableType:
+    """What a program wrote, or what a tool gave back."""
+    result = event.result if isinstance(event.result, dict) else {}
+    parts: list[RenderableType] = []
+    for name, style in (("stdout", ""), ("stderr", "red")):
+        if isinstance(text := result.get(name), str) and text.strip():
+            parts.append(Text(clean(text.rstrip()), style=style))
+    if not parts and event.result is not None:
+        parts.append(Text(clean(json.dumps(event.result, ensure_ascii=False, indent=1))))
+    if event.error:
+        parts.append(Text(clean(event.error), style="red"))
+    title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
+    return Panel(
+        Group(*parts or [Text("no output", style="dim")]), title=title, border_style="green" if event.ok else "red"
+    )
+
+
+def _verdict(event: facts.TurnVerified) -> RenderableType:
+    mark, style = ("✓", "green") if event.status == "success" else ("✗", "yellow")
+    words = event.reasoning or event.execution_analysis
+    return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), clean(words))
+
+
+def writing(draft: Draft) -> RenderableType:
+    """The draft as it stands at this moment."""
+    text = clean(("… " if draft.start else "") + draft.text)
+    return python(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
+
+
+def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -> RenderableType:
+    """What stands above the input line: what is being written and who works, or what can be chosen."""
+    parts: list[RenderableType] = []
+    if view.draft and view.ask is None:
+        parts.append(_tail(writing(view.draft), max(rows - 6, 3), console))
+    if not view.online:
+        parts.append(Text(f"No connection to {url}: trying again. Ctrl-C leaves.", style="yellow"))
+    elif view.ask:
+        parts.append(offered(view.ask))
+    elif view.paused:
+        parts.append(Text("Paused: /go goes on.", style="yellow"))
+    elif view.version or view.known or view.events:
+        parts.append(progress(view, elapsed))
+    return Group(*parts)
+
+
+def progress(view: View, elapsed: float) -> Text:
+    frame = _FRAMES[int(elapsed * 10) % len(_FRAMES)]
+    doing = _DOING.get(view.worker or "", "working")
+    if view.draft:
+        doing = f"{view.worker} writes the {view.draft.kind}"
+    return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · Ctrl-C stops", "dim"))
+
+
+def offered(ask: Ask) -> RenderableType:
+    """The numbered choices, and what else can be typed."""
+    lines = [Text.assemble((f"{n:>2} ", "bold cyan"), clean(choice.label)) for n, choice in enumerate(choices(ask), 1)]
+    which = Text(f"about {ask.actions[0].action_id}: {short(ask.actions[0].text or ask.actions[0].tool)}")
+    return Group(*([which] if len(ask.actions) > 1 else []), *lines, Text(hint(ask), style="dim"))
+
+
+def _tail(part: RenderableType, rows: int, console: Console) -> RenderableType:
+    """The last `rows` lines of something that is longer than the screen."""
+    lines = console.render_lines(part, console.options, pad=False)
+    kept = Text()
+    for row in lines[-rows:]:
+        for segment in row:
+            kept.append(segment.text, segment.style)
+        kept.append("\n")
+    kept.rstrip()
+    return kept
+
+
+def usage(view: View) -> RenderableType:
+    """Calls, tokens and cost so far, with their limits."""
+    spent = view.usage
+    if not spent:
+        return Text("Nothing has been spent yet.")
+    tokens = spent.prompt_tokens + spent.completion_tokens
+    limit = f" of {spent.token_budget}" if spent.token_budget else ""
+    money = f" of ${spent.cost_budget:g}" if spent.cost_budget else ""
+    return Text(
+        f"{spent.calls} calls · {tokens}{limit} tokens ({spent.cached_tokens} cached) · ${spent.cost:.4f}{money}"
+    )
+
+
+def manual() -> RenderableType:
+    """All slash commands."""
+    lines = [
+        Text.assemble((f"/{name} {entry.usage}".rstrip(), "cyan"), (f"  {entry.help}", "dim"))
+        for name, entry in COMMANDS.items()
+    ]
+    keys = "Ctrl-C stops what goes on; when nothing does, it leaves. Esc Enter makes a new line."
+    return Group(*lines, Text(keys, style="dim"))

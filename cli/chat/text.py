@@ -1,0 +1,83 @@
+"""Plans as text that a person edits, and text of others made harmless for a terminal. Pure."""
+
+import re
+import unicodedata
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from shared.events.values import Step
+
+_STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
+_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # would show text in another order
+HELP = """\
+# Change the plan above, then save and close. One numbered line is one step; a line
+# that is further in goes on with the step before it. Lines with # are left out.
+"""
+
+
+class Draft(NamedTuple):
+    """A plan as a person wrote it."""
+
+    goal: str
+    steps: tuple[Step | str, ...]
+    notes: str
+
+
+class Unreadable(ValueError):
+    """The text is not a plan; the message says what is missing."""
+
+
+def clean(text: str) -> str:
+    """`text` without control characters, so that it cannot move the cursor, ring or retitle the window."""
+    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) != "Cc" and c not in _TURNING))
+
+
+def editable(goal: str, steps: Sequence[Step], notes: str) -> str:
+    """A plan as numbered text; `read_plan` reads it back."""
+    lines = [f"Goal: {_one_line(goal)}", ""]
+    for number, step in enumerate(steps, 1):
+        first, *rest = step.text.splitlines() or [""]
+        lines += [f"{number}. {first}", *(f"    {line}" for line in rest)]
+    return "\n".join([*lines, "", "Notes:", *notes.splitlines(), ""])
+
+
+def read_plan(text: str, known: Sequence[Step] = ()) -> Draft:
+    """What a person made of `editable(...)`. A step whose words are as before keeps its tool and arguments.
+
+    Raises Unreadable when there is no goal or no step.
+    """
+    goal, steps, notes, at_notes = "", list[str](), list[str](), False
+    for line in text.splitlines():
+        if line.startswith("#"):
+            continue
+        if at_notes:
+            notes.append(line)
+        elif line.startswith("Notes:"):
+            at_notes, notes = True, [line.removeprefix("Notes:").strip()]
+        elif line.startswith("Goal:"):
+            goal = line.removeprefix("Goal:").strip()
+        elif found := _STEP.match(line):
+            steps.append(found[1].rstrip())
+        elif steps and line.strip():
+            steps[-1] += f"\n{line.strip()}"
+    steps = [step for step in steps if step.strip()]
+    if not goal:
+        raise Unreadable("The plan has no line that begins with “Goal:”.")
+    if not steps:
+        raise Unreadable("The plan has no step: write each as a line like “1. Read the file”.")
+    before = {_words(step.text): step for step in known}
+    return Draft(goal, tuple(before.get(_words(step)) or step for step in steps), "\n".join(notes).strip())
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
+
+
+def _words(text: str) -> str:
+    return "\n".join(line.strip() for line in text.splitlines())
+
+
+def short(text: str, length: int = 80) -> str:
+    """The text on one line, cut at `length` characters."""
+    line = _one_line(clean(text))
+    return line if len(line) <= length else f"{line[: length - 1]}…"

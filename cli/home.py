@@ -1,0 +1,114 @@
+"""PARLEY_HOME: who holds it, the secrets kept in it, and where the `parley up` that runs on it can be found."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from shared.settings import Settings
+
+
+class HomeUnusable(Exception):
+    """Another process holds this home, or it cannot be written; the message says what to do."""
+
+
+class Running(BaseModel):
+    """What a running `parley up` leaves in its home for the other commands; it holds the login token."""
+
+    model_config = ConfigDict(frozen=True)
+
+    pid: int
+    page: str  # with the login token, where one is needed
+    nats_url: str  # with its token
+    openai_base_url: str
+
+
+@contextlib.contextmanager
+def hold(home: Path) -> Iterator[None]:
+    """Hold `home` for this process alone; the kernel lets go of it however the process ends.
+
+    Raises HomeUnusable: it names the process that has it, or why the folder cannot be made or written.
+    """
+    try:
+        home.mkdir(parents=True, exist_ok=True)
+        file = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise HomeUnusable(
+            f"{home} cannot be used ({error.strerror}): set PARLEY_HOME to a folder to write in"
+        ) from error
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            pid = os.pread(file, 20, 0).decode() or "unknown"
+            advice = "stop it, or give this one another PARLEY_HOME (and AGENT_PORT)"
+            raise HomeUnusable(f"{home} is in use by process {pid}: {advice}") from None
+        os.ftruncate(file, 0)
+        os.pwrite(file, str(os.getpid()).encode(), 0)
+        yield
+    finally:
+        os.close(file)
+
+
+def secret(home: Path, name: str) -> str:
+    """The secret `name` of this home: 43 URL-safe characters, made once, readable by its owner only."""
+    folder = home / "secrets"
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    path = folder / name
+    if not path.exists():
+        fresh = path.with_suffix(f".{os.getpid()}")
+        file = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "w") as stream:
+            stream.write(secrets.token_urlsafe(32))
+        # A link is made only where there is none: of two processes that race, both read the first one's secret.
+        with contextlib.suppress(FileExistsError):
+            os.link(fresh, path)
+        fresh.unlink()
+    return path.read_text().strip()
+
+
+@contextlib.contextmanager
+def announce(home: Path, running: Running) -> Iterator[None]:
+    """Let the other commands find this `up` while it runs."""
+    path = home / "running.json"
+    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as stream:
+        stream.write(running.model_dump_json())
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+
+
+def running(home: Path) -> Running | None:
+    """The `parley up` that runs on this home, or None. One that was killed leaves its file but not its lock."""
+    try:
+        with (home / "lock").open() as lock:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        return None
+    except BlockingIOError:
+        pass
+    except OSError:
+        return None
+    try:
+        return Running.model_validate_json((home / "running.json").read_text())
+    except (OSError, ValidationError):
+        return None
+
+
+def attached(settings: Settings) -> Settings:
+    """The settings that reach the running `parley up` of this home, for the commands that need its bus or its model.
+
+    What the environment names wins.
+    """
+    if not (found := running(settings.parley_home)):
+        return settings
+    update: dict[str, object] = {}
+    if "nats_url" not in settings.model_fields_set:
+        update["nats_url"] = found.nats_url
+    if not settings.model_url:
+        update |= {"openai_base_url": found.openai_base_url, "openai_model": settings.openai_model or "rehearsal"}
+    return settings.model_copy(update=update)

@@ -1,0 +1,111 @@
+"""What `parley up` starts and with which environment: the settings, completed for one machine."""
+
+import ipaddress
+import secrets
+import sys
+
+from pydantic import SecretStr
+
+from cli.home import secret
+from cli.ports import free_port, is_free, who_listens
+from cli.supervisor import Program
+from shared.environment import child_environment
+from shared.settings import Settings
+
+WORKERS = ("plan_store", "planner", "generator", "verifier", "executor")
+REHEARSAL_MODEL = "rehearsal"
+
+
+class CannotStart(Exception):
+    """Something that waiting would not mend; the message says what to do."""
+
+
+def check_address(settings: Settings) -> None:
+    """Raises CannotStart where the page may not or cannot be served."""
+    host, port = settings.agent_host, settings.agent_port
+    if settings.parley_auth == "none" and not is_loopback(host):
+        raise CannotStart(
+            f"PARLEY_AUTH=none lets everybody in, and AGENT_HOST={host} can be reached from other machines: "
+            "use AGENT_HOST=127.0.0.1, or PARLEY_AUTH=token, keys or jwt"
+        )
+    try:
+        free = not port or is_free(host, port)
+    except OSError as error:
+        raise CannotStart(f"AGENT_HOST={host} is not an address of this machine ({error.strerror})") from error
+    if not free:
+        raise CannotStart(
+            f"port {port} on {host} is taken by {who_listens(port) or 'another program'}: "
+            "stop it, or choose another port with AGENT_PORT (and, beside another Parley, another PARLEY_HOME)"
+        )
+
+
+def is_loopback(host: str) -> bool:
+    """Can only this machine reach `host`?"""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def complete(settings: Settings) -> Settings:
+    """`settings` with what nobody chose chosen: port, secrets, database and, where none is configured, the model."""
+    home = settings.parley_home
+    chosen: dict[str, object] = {
+        "agent_port": settings.agent_port or free_port(settings.agent_host),
+        "database_url": settings.sql_url,
+    }
+    if not settings.parley_secret.get_secret_value():
+        chosen["parley_secret"] = SecretStr(secret(home, "signing-secret"))
+    if settings.parley_auth == "token" and not settings.parley_token.get_secret_value():
+        chosen["parley_token"] = SecretStr(secrets.token_urlsafe(24))
+    if not settings.model_url:
+        port = free_port(preferred=settings.rehearsal_port)
+        chosen |= {
+            "rehearsal_port": port,
+            "openai_base_url": f"http://127.0.0.1:{port}/v1",
+            "openai_model": REHEARSAL_MODEL,
+        }
+    return settings.model_copy(update=chosen)
+
+
+def programs(settings: Settings, *, rehearsal: bool) -> list[Program]:
+    """The services, each with the whole of its environment; `settings` are complete."""
+    environment = child_environment(
+        NATS_URL=settings.nats_url,
+        DATABASE_URL=settings.database_url,
+        PARLEY_HOME=str(settings.parley_home),
+        AGENT_HOST=settings.agent_host,
+        AGENT_PORT=str(settings.agent_port),
+        PARLEY_AUTH=settings.parley_auth,
+        REHEARSAL_PORT=str(settings.rehearsal_port),
+        PARLEY_TOKEN=settings.parley_token.get_secret_value(),
+        PARLEY_SECRET=settings.parley_secret.get_secret_value(),
+        OPENAI_BASE_URL=settings.openai_base_url,
+        OPENAI_MODEL=settings.openai_model,
+        GRACEFUL_TIMEOUT=str(settings.graceful_timeout),
+        HEALTH_PORT="0",  # side by side they cannot all have the one that a container would be given
+    )
+    found = [_program(name, environment) for name in (*WORKERS, "gateway")]
+    if rehearsal:  # for this machine only, wherever the page is served
+        found.insert(0, _program(REHEARSAL_MODEL, environment | {"AGENT_HOST": "127.0.0.1"}))
+    return found
+
+
+def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
+    """Where the programs that speak HTTP say, with a 200, that they are up; the others write it into their logs."""
+    urls = {"gateway": f"{page_url(settings, login=False)}readyz"}
+    if rehearsal:
+        urls[REHEARSAL_MODEL] = f"http://127.0.0.1:{settings.rehearsal_port}/healthz"
+    return urls
+
+
+def _program(name: str, environment: dict[str, str]) -> Program:
+    return Program(name, (sys.executable, "-m", f"services.{name}.app"), environment)
+
+
+def page_url(settings: Settings, *, login: bool = True) -> str:
+    """Where a browser on this machine finds the page; with the one-time token if one is needed and `login` is set."""
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
+    base = f"http://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/"
+    token = settings.parley_token.get_secret_value()
+    return f"{base}?token={token}" if login and settings.parley_auth == "token" and token else base

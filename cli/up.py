@@ -1,0 +1,129 @@
+"""`parley up`: everything on this machine, started together, watched, and stopped together."""
+
+import asyncio
+import importlib
+import os
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from cli.console import Console, says_ready
+from cli.home import HomeUnusable, Running, announce, hold
+from cli.nats_server import MINIMUM, Info, NatsMissing, find_binary, prepare, probe, version_of, without_secrets
+from cli.readiness import missing, watch
+from cli.services import CannotStart, check_address, complete, health_urls, page_url, programs
+from cli.supervisor import Program, Supervisor
+from shared.environment import child_environment
+from shared.settings import Settings
+
+# Seconds that a service has to finish what it does when all is stopped: what is left is redelivered at the next start.
+_DRAIN = 3.0
+_STARTS_WITHIN = 2.0  # what a server of our own needs at most, in seconds
+_RETRY = 1.0
+
+
+def up(settings: Settings, verbose: bool = False) -> int:
+    """Start everything, print `ready <url>` on stdout when all of it answers, run until a signal; the exit code."""
+    console = Console(verbose=verbose)
+    try:
+        asyncio.run(_until_signal(_run(settings, console)))
+    except (CannotStart, HomeUnusable, NatsMissing) as error:
+        console.say(f"parley up: {error}")
+        return 1
+    console.say("stopped: all that was started here has ended")
+    return 0
+
+
+async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
+    """Run `work` until it fails or a signal cancels it. Later signals change nothing: the clean-up takes seconds."""
+    task, asked = asyncio.create_task(work), asyncio.Event()
+
+    def stop() -> None:
+        if not asked.is_set():
+            asked.set()
+            task.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        await task
+    except asyncio.CancelledError:
+        if not asked.is_set():
+            raise
+
+
+async def _run(settings: Settings, console: Console) -> None:
+    check_address(settings)
+    home, drain = settings.parley_home.resolve(), min(settings.graceful_timeout, _DRAIN)
+    with hold(home):
+        chosen = complete(settings.model_copy(update={"parley_home": home, "graceful_timeout": drain}))
+        await _start(chosen, console, rehearsal=not settings.model_url)
+
+
+async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> None:
+    logs = settings.parley_home / "logs"
+    provisioning = asyncio.create_task(asyncio.to_thread(importlib.import_module, "shared.bus.provision"))
+
+    def supervisor() -> Supervisor:
+        return Supervisor(logs, line=console.line, note=console.note, is_ready=says_ready, grace=_DRAIN + 1)
+
+    # The services stop before the broker does: leaving the blocks goes from the inner to the outer one.
+    async with supervisor() as broker:
+        settings = await _connect(settings, broker, console)
+        for change in await (await provisioning).provision(settings):
+            console.say(f"provision  {change}")
+        async with supervisor() as services:
+            children = [services.start(program) for program in programs(settings, rehearsal=rehearsal)]
+            console.say(f"database   {without_secrets(settings.database_url)}")
+            console.say(f"model      {_model(settings, rehearsal=rehearsal)}")
+            console.say(f"services   {', '.join(services.children)}; logs in {logs}")
+            page, urls = page_url(settings), health_urls(settings, rehearsal=rehearsal)
+            here = Running(pid=os.getpid(), page=page, nats_url=settings.nats_url, openai_base_url=settings.model_url)
+            with announce(settings.parley_home, here):
+                await watch(
+                    lambda: missing(children, urls),
+                    ready=lambda: print(f"ready {page}", flush=True),
+                    say=console.say,
+                )
+
+
+def _model(settings: Settings, *, rehearsal: bool) -> str:
+    if rehearsal:
+        return f"the rehearsal model at {settings.model_url} (rules, not an LLM: set OPENAI_BASE_URL for a real one)"
+    return f"{settings.openai_model or 'what is offered'} at {without_secrets(settings.model_url)}"
+
+
+async def _connect(settings: Settings, broker: Supervisor, console: Console) -> Settings:
+    """The settings with the URL of a NATS server that answers: the configured one, or our own, started here."""
+    if "nats_url" in settings.model_fields_set:
+        origin = "from NATS_URL"
+    else:
+        binary, origin = await asyncio.to_thread(find_binary)
+        place = prepare(settings.parley_home)
+        broker.start(Program("nats", place.command(binary), child_environment()))
+        settings = settings.model_copy(update={"nats_url": place.url})
+    shown = without_secrets(settings.nats_url)
+    info = await _answer(
+        settings.nats_url, lambda why: console.say(f"nats       {shown} does not answer ({why}); waiting")
+    )
+    if version_of(info.version) < MINIMUM:
+        raise CannotStart(
+            f"NATS at {shown} is {info.version}: 2.12 or newer is needed; unset NATS_URL to use Parley's own"
+        )
+    console.say(f"nats       {info.version} {origin} at {shown}")
+    return settings
+
+
+async def _answer(url: str, say: Callable[[str], None]) -> Info:
+    """Wait for the server; when it takes longer than one of our own needs, `say` why, once for each reason."""
+    loop, told = asyncio.get_running_loop(), ""
+    patient_until = loop.time() + _STARTS_WITHIN
+    while True:
+        try:
+            return await asyncio.to_thread(probe, url)
+        except OSError as error:
+            impatient = loop.time() > patient_until
+            if impatient and (why := str(error)) != told:
+                told = why
+                say(why)
+            await asyncio.sleep(_RETRY if impatient else 0.02)

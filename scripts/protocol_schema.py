@@ -1,0 +1,67 @@
+"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends, what both are made of.
+
+    python -m scripts.protocol_schema [FILE]     write it to FILE (default docs/protocol.schema.json; `-`: stdout)
+
+The page's TypeScript types are generated from it. The same code always gives the same bytes.
+"""
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+from pydantic.json_schema import GenerateJsonSchema
+from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
+
+from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.server import SERVER_MESSAGES
+
+TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
+
+
+class _AllFields(GenerateJsonSchema):
+    """What is sent carries every field, also those that have a default: the schema says so."""
+
+    def field_is_required(self, field: ModelField | DataclassField | TypedDictField, total: bool) -> bool:
+        return self.mode == "serialization" or super().field_is_required(field, total)
+
+
+def protocol_schema() -> dict[str, Any]:
+    """`client` and `server` are the two unions; every message and value they use is in `$defs`."""
+    unions, shared = TypeAdapter.json_schemas(
+        [("client", "validation", CLIENT_MESSAGES), ("server", "serialization", SERVER_MESSAGES)],
+        by_alias=True,
+        schema_generator=_AllFields,
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Protocol",
+        "description": "What a client sends over /ws, and what the gateway sends.",
+        "type": "object",
+        "properties": {
+            "client": unions["client", "validation"],
+            "server": unions["server", "serialization"],
+        },
+        "required": ["client", "server"],
+        "additionalProperties": False,
+        "$defs": shared["$defs"],
+    }
+
+
+def schema_text() -> str:
+    """The file's content."""
+    return json.dumps(protocol_schema(), indent=2, sort_keys=True) + "\n"
+
+
+def main() -> None:
+    target = sys.argv[1] if len(sys.argv) > 1 else str(TARGET)
+    if target == "-":
+        sys.stdout.write(schema_text())
+        return
+    Path(target).parent.mkdir(parents=True, exist_ok=True)
+    Path(target).write_text(schema_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,69 @@
+"""Which client messages a session accepts now: the domain itself is asked, so the two can never differ. Pure."""
+
+from datetime import UTC, datetime
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.errors import Refused
+from shared.domain.session import SERVICE_OF, Session, undecided
+from shared.events.values import ActionSpec, Step
+
+_ANYBODY = By(actor="user:?", at=datetime(2000, 1, 1, tzinfo=UTC))
+_OTHER = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
+
+
+def accepted(session: Session) -> tuple[str, ...]:
+    """The types of messages that would be carried out at this moment, for buttons and menus."""
+    probes = {kind: command for kind, command in _probes(session).items() if command is not None}
+    return (
+        "user_message",
+        *(kind for kind, command in probes.items() if _allowed(session, command)),
+        *_always(session),
+    )
+
+
+def _allowed(session: Session, command: AnyCommand) -> bool:
+    try:
+        decide(session, command, _ANYBODY)
+    except Refused:
+        return False
+    return True
+
+
+def _always(session: Session) -> tuple[str, ...]:
+    hears = session.asking or session.phase in SERVICE_OF
+    return (*(("feedback",) if hears else ()), *(("fork",) if session.version and session.work is None else ()))
+
+
+def _probes(session: Session) -> dict[str, AnyCommand | None]:
+    """One example of each kind of message, as good as it can be at this moment."""
+    waiting = undecided(session.turn)
+    newest = waiting[0].spec.id if waiting else None
+    skippable = next(
+        (a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("planned", "approved")), None
+    )
+    plan, code = session.plan, session.code
+    reviewed = code.version if code and code.status == "review" else plan.version if plan else 0
+    spec = ActionSpec(id="probe", tool="probe")
+    return {
+        "approval": c.Approve(version=reviewed, action_id=newest),
+        "replan": c.Reject(replan=True),
+        "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
+        "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,
+        "answer": c.Answer(text="x"),
+        "continue": c.Continue(),
+        "run": c.Run(),
+        "complete": c.Complete(),
+        "stop": c.Stop(),
+        "pause": c.Pause(),
+        "unpause": c.Resume(),
+        "retry": c.Retry(),
+        "cancel": c.CancelPlan(),
+        "skip": c.Skip(action_id=skippable) if skippable else None,
+        "take_over": c.TakeOver(sub_goal="x", actions=(spec,)),
+        "hand_back": c.Say(text="x") if session.phase == "escalated" else None,
+        "rename": c.Rename(title="x"),
+        "remember": c.Remember(tool="x", policy="writes"),
+        "raise_budget": c.RaiseBudget(tokens=1) if session.over_budget else None,
+    }

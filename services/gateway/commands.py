@@ -1,0 +1,189 @@
+"""What a client's message asks of the domain, given the session and what its screen shows. Pure."""
+
+from typing import Literal, NamedTuple, assert_never
+
+from services.gateway.plan_text import read_plan
+from services.gateway.trouble import Trouble
+from shared.domain import commands as c
+from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.people import PersonCommand
+from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.waves import find
+from shared.events.values import Step, Workflow
+from shared.protocol import client as m
+from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
+
+WORKFLOWS: tuple[Workflow, ...] = ("conversation",)  # those that can be chosen today
+
+SessionMessage = (
+    m.UserMessage
+    | m.Approval
+    | m.Feedback
+    | m.Replan
+    | m.Edit
+    | m.QuestionReply
+    | m.AnswerReply
+    | m.ContinueChoice
+    | m.Complete
+    | m.Run
+    | m.Stop
+    | m.Pause
+    | m.Unpause
+    | m.Skip
+    | m.Cancel
+    | m.Retry
+    | m.TakeOver
+    | m.HandBack
+    | m.Remember
+    | m.RaiseBudget
+    | m.Rename
+    | m.ChooseWorkflow
+    | m.SaveToLibrary
+)
+
+
+class Shown(NamedTuple):
+    """What a screen last asked approval for: the version of a plan or of code, or actions."""
+
+    kind: Literal["item", "actions"]
+    version: int
+
+
+def orders(message: SessionMessage, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:  # noqa: C901, PLR0911, PLR0912
+    """The commands that carry this message out, in order. Raises Trouble or a domain Refused."""
+    match message:
+        case m.UserMessage():
+            _available(message.workflow)
+            return (
+                c.Say(
+                    text=message.content,
+                    workflow=message.workflow,
+                    settings=message.settings,
+                    knowledge=message.knowledge,
+                ),
+            )
+        case m.Approval():
+            return _approval(message, session, shown)
+        case m.Feedback():
+            return (_feedback(message, session),)
+        case m.Replan():
+            return (c.Reject(version=message.version, replan=True, target=message.plan_type),)
+        case m.Edit():
+            return (_edit(message, session),)
+        case m.QuestionReply() | m.AnswerReply():
+            return (c.Answer(text=message.content, action_id=message.question_id),)
+        case m.ContinueChoice():
+            return (_continue(message),)
+        case m.Complete():
+            return (c.Complete(),)
+        case m.Run():
+            return (c.Run(stdin=message.stdin, args=message.args),)
+        case m.Stop():
+            return (c.Stop(reason=message.reason),)
+        case m.Pause():
+            return (c.Pause(),)
+        case m.Unpause():
+            return (c.Resume(),)
+        case m.Skip():
+            return (c.Skip(action_id=message.action_id),)
+        case m.Cancel():
+            return (c.CancelPlan(),)
+        case m.Retry():
+            return (c.Retry(),)
+        case m.TakeOver():
+            return (c.TakeOver(sub_goal=message.sub_goal, actions=message.actions),)
+        case m.HandBack():
+            if session.phase != "escalated":
+                raise OutOfTurn("A session is handed back after it was escalated to a person.")
+            return (c.Say(text=message.content),)
+        case m.Remember():
+            return (c.Remember(tool=message.tool, policy=message.policy),)
+        case m.RaiseBudget():
+            return (c.RaiseBudget(tokens=message.tokens, cost=message.cost),)
+        case m.Rename():
+            return (c.Rename(title=message.title),)
+        case m.ChooseWorkflow():
+            _available(message.workflow)
+            return (c.ChooseWorkflow(workflow=message.workflow),)
+        case m.SaveToLibrary():
+            raise Trouble("not_available", "There is no plan library yet.", "Export the session instead.")
+    assert_never(message)
+
+
+def _available(workflow: Workflow | None) -> None:
+    if workflow is not None and workflow not in WORKFLOWS:
+        hint = f"These can be chosen: {', '.join(WORKFLOWS)}."
+        raise Trouble("not_available", f"The workflow {workflow} is not available yet.", hint)
+
+
+def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:
+    version = _meant(message, session, shown)
+    if not message.approved:
+        return (c.Reject(version=version, action_id=message.action_id, reason=message.reason),)
+    given = c.Approve(version=version or session.version, hash=message.hash, action_id=message.action_id)
+    if not message.remember:
+        return (given,)
+    return given, c.Remember(tool=_tool(message, session), policy="never")
+
+
+def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int | None:
+    """The version that is approved or refused: the one named, else the one on the screen; None for an action."""
+    if message.action_id is not None:
+        return None
+    actions = session.phase == "awaiting_approval" and reviewing(session) == "actions"
+    if message.version is not None and not actions:
+        return message.version
+    if shown is None:
+        raise Trouble(
+            "nothing_shown",
+            "Nothing has been shown here that could be approved.",
+            "Resume the session first, or name the version.",
+        )
+    if actions != (shown.kind == "actions") and session.phase == "awaiting_approval":
+        raise Trouble("stale_version", "Something else is in review now.", "Look at it and decide again.")
+    return None if actions else shown.version
+
+
+def _tool(message: m.Approval, session: Session) -> str:
+    waiting = undecided(session.turn)
+    action = find(session, message.action_id) if message.action_id else waiting[0] if len(waiting) == 1 else None
+    if action is None:
+        raise Invalid("`remember` goes with the approval of an action: name it with action_id.")
+    return action.spec.tool
+
+
+def _feedback(message: m.Feedback, session: Session) -> c.Say:
+    if not session.asking and session.phase not in SERVICE_OF:
+        raise OutOfTurn("Nothing is in review and no work goes on: send a user_message instead.")
+    return c.Say(text=message.content)
+
+
+def _edit(message: m.Edit, session: Session) -> c.EditPlan | c.EditCode:
+    if message.target == "code":
+        if message.content is None:
+            raise Invalid("An edit of the code carries the whole program in `content`.")
+        return c.EditCode(base=message.version, code=message.content)
+    if message.steps is not None:
+        steps = tuple(step if isinstance(step, Step) else Step(text=step) for step in message.steps)
+        return c.EditPlan(base=message.version, steps=steps, goal=message.goal, notes=message.notes)
+    if message.content is None:
+        raise Invalid("An edit of the plan carries `steps`, or the whole plan as text in `content`.")
+    goal, steps, notes = read_plan(message.content, session.plan)
+    return c.EditPlan(
+        base=message.version,
+        steps=steps,
+        goal=goal if message.goal is None else message.goal,
+        notes=notes if message.notes is None else message.notes,
+    )
+
+
+def _continue(message: m.ContinueChoice) -> PersonCommand:
+    """One of the options, whatever its case; nothing asks what to do next; any other text is a new request."""
+    options: dict[str, PersonCommand] = {
+        "": c.Continue(),
+        OPTION_FEEDBACK.lower(): c.Continue(),
+        OPTION_RUN.lower(): c.Run(),
+        OPTION_COMPLETE.lower(): c.Complete(),
+    }
+    content = message.content.strip()
+    return options.get(content.lower()) or c.Say(text=content)

@@ -1,0 +1,87 @@
+"""What one fact means to the person at the screen: the messages that follow its `event`. Pure."""
+
+from services.gateway import views
+from shared.domain.session import Session
+from shared.events import SessionEvent, facts
+from shared.protocol import server as s
+
+
+def told(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
+    """Everything clients are sent about one event: the event itself, then what it brought about."""
+    as_stored = s.Event(session_id=after.id, version=event.version, event=event)
+    return (as_stored, *_outcomes(before, event, after), *_asks(before, event, after))
+
+
+def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
+    """What has come to an end, and what the next screen says about it."""
+    match event:
+        case facts.UsageSpent() | facts.BudgetRaised():
+            return (views.usage(after),)
+        case facts.SessionCompleted():
+            text = "Completed. A new message goes on from here."
+            return (s.Completed(session_id=after.id, version=event.version, content=text),)
+        case facts.SessionStopped() | facts.PlanCancelled() | facts.PlanDeleted() | facts.ApprovalExpired():
+            stopped = s.Stopped(session_id=after.id, version=event.version, message=_why_stopped(event))
+            return (stopped,) if _rests(after, "stopped") else ()
+        case facts.SessionFailed():
+            failure = views.failure_view(after)
+            message = f"Failed while {event.stage}: {event.reason}" + (
+                " Retry does it again." if event.retryable else ""
+            )
+            failed = failure and s.Failed(session_id=after.id, version=event.version, failure=failure, message=message)
+            return (failed,) if failed else ()
+    if text := _worth_telling(event):
+        return (s.Log(session_id=after.id, version=event.version, content=text),)
+    finished = _rests(after, "answered") and before.phase != "resting"
+    return (views.completion(after),) if finished else ()
+
+
+def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
+    """What a person is asked for now, where this event changed that."""
+    offer = views.continue_(after) if before.phase != "resting" and after.reason == "answered" else None
+    asked: list[s.ServerMessage | None] = [offer]
+    if (review := views.review(after)) and (before.phase != "awaiting_approval" or _shown(before) != _shown(after)):
+        asked.append(review)
+    if before.phase != "awaiting_input" and not after.question:
+        asked.append(views.feedback_request(after))
+    if before.question != after.question or before.phase != "awaiting_input":
+        asked.append(views.question(after))
+    if isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied) or before.phase != after.phase:
+        asked.append(views.approval_request(after))
+    return tuple(message for message in asked if message is not None)
+
+
+def _shown(session: Session) -> tuple[int, int, int]:
+    """What a review shows: the versions of plan and code, and how many checks the code has had."""
+    code = session.code
+    return session.plan.version if session.plan else 0, code.version if code else 0, len(code.checks) if code else 0
+
+
+def _rests(session: Session, reason: str) -> bool:
+    return session.phase == "resting" and session.reason == reason
+
+
+def _worth_telling(event: SessionEvent) -> str:
+    match event:
+        case facts.SessionEscalated():
+            return f"A person must take over: {event.reason}"
+        case facts.SessionPaused():
+            return "Paused: the present step may end, no other begins."
+        case facts.SessionResumed():
+            return "The session goes on."
+        case facts.MessageReceived(intent="steer"):
+            return "Noted: it is taken in before the next draft is shown."
+        case _:
+            return ""
+
+
+def _why_stopped(event: SessionEvent) -> str:
+    match event:
+        case facts.PlanCancelled():
+            return "The plan was cancelled."
+        case facts.PlanDeleted():
+            return "The plan was deleted; the journal keeps its history."
+        case facts.ApprovalExpired():
+            return "Nobody decided in time. Retry shows it again."
+        case _:
+            return "Stopped."

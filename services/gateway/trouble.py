@@ -1,0 +1,75 @@
+"""Whatever can go wrong for a client, as one exception with a code for programs and words for people.
+
+bad_message unknown_type too_large slow_down      the message itself
+unauthorized forbidden not_found                  who may do what
+nothing_shown not_now stale_version invalid       the session does not allow it (the last three from the domain)
+not_available                                     Parley cannot do that yet
+unavailable                                       the bus or the store is away: try again
+"""
+
+from shared.bus.errors import BusDown
+from shared.domain.errors import Refused
+from shared.log import LogDown, TooLarge, Unsure
+from shared.protocol.server import Error
+
+STATUS = {
+    "unauthorized": 401,
+    "forbidden": 403,
+    "not_found": 404,
+    "bad_message": 422,
+    "unknown_type": 422,
+    "invalid": 422,
+    "too_large": 413,
+    "slow_down": 429,
+    "not_available": 501,
+    "unavailable": 503,
+}
+AWAY = (BusDown, LogDown, Unsure, TimeoutError, ConnectionError)
+HINTS = {
+    "not_now": "Look at the snapshot's `can`: it lists what the session accepts now.",
+    "stale_version": "Resume the session to see the newest version, then decide again.",
+    "invalid": "Correct the message and send it again.",
+}
+
+
+class Trouble(Exception):
+    """A refusal; nothing has changed. `reply_to` is the id of the message that is refused, if it could be read."""
+
+    def __init__(self, code: str, message: str, hint: str = "", *, reply_to: str | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.hint, self.reply_to = code, message, hint, reply_to
+
+    @property
+    def status(self) -> int:
+        """As an HTTP status; a session that does not allow it is a 409."""
+        return STATUS.get(self.code, 409)
+
+
+def as_trouble(error: Exception) -> Trouble | None:
+    """The same as a client should see it; None for what is a fault of ours."""
+    match error:
+        case Trouble():
+            return error
+        case Refused():
+            return Trouble(error.code, str(error), HINTS.get(error.code, ""))
+        case TooLarge():
+            return Trouble("too_large", str(error), "Make it shorter.")
+        case _ if isinstance(error, AWAY):
+            return Trouble(
+                "unavailable",
+                "Parley cannot reach its log or its store at the moment.",
+                "Nothing is lost. Send it again with the same id in a few seconds; /readyz tells what is missing.",
+            )
+        case _:
+            return None
+
+
+def error_message(trouble: Trouble, session_id: str, reply_to: str | None = None) -> Error:
+    return Error(
+        session_id=session_id,
+        code=trouble.code,
+        message=trouble.message,
+        hint=trouble.hint,
+        content=trouble.message,
+        reply_to=reply_to or trouble.reply_to,
+    )

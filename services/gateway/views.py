@@ -1,0 +1,235 @@
+"""A session as clients see it: its parts, and the snapshot that a screen is drawn from. Pure."""
+
+from services.gateway.can import accepted
+from shared.domain.session import Session, reviewing, undecided
+from shared.domain.state import Action, Code, Plan
+from shared.protocol import server as s
+from shared.protocol.names import options, state_name
+
+
+def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
+    """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything."""
+    return s.Snapshot(
+        session_id=session.id,
+        version=session.version,
+        state=state_name(session),
+        phase=session.phase,
+        reason=session.reason,
+        paused=session.paused,
+        title=session.title,
+        owner=session.owner,
+        workflow=session.workflow,
+        settings=session.settings,
+        request=session.request,
+        unread=session.unread,
+        plan=plan_view(session.plan),
+        code=code_view(session.code),
+        turn=turn_view(session),
+        answer=session.answer,
+        failure=failure_view(session),
+        review=review(session),
+        feedback_request=feedback_request(session),
+        question=question(session),
+        approval_request=approval_request(session),
+        continue_=continue_(session),
+        draft=draft if session.work else None,
+        usage=usage(session),
+        can=accepted(session),
+        parent=session.parent,
+    )
+
+
+def plan_view(plan: Plan | None) -> s.PlanView | None:
+    if plan is None:
+        return None
+    return s.PlanView(
+        version=plan.version,
+        number=plan.number,
+        kind=plan.kind,
+        goal=plan.goal,
+        steps=plan.steps,
+        notes=plan.notes,
+        text=plan.text,
+        hash=plan.hash,
+        status=plan.status,
+        by=plan.by,
+    )
+
+
+def code_view(code: Code | None) -> s.CodeView | None:
+    if code is None:
+        return None
+    return s.CodeView(
+        version=code.version,
+        number=code.number,
+        plan_version=code.plan_version,
+        code=code.code,
+        explanation=code.explanation,
+        hash=code.hash,
+        status=code.status,
+        by=code.by,
+        checks=code.checks,
+        tests=code.tests,
+    )
+
+
+def action_view(action: Action) -> s.ActionView:
+    return s.ActionView(
+        action_id=action.spec.id,
+        tool=action.spec.tool,
+        arguments=action.spec.arguments,
+        text=action.spec.text,
+        effect=action.spec.effect,
+        status=action.status,
+        approval=action.spec.approval,
+        hash=action.hash,
+        result=action.result,
+        error=action.error,
+    )
+
+
+def turn_view(session: Session) -> s.TurnView | None:
+    turn = session.turn
+    if turn is None:
+        return None
+    verdict = turn.verdict and s.VerdictView(
+        status=turn.verdict.status, next_action=turn.verdict.next_action, reasoning=turn.verdict.reasoning
+    )
+    actions = tuple(map(action_view, turn.actions))
+    return s.TurnView(number=turn.number, sub_goal=turn.sub_goal, actions=actions, by=turn.by, verdict=verdict)
+
+
+def failure_view(session: Session) -> s.FailureView | None:
+    failure = session.failure
+    if failure is None:
+        return None
+    return s.FailureView(stage=failure.stage, reason=failure.reason, retryable=failure.retryable, raw=failure.raw)
+
+
+def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
+    """The plan or code that now waits for a person; its `version` and `hash` are what an approval names."""
+    if session.phase != "awaiting_approval":
+        return None
+    target = reviewing(session)
+    if target == "text" and session.plan:
+        return plan_review(session.id, session.plan)
+    if target == "code" and session.code:
+        return code_review(session.id, session.code)
+    return None
+
+
+def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
+    return s.TextPlanReview(
+        session_id=session_id,
+        version=plan.version,
+        plan=plan.text,
+        goal=plan.goal,
+        kind=plan.kind,
+        steps=plan.steps,
+        notes=plan.notes,
+        number=plan.number,
+        hash=plan.hash,
+        message=f"Version {plan.number} of the plan. Approve it, say what to change, edit it, or ask for another one.",
+    )
+
+
+def code_review(session_id: str, code: Code) -> s.CodeReview:
+    failed = [check.name for check in code.checks if not check.ok]
+    state = f"Not passed: {', '.join(failed)}." if failed else "Its checks passed." if code.checks else "Not checked."
+    return s.CodeReview(
+        session_id=session_id,
+        version=code.version,
+        code=code.code,
+        explanation=code.explanation,
+        number=code.number,
+        hash=code.hash,
+        checks=code.checks,
+        tests=code.tests,
+        message=f"Version {code.number} of the code. {state} Approve it, say what to change, edit it, or ask for more.",
+    )
+
+
+def feedback_request(session: Session) -> s.FeedbackRequest | None:
+    """Asked after a refusal, until the feedback comes."""
+    if session.phase != "awaiting_input" or session.question:
+        return None
+    code = reviewing(session) == "code"
+    return s.FeedbackRequest(
+        session_id=session.id,
+        version=session.version,
+        plan_type="code" if code else "text",
+        message=f"What should be different about the {'code' if code else 'plan'}?",
+    )
+
+
+def question(session: Session) -> s.Question | None:
+    open_ = session.question
+    if open_ is None or session.phase != "awaiting_input":
+        return None
+    return s.Question(
+        session_id=session.id,
+        version=session.version,
+        question_id=open_.action_id,
+        about=open_.about,
+        content=open_.text,
+        options=open_.options,
+    )
+
+
+def approval_request(session: Session) -> s.ApprovalRequest | None:
+    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    if not waiting:
+        return None
+    return s.ApprovalRequest(
+        session_id=session.id,
+        version=session.version,
+        actions=tuple(map(action_view, waiting)),
+        message="These actions wait for your yes. Nothing runs before all of them are decided.",
+    )
+
+
+def continue_(session: Session) -> s.Continue | None:
+    """Offered while the session rests after something was done in it."""
+    if session.phase != "resting" or session.reason == "new":
+        return None
+    message = session.answer or {
+        "answered": "Done. What next?",
+        "completed": "Completed. A new message goes on from here.",
+        "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
+    }.get(session.reason, "What next?")
+    content = s.ContinueContent(message=message, options=options(session))
+    return s.Continue(session_id=session.id, version=session.version, content=content)
+
+
+def usage(session: Session) -> s.Usage:
+    spent = session.spent
+    return s.Usage(
+        session_id=session.id,
+        version=session.version,
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        cached_tokens=spent.cached_tokens,
+        completion_tokens=spent.completion_tokens,
+        cost=spent.cost,
+        token_budget=session.settings.token_budget,
+        cost_budget=session.settings.cost_budget,
+    )
+
+
+def completion(session: Session) -> s.Completion:
+    """What was approved in this round; "" for what was not."""
+    plan, code = session.plan, session.code
+    approved_plan = plan is not None and plan.status in ("approved", "executing", "completed")
+    approved_code = code is not None and code.status == "approved"
+    return s.Completion(
+        session_id=session.id,
+        version=session.version,
+        final_plan=plan.text if plan and approved_plan else "",
+        final_code=code.code if code and approved_code else "",
+        message=session.answer or _judged(session) or "This is what you approved.",
+    )
+
+
+def _judged(session: Session) -> str:
+    """What the verifier said about the run that has just ended."""
+    return session.turn.verdict.reasoning if session.turn and session.turn.verdict else ""

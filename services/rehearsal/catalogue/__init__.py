@@ -1,0 +1,41 @@
+"""What the rehearsal model can write: the programs, their plans, and the features it knows for each."""
+
+from services.rehearsal.catalogue.program import Feature, Program
+from services.rehearsal.catalogue.puzzles import (
+    CAESAR,
+    FIBONACCI,
+    FIZZBUZZ,
+    GUESSING,
+    PALINDROME,
+    PRIMES,
+    ROMAN,
+    TICTACTOE,
+)
+from services.rehearsal.catalogue.tools import BANK, CALCULATOR, CSV, PASSWORD, TEMPERATURE, TODO, WORDS
+
+__all__ = ["CONFIGURE", "HONEST", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
+
+PROGRAMS = (
+    CALCULATOR,
+    TODO,
+    TEMPERATURE,
+    PASSWORD,
+    WORDS,
+    GUESSING,
+    PRIMES,
+    FIBONACCI,
+    CSV,
+    TICTACTOE,
+    ROMAN,
+    PALINDROME,
+    BANK,
+    FIZZBUZZ,
+    CAESAR,
+)
+HONEST = Program("honest", "a program that tells what the rehearsal model is", (), ((), ()))
+KINDS = ", ".join(program.title for program in PROGRAMS)
+CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
+INTRODUCTION = (
+    "This is Parley's rehearsal model. It is a set of rules and no language model. "
+    f"It can plan, write and revise these programs: {KINDS}. {CONFIGURE}"
+)

@@ -1,0 +1,35 @@
+"""Reads the prompts that Parley's services write."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from services.rehearsal.wire import ChatMessage
+
+_HEAD = re.compile(r"\ARole: *(\w+) *\nTask: *(\w+)")
+_SECTION = re.compile(r"^<(\w+)>[ \t]*\n(.*?)\n?^</\1>[ \t]*$", re.MULTILINE | re.DOTALL)
+_REPLAN = re.compile(r"^<replan */>", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Who asks for what; `sections` maps tag to text. A prompt that is not Parley's has an empty task."""
+
+    role: str = ""
+    task: str = ""
+    sections: dict[str, str] = field(default_factory=dict)
+    replan: bool = False
+
+    def __getitem__(self, tag: str) -> str:
+        """The section's text, "" where it is missing."""
+        return self.sections.get(tag, "")
+
+
+def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
+    """Take the head from the system message, the sections from the last user message that has a request."""
+    system = next((message.text for message in messages if message.role == "system"), "")
+    head = _HEAD.match(system)
+    body = next((m.text for m in reversed(messages) if m.role == "user" and "<request>" in m.text), "")
+    sections = {tag: text.strip("\n") for tag, text in _SECTION.findall(body)}
+    replan = bool(_REPLAN.search(_SECTION.sub("", body)))
+    return Prompt(head[1] if head else "", head[2] if head else "", sections, replan)

@@ -1,0 +1,17 @@
+"""The whole model: one function from a prompt to a reply."""
+
+from typing import Any
+
+from services.rehearsal.catalogue import INTRODUCTION
+from services.rehearsal.coding import answer_code, answer_tests
+from services.rehearsal.plans import answer_plan
+from services.rehearsal.prompt import Prompt
+from services.rehearsal.verdicts import answer_verdict
+
+TASKS = {"text_plan": answer_plan, "code": answer_code, "tests": answer_tests, "verdict": answer_verdict}
+
+
+def answer(prompt: Prompt) -> dict[str, Any] | str:
+    """The reply as an object; a plain sentence for prompts that are not Parley's."""
+    task = TASKS.get(prompt.task)
+    return task(prompt) if task else INTRODUCTION

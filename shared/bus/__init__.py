@@ -1,0 +1,11 @@
+"""How services meet: FastStream's consumers for work, core NATS for requests, feeds and tokens.
+
+Nothing outside this package knows NATS.
+"""
+
+from shared.bus.bus import Bus, Subscription
+from shared.bus.consuming import Delivery
+from shared.bus.errors import BusDown, Park
+from shared.bus.jetstream import JetStreamLog
+
+__all__ = ["Bus", "BusDown", "Delivery", "JetStreamLog", "Park", "Subscription"]

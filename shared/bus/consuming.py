@@ -1,0 +1,98 @@
+"""How a durable consumer is worked: at most so many at once, heartbeats while it takes, growing delays, parking."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import NamedTuple
+
+import structlog
+from nats.aio.msg import Msg
+
+from shared.bus.errors import Park
+
+log = structlog.get_logger("bus")
+DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)
+
+
+class Delivery(NamedTuple):
+    """One message of a durable consumer. `position` is its sequence in the stream, `deliveries` counts from 1."""
+
+    subject: str
+    data: bytes
+    position: int
+    deliveries: int
+
+
+Handler = Callable[[Delivery], Awaitable[None]]
+
+
+class Slots:
+    """Runs a consumer's handlers as tasks of their own, `limit` at the most.
+
+    `take` returns when the next message may be fetched, so that nothing waits here while its ack time runs.
+    """
+
+    def __init__(self, handler: Handler, *, limit: int, heartbeat: float) -> None:
+        self._handler = handler
+        self._heartbeat = heartbeat
+        self._free = asyncio.Semaphore(limit)
+        self._limit = limit
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def take(self, message: Msg) -> None:
+        await self._free.acquire()
+        task = asyncio.create_task(self._work(message))
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+        async with self._free:
+            pass
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._free.release()
+
+    async def drain(self, grace: float) -> None:
+        """Let the running handlers end; whatever still runs after `grace` seconds is cancelled and redelivered."""
+        if self._tasks:
+            _, late = await asyncio.wait(self._tasks, timeout=grace)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _work(self, message: Msg) -> None:
+        meta = message.metadata
+        delivery = Delivery(message.subject, message.data, meta.sequence.stream, meta.num_delivered)
+        try:
+            async with _heartbeats(message, self._heartbeat):
+                await self._handler(delivery)
+        except Park as reason:
+            log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
+            await _answer(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())
+        except Exception:
+            delay = DELAYS[min(delivery.deliveries, len(DELAYS)) - 1]
+            log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries, again_in=delay)
+            await _answer(message, f'-NAK {{"delay": {int(delay * 1e9)}}}'.encode())
+        else:
+            await _answer(message, b"+ACK")
+
+
+@contextlib.asynccontextmanager
+async def _heartbeats(message: Msg, every: float) -> AsyncIterator[None]:
+    async def beat() -> None:
+        while True:
+            await asyncio.sleep(every)
+            await _answer(message, b"+WPI")
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+
+
+async def _answer(message: Msg, body: bytes) -> None:
+    """Tell the server what became of the message. If it cannot be told, it delivers again, which is harmless."""
+    try:
+        await message._client.publish(message.reply, body)  # nats-py's term() takes no reason
+    except Exception as error:
+        log.warning("ack_not_sent", subject=message.subject, error=repr(error))

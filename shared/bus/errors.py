@@ -1,0 +1,14 @@
+"""What a user of the bus can meet.
+
+Exception
+├── BusDown   nobody answered: not connected, no responder, or too late
+└── Park      raised by a consumer's handler: this message can never be handled; put it aside with the reason
+"""
+
+
+class BusDown(Exception):
+    pass
+
+
+class Park(Exception):
+    pass

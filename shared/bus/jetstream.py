@@ -1,0 +1,151 @@
+"""JetStreamLog: the session log on a real NATS JetStream."""
+
+import json
+from datetime import UTC, datetime
+
+import nats.errors
+import nats.js.errors
+from nats.aio.client import Client
+from nats.aio.subscription import Subscription
+from nats.js.api import RawStreamMsg
+
+from shared.bus.topology import SESSIONS
+from shared.events import Due, SessionEvent, dump_event
+from shared.log import MAX_BODY, LogDown, LostRace, Raw, TooLarge, Unsure, guard, subject_of
+
+WRONG_SEQUENCE = 10071
+APPEND_TIMEOUT = 5.0
+READ_TIMEOUT = 5.0
+BATCH = 500
+
+# Everything that leaves open whether a request was carried out: time-outs, lost connections, changes of leader.
+AMBIGUOUS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
+
+
+class JetStreamLog:
+    """See shared.log.Log. The connection must not buffer while it is down (pending_size=0): a buffered append
+    would be stored long after its caller gave it up."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._jetstream = client.jetstream(timeout=APPEND_TIMEOUT)
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        body = dump_event(event)
+        if len(body) > MAX_BODY:
+            raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
+        headers = guard(event.session_id, after, event.id)
+        try:
+            ack = await self._jetstream.publish(
+                subject_of(event, due), body, stream=SESSIONS, headers=headers, timeout=APPEND_TIMEOUT
+            )
+        except nats.js.errors.APIError as error:
+            if error.err_code == WRONG_SEQUENCE:
+                raise LostRace(event.session_id) from error
+            raise Unsure(str(error)) from error
+        except AMBIGUOUS as error:
+            raise Unsure(repr(error)) from error
+        if ack.duplicate:
+            raise Unsure("The log knows this id already.")
+        return ack.seq
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        subjects = f"session.{session_id}.>"
+        try:
+            read = self._read_one_by_one if leader else self._read_batches
+            return await read(subjects, after, limit)
+        except AMBIGUOUS as error:
+            raise LogDown(f"The log cannot be read: {error!r}") from error
+
+    async def session_ids(self) -> list[str]:
+        """Every session that has messages, in order of their ids. For rebuild, not for requests."""
+        found: set[str] = set()
+        offset = 0
+        while True:  # the server lists at most 100,000 subjects at a time
+            request = json.dumps({"subjects_filter": "session.>", "offset": offset}).encode()
+            try:
+                reply = await self._client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", request, timeout=READ_TIMEOUT)
+            except AMBIGUOUS as error:
+                raise LogDown(f"The log cannot be read: {error!r}") from error
+            info = json.loads(reply.data)
+            subjects = info["state"].get("subjects") or {}
+            found.update(subject.split(".")[1] for subject in subjects)
+            offset += len(subjects)
+            if not subjects or offset >= info.get("total", 0):
+                return sorted(found)
+
+    async def message(self, position: int) -> Raw | None:
+        """The message at this position of the stream, if it is still there."""
+        try:
+            return _stored(await self._jetstream.get_msg(SESSIONS, seq=position))
+        except nats.js.errors.NotFoundError:
+            return None
+        except AMBIGUOUS as error:
+            raise LogDown(f"The log cannot be read: {error!r}") from error
+
+    async def purge(self, session_id: str) -> None:
+        """Remove every message of the session. Its id must never be used again."""
+        try:
+            await self._jetstream.purge_stream(SESSIONS, subject=f"session.{session_id}.>")
+        except AMBIGUOUS as error:
+            raise LogDown(f"The log cannot be purged: {error!r}") from error
+
+    async def _read_one_by_one(self, subjects: str, after: int, limit: int) -> list[Raw]:
+        """Through the stream's leader, which alone is sure to know every stored message."""
+        found: list[Raw] = []
+        while len(found) < limit:
+            try:
+                message = await self._jetstream.get_msg(SESSIONS, seq=after + 1, subject=subjects, next=True)
+            except nats.js.errors.NotFoundError:
+                break
+            found.append(_stored(message))
+            after = found[-1].position
+        return found
+
+    async def _read_batches(self, subjects: str, after: int, limit: int) -> list[Raw]:
+        """From any replica, many in one request (nats-py has no wrapper for it)."""
+        inbox = self._client.new_inbox()
+        subscription = await self._client.subscribe(inbox)
+        found: list[Raw] = []
+        more = True
+        try:
+            while more and len(found) < limit:
+                request = {"seq": after + 1, "next_by_subj": subjects, "batch": min(BATCH, limit - len(found))}
+                payload = json.dumps(request).encode()
+                await self._client.publish(f"$JS.API.DIRECT.GET.{SESSIONS}", payload, reply=inbox)
+                batch, more = await _batch(subscription)
+                found += batch
+                after = found[-1].position if found else after
+        finally:
+            await subscription.unsubscribe()
+        return found
+
+
+async def _batch(subscription: Subscription) -> tuple[list[Raw], bool]:
+    """The messages of one batched get, and whether there are more."""
+    found: list[Raw] = []
+    while True:
+        message = await subscription.next_msg(timeout=READ_TIMEOUT)
+        headers = message.headers or {}
+        match headers.get("Status"):
+            case None:
+                at = _time(headers["Nats-Time-Stamp"])
+                found.append(Raw(int(headers["Nats-Sequence"]), headers["Nats-Subject"], headers, message.data, at))
+            case "204":
+                return found, int(headers.get("Nats-Num-Pending", "0")) > 0
+            case "404":
+                return found, False
+            case status:
+                raise nats.js.errors.ServiceUnavailableError(code=int(status), description=headers.get("Description"))
+
+
+def _stored(message: RawStreamMsg) -> Raw:
+    """nats-py types every field as optional; of a stored message only headers and body may be missing."""
+    at = message.time or datetime.now(UTC)
+    return Raw(message.seq or 0, message.subject or "", message.headers or {}, message.data or b"", at)
+
+
+def _time(text: str) -> datetime:
+    """RFC 3339 with nanoseconds, as the server writes it."""
+    head, _, tail = text.removesuffix("Z").partition(".")
+    return datetime.fromisoformat(f"{head}.{tail[:6]:0<6}+00:00")

@@ -1,0 +1,102 @@
+"""Streams and consumers, made or mended in one idempotent step; the same code reports drift without a change."""
+
+import json
+from typing import Any
+
+import nats
+from nats.aio.client import Client
+
+from shared.bus.topology import MIN_SERVER, Config, consumers, streams
+from shared.settings import Settings
+
+
+class ProvisionError(Exception):
+    """NATS refuses, or is too old; the message says what to do."""
+
+
+async def provision(settings: Settings) -> list[str]:
+    """Bring the server to what this version of Parley needs; what was changed, in words.
+
+    Raises ProvisionError, OSError or nats.errors.Error when the server cannot be reached.
+    """
+    return await _run(settings, change=True)
+
+
+async def check(settings: Settings) -> list[str]:
+    """The same comparison without a change: every difference, in words; empty when all is as it should be."""
+    return await _run(settings, change=False)
+
+
+async def _run(settings: Settings, *, change: bool) -> list[str]:
+    client = await nats.connect(
+        settings.nats_url, name="provision", allow_reconnect=False, connect_timeout=5, error_cb=_ignore
+    )
+    try:
+        _check_server(client)
+        found = [await _stream(client, config, change=change) for config in streams(settings)]
+        found += [await _consumer(client, stream, config, change=change) for stream, config in consumers(settings)]
+        return [line for line in found if line]
+    finally:
+        await client.close()
+
+
+async def _ignore(_: Exception) -> None:
+    """Every failure comes back to the caller; nats-py would print it as well."""
+
+
+def _check_server(client: Client) -> None:
+    version = client.connected_server_version
+    if (version.major, version.minor) < MIN_SERVER:
+        needed = ".".join(map(str, MIN_SERVER))
+        raise ProvisionError(f"nats-server {version} is too old: Parley needs {needed} or newer.")
+
+
+async def _stream(client: Client, config: Config, *, change: bool) -> str:
+    name = config["name"]
+    info = await _api(client, f"STREAM.INFO.{name}", {})
+    if "config" not in info:
+        if change:
+            await _must(client, f"STREAM.CREATE.{name}", config)
+        return f"stream {name}: {'made' if change else 'missing'}"
+    drift = _differences(config, info["config"])
+    if drift and change:
+        await _must(client, f"STREAM.UPDATE.{name}", info["config"] | config)
+    return f"stream {name}: {'mended' if change else 'differs in'} {drift}" if drift else ""
+
+
+async def _consumer(client: Client, stream: str, config: Config, *, change: bool) -> str:
+    name = config["name"]
+    info = await _api(client, f"CONSUMER.INFO.{stream}.{name}", {})
+    drift = _differences(config, info["config"]) if "config" in info else ""
+    if "config" in info and not drift:
+        return ""
+    if change:
+        await _must(client, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
+    if "config" not in info:
+        return f"consumer {stream}/{name}: {'made' if change else 'missing'}"
+    return f"consumer {stream}/{name}: {'mended' if change else 'differs in'} {drift}"
+
+
+def _differences(wanted: Config, found: Config) -> str:
+    """`key (found, wanted)` of every setting that is not as it should be; the server leaves zero values out."""
+    different = (
+        f"{key} ({found.get(key)!r}, wanted {value!r})"
+        for key, value in wanted.items()
+        if found.get(key, _ZERO.get(type(value))) != value
+    )
+    return ", ".join(different)
+
+
+_ZERO: dict[type, Any] = {int: 0, bool: False, str: "", list: []}
+
+
+async def _api(client: Client, subject: str, request: Config) -> Config:
+    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=10)
+    answer: Config = json.loads(reply.data)
+    return answer
+
+
+async def _must(client: Client, subject: str, request: Config) -> None:
+    answer = await _api(client, subject, request)
+    if error := answer.get("error"):
+        raise ProvisionError(f"{subject}: {error.get('description')} ({error.get('err_code')})")

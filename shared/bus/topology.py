@@ -1,0 +1,78 @@
+"""Streams and consumers: their names and their configuration, for provisioning and for the drift report.
+
+Configurations are JetStream's own JSON: durations in nanoseconds, only what Parley cares about.
+"""
+
+from typing import Any
+
+from shared.settings import Settings
+
+SESSIONS, TIMERS, DEAD = "SESSIONS", "TIMERS", "DEAD"
+WORKERS = ("planner", "executor", "verifier", "generator")
+NANO = 1_000_000_000
+ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
+MIN_SERVER = (2, 12)
+
+type Config = dict[str, Any]
+
+
+def streams(settings: Settings) -> list[Config]:
+    """The log, the broker's timers, and the dead letters (the advisories tell where the letter lies)."""
+    common: Config = {
+        "retention": "limits",
+        "storage": "file",
+        "num_replicas": settings.nats_replicas,
+        "max_age": 0,
+    }
+    return [
+        common
+        | {
+            "name": SESSIONS,
+            "description": "Every event of every session: the truth",
+            "subjects": ["session.>"],
+            "allow_direct": True,
+            "discard": "new",
+            "duplicate_window": 120 * NANO,
+            "republish": {"src": "session.>", "dest": "feed.>"},
+        },
+        common
+        | {
+            "name": TIMERS,
+            "description": "Deadlines: timer.<session>.<kind> fires as timerfired.<session>.<kind>",
+            "subjects": ["timer.>", "timerfired.>"],
+            "allow_msg_schedules": True,
+            "allow_direct": True,
+        },
+        common
+        | {
+            "name": DEAD,
+            "description": "Messages that a consumer gave up or put aside",
+            "subjects": [f"{ADVISORY}.MAX_DELIVERIES.>", f"{ADVISORY}.MSG_TERMINATED.>"],
+            "max_age": 30 * 24 * 3600 * NANO,
+        },
+    ]
+
+
+def consumers(settings: Settings) -> list[tuple[str, Config]]:
+    """(stream, configuration) of every durable consumer. Workers may give up; projections never do."""
+    ack_wait = int(settings.ack_wait * NANO)
+
+    def durable(name: str, filter_subject: str, max_deliver: int) -> Config:
+        return {
+            "name": name,
+            "durable_name": name,
+            "filter_subject": filter_subject,
+            "ack_policy": "explicit",
+            "deliver_policy": "all",
+            "ack_wait": ack_wait,
+            "max_deliver": max_deliver,
+            "max_ack_pending": 1000,
+        }
+
+    workers = [(SESSIONS, durable(name, f"session.*.{name}.>", settings.max_deliver)) for name in WORKERS]
+    return [
+        *workers,
+        (SESSIONS, durable("plan_store", "session.>", -1)),
+        (DEAD, durable("keeper", f"{ADVISORY}.>", -1)),
+        (TIMERS, durable("timers", "timerfired.>", -1)),
+    ]

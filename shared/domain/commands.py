@@ -1,0 +1,263 @@
+"""What a person, a service or the model behind it asks for. A command may be refused; an event may not."""
+
+from datetime import datetime
+from typing import NamedTuple
+
+from pydantic import Field, JsonValue
+
+from shared.events.facts import About
+from shared.events.values import (
+    ActionSpec,
+    Check,
+    Knowledge,
+    NextAction,
+    PlanKind,
+    Policy,
+    Service,
+    SessionSettings,
+    Status,
+    Step,
+    Value,
+    Workflow,
+)
+
+
+class Work(Value):
+    """Whose turn it is: the service, and the version of the event that began its work."""
+
+    service: Service
+    version: int
+
+
+class By(NamedTuple):
+    """Who gives a command. `id` is the client's id of it; a worker names the `work` it was given instead."""
+
+    actor: str
+    at: datetime
+    id: str | None = None
+    cause: str | None = None
+    work: Work | None = None
+
+
+class Command(Value):
+    """Base of all commands."""
+
+
+# --- a person's
+
+
+class Say(Command):
+    """Text: a request, feedback, an answer, or a word during work; the session's phase tells which."""
+
+    text: str
+    workflow: Workflow | None = None
+    settings: SessionSettings | None = None
+    knowledge: tuple[Knowledge, ...] = ()
+
+
+class Approve(Command):
+    """Approve what is on the screen: `version` (and `hash`) of the plan or the code.
+
+    For an action (`action_id`), `version` is that of the session as it was shown.
+    """
+
+    version: int
+    hash: str | None = None
+    action_id: str | None = None
+
+
+class Reject(Command):
+    """Not this. With `replan` something else instead; else the feedback follows. `target` None: what is in review."""
+
+    version: int | None = None
+    replan: bool = False
+    target: str | None = None  # "text" or "code"
+    action_id: str | None = None
+    reason: str = ""
+
+
+class EditPlan(Command):
+    base: int
+    steps: tuple[Step, ...]
+    goal: str | None = None
+    notes: str | None = None
+
+
+class EditCode(Command):
+    base: int
+    code: str
+
+
+class Answer(Command):
+    text: str
+    action_id: str | None = None
+
+
+class Continue(Command):
+    """Ask me what comes next (the seed's "Continue with feedback")."""
+
+
+class Run(Command):
+    """Run the approved code in the sandbox."""
+
+    stdin: str = ""
+    args: tuple[str, ...] = ()
+
+
+class Complete(Command): ...
+
+
+class Stop(Command):
+    reason: str = ""
+
+
+class Pause(Command): ...
+
+
+class Resume(Command): ...
+
+
+class Retry(Command): ...
+
+
+class Skip(Command):
+    action_id: str
+
+
+class CancelPlan(Command): ...
+
+
+class DeletePlan(Command): ...
+
+
+class TakeOver(Command):
+    """A person plans the turn: their own actions instead of the planner's."""
+
+    sub_goal: str
+    actions: tuple[ActionSpec, ...]
+
+
+class Remember(Command):
+    tool: str
+    policy: Policy
+
+
+class RaiseBudget(Command):
+    tokens: int = Field(0, ge=0)
+    cost: float = Field(0, ge=0)
+
+
+class Rename(Command):
+    title: str
+
+
+class Share(Command):
+    user: str
+    write: bool = False
+
+
+class ChooseWorkflow(Command):
+    workflow: Workflow
+
+
+class Fork(Command):
+    """Given to the empty session that the fork becomes."""
+
+    parent: str
+    parent_version: int
+
+
+# --- a worker's
+
+
+class DraftPlan(Command):
+    goal: str
+    steps: tuple[Step, ...]
+    notes: str = ""
+    kind: PlanKind = "text"
+
+
+class DraftCode(Command):
+    code: str
+    explanation: str = ""
+
+
+class VerifyCode(Command):
+    checks: tuple[Check, ...]
+    tests: str = ""
+
+
+class Ask(Command):
+    """A question to the person. About an `action`, its answer is that action's result: name it, before it starts."""
+
+    text: str
+    options: tuple[str, ...] = ()
+    about: About = "request"
+    action_id: str | None = None
+
+
+class PlanTurn(Command):
+    sub_goal: str
+    actions: tuple[ActionSpec, ...]
+    selected_tool: str = ""
+    required_skills: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class Start(Command):
+    """Begin the wave that is ready: what runs from here on is recorded before it runs."""
+
+
+class Finish(Command):
+    action_id: str
+    ok: bool
+    result: JsonValue = None
+    error: str = ""
+    seconds: float = 0
+
+
+class Uncertain(Command):
+    action_id: str
+    reason: str
+
+
+class VerifyTurn(Command):
+    status: Status
+    next_action: NextAction
+    execution_analysis: str = ""
+    memory_analysis: str = ""
+    reasoning: str = ""
+    rule: str = ""
+
+
+class GiveAnswer(Command):
+    text: str
+    confidence: float
+    evidence: tuple[str, ...] = ()
+
+
+class Spend(Command):
+    """One model call, whatever became of it; accepted in any phase."""
+
+    model: str
+    role: str
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    latency: float
+    attempts: int
+    outcome: str = "ok"
+    estimated: bool = False
+
+
+class Fail(Command):
+    reason: str
+    retryable: bool = True
+    raw: str = ""
+
+
+class Expire(Command):
+    """The keeper's: nobody decided about what version `asked` asked for."""
+
+    asked: int

@@ -1,0 +1,54 @@
+"""decide: what a command makes of the session: one fact, or a refusal that says why. Pure and total.
+
+`people.py`, `reviews.py` and `workers.py` hold the rules of the two kinds of commands.
+"""
+
+from pydantic import ValidationError
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.errors import AlreadyDone, Invalid, need
+from shared.domain.people import PersonCommand, decide_person
+from shared.domain.session import Session
+from shared.domain.stamp import event_id
+from shared.domain.workers import WorkerCommand, decide_worker
+from shared.events import Due, SessionEvent
+
+AnyCommand = PersonCommand | WorkerCommand
+
+
+def decide(session: Session, command: AnyCommand, by: By) -> SessionEvent:
+    """The one event that carries this command out now.
+
+    Raises a `Refused` (errors.py) and changes nothing where the session does not allow it.
+    """
+    if by.id is not None and event_id(session, by, "") in session.recent:
+        raise AlreadyDone("This command has been carried out already; nothing was done twice.")
+    begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
+    need(begins, "There is no such session yet: begin it with a user_message.")
+    try:
+        if isinstance(command, PersonCommand):
+            _own_id(by)
+            return decide_person(session, command, by)
+        return decide_worker(session, command, by)
+    except ValidationError as error:
+        raise Invalid(_why(error)) from error
+
+
+def due(after: Session) -> Due:
+    """Who is due by the event that led to `after`: a service on that one event, else a person or nobody."""
+    if after.work and after.work.version == after.version:
+        return after.work.service
+    return "user" if after.asking else "nobody"
+
+
+def _own_id(by: By) -> None:
+    """A worker's event ids begin with a version: a person's must not, or it would pass for one of them."""
+    first, colon, _ = (by.id or "").partition(":")
+    if colon and first.isdigit():
+        raise Invalid("A command's id must not begin with a number and a colon.")
+
+
+def _why(error: ValidationError) -> str:
+    """The first three things that no event may hold, in words."""
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:3])

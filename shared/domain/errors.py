@@ -1,0 +1,36 @@
+"""Why a command is refused. A refusal changes nothing; its message says what to do.
+
+Refused
+├── OutOfTurn      not now: the session is in another phase, or the work is somebody else's
+├── Stale          it names a version or a content that is no longer the newest
+├── AlreadyDone    this very command has been carried out before
+└── Invalid        it could never be right: an unknown action, an empty plan, settings out of range
+"""
+
+
+class Refused(Exception):
+    """Base of every refusal; `code` is what clients see in an `error` message."""
+
+    code = "refused"
+
+
+class OutOfTurn(Refused):
+    code = "not_now"
+
+
+class Stale(Refused):
+    code = "stale_version"
+
+
+class AlreadyDone(Refused):
+    code = "already_done"
+
+
+class Invalid(Refused):
+    code = "invalid"
+
+
+def need(condition: bool, otherwise: str) -> None:
+    """Raise OutOfTurn with this message unless the condition holds."""
+    if not condition:
+        raise OutOfTurn(otherwise)

@@ -1,0 +1,178 @@
+"""evolve: one fact folded into the session. Total over every event type; it never refuses.
+
+`said.py`, `drafts.py`, `turns.py` and `waves.py` hold what the facts of each kind bring about.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import reduce
+from typing import assert_never
+
+from shared.domain import drafts, said, turns
+from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
+from shared.domain.state import ActionStatus, Failure, Spent
+from shared.domain.waves import mark, skip_unstarted
+from shared.events import SessionEvent, facts
+
+
+def evolve(session: Session, event: SessionEvent) -> Session:
+    """The session after this event. A fork's first event is given the parent's session as it was then."""
+    after = _moved(session, event)
+    recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
+    since = session.since if _scene(after) == _scene(session) else event.version
+    return replace(after, version=event.version, recent=recent, since=since)
+
+
+def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
+    return reduce(evolve, events, session)
+
+
+def _scene(session: Session) -> tuple[object, ...]:
+    """What a person has before them: when it changes, the clock of an approval begins anew."""
+    number = session.turn.number if session.turn else 0
+    return session.phase, session.work, session.plan, session.code, session.question, number
+
+
+def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line a fact
+    match event:
+        case facts.MessageReceived():
+            return said.heard(session, event)
+        case facts.PlanDrafted() | facts.PlanEdited():
+            return drafts.plan_made(session, event)
+        case facts.PlanApproved():
+            return drafts.plan_approved(session, event.version)
+        case facts.PlanRejected():
+            return drafts.plan_rejected(session, event)
+        case facts.PlanCancelled():
+            return drafts.plan_put_aside(drafts.with_plan(session, "cancelled"))
+        case facts.PlanDeleted():
+            return drafts.plan_put_aside(replace(session, plan=None, code=None))
+        case facts.CodeDrafted() | facts.CodeEdited():
+            return drafts.code_made(session, event)
+        case facts.CodeVerified():
+            return drafts.code_verified(session, event)
+        case facts.CodeApproved():
+            return drafts.code_approved(session)
+        case facts.CodeRejected():
+            return drafts.code_rejected(session, event)
+        case facts.QuestionAsked():
+            return said.asked(session, event)
+        case facts.QuestionAnswered():
+            return said.answered(session, event)
+        case facts.TurnPlanned():
+            return turns.turn_planned(session, event)
+        case facts.ApprovalGiven():
+            return turns.decided(mark(session, [event.action_id], "approved"), event.version)
+        case facts.ApprovalDenied():
+            return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
+        case facts.ApprovalExpired():
+            return turns.expired(session, event.version)
+        case facts.ActionsStarted():
+            began = session.work.version if session.work else event.version
+            return mark(session, event.action_ids, "started", began=began)
+        case facts.ActionFinished():
+            status: ActionStatus = "finished" if event.ok else "failed"
+            ended = mark(session, [event.action_id], status, result=event.result, error=event.error)
+            return turns.outcome(ended, event)
+        case facts.ActionSkipped():
+            return turns.outcome(mark(session, [event.action_id], "skipped", error=event.reason), event)
+        case facts.ActionUncertain():
+            return turns.outcome(mark(session, [event.action_id], "uncertain", error=event.reason), event)
+        case facts.TurnVerified():
+            return turns.turn_verified(session, event)
+        case facts.AnswerGiven():
+            told = replace(session, answer=event.text)
+            return begin(told, "planning", event.version) if session.unread else settle(told, "resting", "answered")
+        case facts.UsageSpent():
+            return replace(session, spent=_spent(session.spent, event))
+        case facts.BudgetRaised():
+            return _budget_raised(session, event)
+        case facts.PolicyRemembered():
+            return replace(session, policies={**session.policies, event.tool: event.policy})
+        case facts.SessionStopped():
+            return _stopped(session)
+        case facts.SessionPaused():
+            return replace(session, paused=True)
+        case facts.SessionResumed():
+            resumed = replace(session, paused=False)
+            waits = session.phase in SERVICE_OF and session.work is None
+            return begin(resumed, session.phase, event.version) if waits else resumed
+        case facts.SessionFailed():
+            failure = Failure(event.stage, event.reason, event.retryable, event.raw)
+            return replace(settle(session, "failed"), halted=session.phase, failure=failure)
+        case facts.SessionRetried():
+            return turns.go_on(session, session.halted or "planning", event.version)
+        case facts.SessionEscalated():
+            return settle(session, "escalated")
+        case facts.SessionCompleted():
+            return settle(session, "resting", "completed")
+        case facts.SessionForked():
+            return _forked(session, event)
+        case facts.SessionRenamed():
+            return replace(session, title=event.title)
+        case facts.SessionShared():
+            return replace(session, shared_with={**session.shared_with, event.user: event.write})
+        case facts.WorkflowChosen():
+            return replace(session, workflow=event.workflow)
+    assert_never(event)
+
+
+def _spent(spent: Spent, event: facts.UsageSpent) -> Spent:
+    return Spent(
+        spent.calls + 1,
+        spent.prompt_tokens + event.prompt_tokens,
+        spent.cached_tokens + event.cached_tokens,
+        spent.completion_tokens + event.completion_tokens,
+        spent.cost + event.cost,
+    )
+
+
+def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
+    tokens, cost = session.settings.token_budget, session.settings.cost_budget
+    raised = session.settings.model_copy(
+        update={
+            "token_budget": tokens + event.tokens if tokens is not None else None,
+            "cost_budget": cost + event.cost if cost is not None else None,
+        }
+    )
+    session = replace(session, settings=raised)
+    waits = session.question is not None and session.question.about == "budget"
+    return turns.go_on(session, session.halted or "planning", event.version) if waits else session
+
+
+def _stopped(session: Session) -> Session:
+    """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked."""
+    asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
+    halted = session.halted if asked_by_a_phase else session.phase
+    return replace(settle(skip_unstarted(session), "resting", "stopped"), halted=halted)
+
+
+def _forked(session: Session, event: facts.SessionForked) -> Session:
+    """The parent's plan, code, words and summary go on; its approvals, work, spending and sharing do not.
+
+    Plan and code become version 1 of the fork: their parent's numbers would one day be the fork's own.
+    """
+    plan, code = session.plan, session.code
+    if code and code.status in ("review", "approved") and plan and code.plan_version == plan.version:
+        code = replace(code, version=event.version, plan_version=event.version, status="review")
+    else:
+        code = None
+    forked = replace(
+        Session(event.session_id),
+        owner=event.actor.removeprefix("user:"),
+        title=session.title,
+        workflow=session.workflow,
+        settings=session.settings,
+        knowledge=session.knowledge,
+        request=session.request,
+        rounds=session.rounds,
+        feedback=session.feedback,
+        unread=session.unread,
+        plan=replace(plan, version=event.version, status="pending_approval") if plan else None,
+        plans=session.plans,
+        code=code,
+        codes=session.codes,
+        answer=session.answer,
+        parent=event.parent,
+    )
+    return settle(forked, "awaiting_approval" if forked.plan else "resting")

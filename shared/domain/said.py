@@ -1,0 +1,102 @@
+"""How what people say evolves a session: requests, feedback, words during work, answers. Nothing said is dropped."""
+
+from dataclasses import replace
+from typing import assert_never
+
+from shared.domain.drafts import with_code, with_plan
+from shared.domain.session import ROUNDS_KEPT, Session, begin, reviewing, settle
+from shared.domain.state import ActionStatus, Question, Round
+from shared.domain.turns import go_on
+from shared.domain.waves import AGAIN, HAPPENED, advance, leave_turn, mark, skip_unstarted
+from shared.events import facts
+
+SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
+ANSWERED: dict[str, ActionStatus] = {HAPPENED: "finished", AGAIN: "approved"}
+
+
+def heard(session: Session, event: facts.MessageReceived) -> Session:
+    informed = replace(session, knowledge=(*session.knowledge, *event.knowledge))
+    if event.intent == "steer":
+        return replace(informed, unread=(*session.unread, event.text))
+    if event.intent == "feedback":
+        return _feedback(informed, event.text, event.version)
+    settings = replace(
+        informed,
+        owner=session.owner or event.actor.removeprefix("user:"),
+        title=session.title or (event.text.strip().splitlines() or ["Untitled"])[0][:80],
+        workflow=event.workflow or session.workflow,
+        settings=event.settings or session.settings,
+    )
+    return _next_round(settings, event.text, event.version)
+
+
+def _next_round(session: Session, request: str, version: int) -> Session:
+    """A new request: what came before becomes a line of the summary; plan, code and unused feedback stay as context."""
+    rounds = (*session.rounds, Round(session.request[:SUMMARY], _outcome_of(session))) if session.request else ()
+    fresh = replace(
+        leave_turn(skip_unstarted(session)),
+        rounds=rounds[-ROUNDS_KEPT:],
+        request=request,
+        problems=(),
+        asked="",
+        replan=False,
+        answer="",
+        turns_before=session.turns,
+    )
+    return begin(fresh, "planning", version)
+
+
+def _outcome_of(session: Session) -> str:
+    if session.answer:
+        return f"answered: {session.answer}"[:SUMMARY]
+    plan, code = session.plan, session.code
+    if plan and code and code.status == "approved" and code.plan_version == plan.version:
+        return f"code approved for the plan: {plan.goal}"[:SUMMARY]
+    if plan:
+        return f"plan {plan.status}: {plan.goal}"[:SUMMARY]
+    return "failed" if session.phase == "failed" else session.reason
+
+
+def _feedback(session: Session, text: str, version: int) -> Session:
+    if session.question:
+        return _told(session, text, version)
+    target = reviewing(session) if session.phase != "escalated" else None
+    said = replace(session, feedback=(*session.feedback, text), replan=False, problems=())
+    if target == "code":
+        return begin(with_code(said, status="rejected", repairs=0), "coding", version)
+    if target == "text":
+        return begin(with_plan(said, "rejected"), "planning", version)
+    return begin(leave_turn(skip_unstarted(said)), "planning", version)
+
+
+def asked(session: Session, event: facts.QuestionAsked) -> Session:
+    """The person is due; a question of a service goes back to the phase that asked it."""
+    question = Question(event.action_id, event.about, event.text, event.options)
+    if event.about == "action":
+        session = mark(session, [event.action_id], "asked")
+    stage = session.phase if event.about in ("request", "budget") else None
+    return replace(settle(session, "awaiting_input"), question=question, halted=stage)
+
+
+def answered(session: Session, event: facts.QuestionAnswered) -> Session:
+    question = session.question
+    if question is None:
+        return session
+    match question.about:
+        case "continue":
+            return _next_round(session, event.text, event.version)
+        case "action":
+            return advance(mark(session, [event.action_id], "finished", result=event.text), event.version)
+        case "uncertain":
+            status = ANSWERED.get(event.text, "skipped")
+            return advance(mark(session, [event.action_id], status, error=""), event.version)
+        case "request" | "budget":
+            return _told(session, event.text, event.version)
+    assert_never(question.about)
+
+
+def _told(session: Session, text: str, version: int) -> Session:
+    """What a draft asked for is now known: the same phase again, with the question and its answer."""
+    question = session.question.text if session.question else ""
+    told = replace(session, feedback=(*session.feedback, text), asked=question)
+    return go_on(told, session.halted or "planning", version)

@@ -1,0 +1,150 @@
+"""The session machine, first page: its state, whose turn it is, and how each fact moves it on.
+
+Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which facts may happen.
+
+    planning   planner      drafts a plan or a turn        awaiting_approval  user    plan, code or actions in review
+    coding     generator    writes the code                awaiting_input     user    feedback or an answer
+    executing  executor     runs a wave of actions         escalated          user    a person takes over
+    verifying  verifier     checks the code or the turn    resting, failed    nobody
+    answering  generator    writes the answer
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from pydantic import TypeAdapter
+
+from shared.domain.commands import Work
+from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Spent, Turn
+from shared.events.values import Knowledge, Policy, Service, SessionSettings, Workflow
+
+Phase = Literal[
+    "planning",
+    "coding",
+    "executing",
+    "verifying",
+    "answering",
+    "awaiting_approval",
+    "awaiting_input",
+    "escalated",
+    "resting",
+    "failed",
+]
+Rest = Literal["new", "answered", "completed", "stopped"]
+Target = Literal["text", "code", "actions"]
+
+SERVICE_OF: dict[Phase, Service] = {
+    "planning": "planner",
+    "coding": "generator",
+    "executing": "executor",
+    "verifying": "verifier",
+    "answering": "generator",
+}
+ASKING: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "escalated"})
+ROUNDS_KEPT = 12
+COMMANDS_KEPT = 100
+MAX_REPAIRS = 2
+
+
+@dataclass(frozen=True)
+class Session:
+    """One session as its first `version` events left it."""
+
+    id: str
+    version: int = 0
+    owner: str = ""
+    title: str = ""
+    workflow: Workflow = "conversation"
+    settings: SessionSettings = field(default_factory=SessionSettings)
+    knowledge: tuple[Knowledge, ...] = ()
+    phase: Phase = "resting"
+    reason: Rest = "new"
+    work: Work | None = None
+    halted: Phase | None = None  # where it goes on: the phase that failed, was stopped, asked, or ran out of budget
+    since: int = 0  # version of the event that brought the present phase, or what is now in review
+    paused: bool = False
+    request: str = ""
+    rounds: tuple[Round, ...] = ()
+    feedback: tuple[str, ...] = ()  # what the next draft must take in
+    unread: tuple[str, ...] = ()  # said while work was going on, not yet taken in
+    asked: str = ""  # the planner's last question, for the prompt that takes the answer in
+    replan: bool = False  # the next draft is to be another one, not a revision
+    problems: tuple[str, ...] = ()  # why the last code or turn was sent back
+    plan: Plan | None = None
+    plans: int = 0
+    code: Code | None = None
+    codes: int = 0
+    turn: Turn | None = None
+    turns: int = 0
+    turns_before: int = 0  # turns of earlier requests: max_turns counts from here
+    loose: tuple[Action, ...] = ()  # started, and outlived their turn: their outcome is still recorded
+    question: Question | None = None
+    answer: str = ""
+    failure: Failure | None = None
+    spent: Spent = field(default_factory=Spent)
+    policies: dict[str, Policy] = field(default_factory=dict)
+    shared_with: dict[str, bool] = field(default_factory=dict)  # user -> may act
+    parent: str | None = None
+    recent: tuple[str, ...] = ()  # ids of the last commands people gave: a repeated one changes nothing
+
+    @property
+    def asking(self) -> bool:
+        """A person is now asked for something."""
+        return self.phase in ASKING
+
+    @property
+    def over_budget(self) -> bool:
+        tokens, cost = self.settings.token_budget, self.settings.cost_budget
+        return (tokens is not None and self.spent.tokens >= tokens) or (cost is not None and self.spent.cost >= cost)
+
+
+SESSION: TypeAdapter[Session] = TypeAdapter(Session)
+
+
+def reviewing(session: Session) -> Target | None:
+    """What an approval or feedback is about now, or what rejected thing waits for feedback."""
+    if session.phase == "awaiting_approval" and undecided(session.turn):
+        return "actions"
+    if session.code and session.code.status in ("review", "rejected"):
+        return "code"
+    if session.plan and session.plan.status in ("pending_approval", "rejected"):
+        return "text"
+    return None
+
+
+def undecided(turn: Turn | None) -> tuple[Action, ...]:
+    """The actions that wait for a person's yes."""
+    return tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval) if turn else ()
+
+
+def begin(session: Session, phase: Phase, version: int) -> Session:
+    """Enter a phase by the event of this version; a working phase makes its service due, unless paused.
+
+    Drafting phases take in what was said meanwhile.
+    """
+    service = SERVICE_OF.get(phase)
+    drafting = phase in ("planning", "coding")
+    return replace(
+        session,
+        phase=phase,
+        work=Work(service=service, version=version) if service and not session.paused else None,
+        question=None,
+        halted=None,
+        failure=None,
+        feedback=session.feedback + session.unread if drafting else session.feedback,
+        unread=() if drafting else session.unread,
+    )
+
+
+def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Session:
+    """Leave the work: nobody's turn, or a person's. What a pause held back has ended where nothing goes on."""
+    return replace(
+        session,
+        phase=phase,
+        work=None,
+        question=None,
+        halted=None,
+        failure=None,
+        paused=session.paused and phase in ASKING,
+        reason=reason or session.reason,
+    )

@@ -1,0 +1,143 @@
+"""The parts of a session: plan, code, turn, question. Frozen; what they can tell about themselves is derived."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from pydantic import JsonValue
+
+from shared.events.facts import About
+from shared.events.values import ActionSpec, Check, NextAction, PlanKind, Status, Step, content_hash
+
+PlanStatus = Literal[
+    "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
+]
+CodeStatus = Literal["checking", "review", "approved", "rejected", "superseded"]
+ActionStatus = Literal[
+    "planned", "approved", "denied", "started", "asked", "finished", "failed", "skipped", "uncertain"
+]
+
+DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
+
+
+def plan_text(goal: str, steps: tuple[Step, ...], notes: str = "") -> str:
+    """A plan as Markdown: what a person reads, what a prompt quotes and what an approval's hash covers."""
+    lines = [f"Goal: {goal}", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1))]
+    return "\n".join([*lines, "", f"Notes: {notes}"] if notes else lines)
+
+
+def _step(step: Step) -> str:
+    if step.tool is None:
+        return step.text
+    arguments = ", ".join(f"{name}={value!r}" for name, value in (step.arguments or {}).items())
+    return f"{step.text} — `{step.tool}({arguments})`"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """One version of the plan. `version` is that of the event that made it, `number` counts 1, 2, 3 for people."""
+
+    version: int
+    number: int
+    kind: PlanKind
+    goal: str
+    steps: tuple[Step, ...]
+    notes: str
+    by: str
+    status: PlanStatus = "pending_approval"
+
+    @property
+    def text(self) -> str:
+        return plan_text(self.goal, self.steps, self.notes)
+
+    @property
+    def hash(self) -> str:
+        return content_hash(self.text)
+
+
+@dataclass(frozen=True)
+class Code:
+    """One version of the program; `repairs` counts how often its checks sent it back since a person last spoke."""
+
+    version: int
+    number: int
+    plan_version: int
+    code: str
+    explanation: str
+    by: str
+    status: CodeStatus = "checking"
+    checks: tuple[Check, ...] = ()
+    tests: str = ""
+    repairs: int = 0
+
+    @property
+    def hash(self) -> str:
+        return content_hash(self.code)
+
+
+@dataclass(frozen=True)
+class Question:
+    action_id: str
+    about: About
+    text: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Action:
+    spec: ActionSpec
+    status: ActionStatus = "planned"
+    result: JsonValue = None
+    error: str = ""
+    began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
+
+    @property
+    def hash(self) -> str:
+        """What an approval of this action is bound to: the tool and its exact arguments."""
+        return content_hash(self.spec.model_dump_json(include={"tool", "arguments"}))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    status: Status
+    next_action: NextAction
+    reasoning: str
+
+
+@dataclass(frozen=True)
+class Turn:
+    number: int
+    sub_goal: str
+    actions: tuple[Action, ...]
+    by: str
+    verdict: Verdict | None = None
+
+
+@dataclass(frozen=True)
+class Round:
+    """An earlier request of the session and what became of it: the bounded summary that prompts read."""
+
+    request: str
+    outcome: str
+
+
+@dataclass(frozen=True)
+class Failure:
+    stage: str
+    reason: str
+    retryable: bool
+    raw: str = ""
+
+
+@dataclass(frozen=True)
+class Spent:
+    """Totals of a session's model calls; cost in US dollars."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    @property
+    def tokens(self) -> int:
+        return self.prompt_tokens + self.completion_tokens

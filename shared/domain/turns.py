@@ -1,0 +1,82 @@
+"""How turns evolve: planned, decided, carried out, judged; and how a session that was held up goes on."""
+
+from dataclasses import replace
+
+from shared.domain.drafts import with_code, with_plan
+from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
+from shared.domain.state import Action, PlanStatus, Turn, Verdict
+from shared.domain.waves import advance, leave_turn, mark, running
+from shared.events import facts
+
+AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", "complete": "answering"}
+
+
+def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
+    """A turn that the planner made without what the person said meanwhile is planned again, not carried out."""
+    left = replace(leave_turn(session), turns=event.turn)
+    if session.phase == "planning" and session.unread:
+        return begin(replace(left, turns_before=session.turns_before + 1), "planning", event.version)
+    taken_in = replace(left, feedback=(), asked="", problems=(), replan=False) if session.phase == "planning" else left
+    actions = tuple(Action(spec) for spec in event.actions)
+    return advance(replace(taken_in, turn=Turn(event.turn, event.sub_goal, actions, event.actor)), event.version)
+
+
+def decided(session: Session, version: int) -> Session:
+    return session if undecided(session.turn) else advance(session, version)
+
+
+def expired(session: Session, version: int) -> Session:
+    waiting = undecided(session.turn)
+    if waiting:
+        return advance(mark(session, [a.spec.id for a in waiting], "denied", error="nobody decided in time"), version)
+    return replace(settle(session, "resting", "stopped"), halted=session.phase)
+
+
+def outcome(session: Session, event: facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain) -> Session:
+    """An action's end moves the turn on, unless the person has moved on already."""
+    question = session.question
+    asked = question is not None and question.about == "uncertain" and question.action_id == event.action_id
+    live = session.phase in ("executing", "awaiting_approval") or asked
+    mine = session.turn is not None and any(a.spec.id == event.action_id for a in session.turn.actions)
+    return advance(session, event.version) if live and mine else session
+
+
+def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
+    verdict = Verdict(event.status, event.next_action, event.reasoning)
+    turn = replace(session.turn, verdict=verdict) if session.turn else None
+    judged = _plan_ended(replace(session, turn=turn), event)
+    if session.unread:
+        return begin(judged, "planning", event.version)
+    if session.workflow == "conversation":
+        return _run_judged(judged, event)
+    if event.next_action == "escalate":
+        return settle(judged, "escalated")
+    if session.turns - session.turns_before >= session.settings.max_turns and event.next_action != "complete":
+        return begin(judged, "answering", event.version)
+    problems = (event.reasoning,) if event.next_action == "retry" else ()
+    return begin(replace(judged, problems=problems), AFTER_VERDICT[event.next_action], event.version)
+
+
+def _plan_ended(session: Session, event: facts.TurnVerified) -> Session:
+    """A plan that was carried out has come to its end when the verdict does not go on with it."""
+    if session.plan is None or session.plan.status != "executing" or event.next_action in ("continue", "retry"):
+        return session
+    well = event.next_action == "complete" and event.status != "failure"
+    status: PlanStatus = "completed" if well else "failed"
+    return with_plan(session, status)
+
+
+def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
+    """A run of approved code that went wrong brings better code to review; everything else rests."""
+    if event.next_action == "retry" and session.code:
+        again = with_code(replace(session, problems=(event.reasoning,)), repairs=0)
+        return begin(again, "coding", event.version)
+    return settle(session, "resting", "answered")
+
+
+def go_on(session: Session, phase: Phase, version: int) -> Session:
+    """Enter again the phase that was held up; a turn goes on from what has become of its actions."""
+    if session.turn and phase in ("executing", "awaiting_approval", "awaiting_input"):
+        again = begin(session, "executing", version)
+        return again if running(session) else advance(again, version)
+    return begin(session, phase, version) if phase in SERVICE_OF else settle(session, phase)

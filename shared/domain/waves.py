@@ -1,0 +1,108 @@
+"""A turn runs in waves: the actions whose dependencies are finished, all decided before any of them starts."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from shared.domain.errors import Invalid
+from shared.domain.session import Session, begin, settle, undecided
+from shared.domain.state import DONE, Action, ActionStatus, Question, Turn
+from shared.events.values import ActionSpec
+
+HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leave it"
+
+
+def ready(turn: Turn | None) -> tuple[Action, ...]:
+    """The next wave: not yet started, every dependency finished well."""
+    if turn is None:
+        return ()
+    finished = {a.spec.id for a in turn.actions if a.status == "finished"}
+    return tuple(
+        a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
+    )
+
+
+def running(session: Session) -> tuple[Action, ...]:
+    """The actions of the turn that were started and have no outcome yet."""
+    return tuple(a for a in session.turn.actions if a.status == "started") if session.turn else ()
+
+
+def find(session: Session, action_id: str) -> Action | None:
+    """An action of the turn, or one that outlived its turn."""
+    mine = session.turn.actions if session.turn else ()
+    return next((a for a in (*mine, *session.loose) if a.spec.id == action_id), None)
+
+
+def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: object) -> Session:
+    """The same session with these actions in another state (and their result or error)."""
+    wanted = set(ids)
+
+    def changed(action: Action) -> Action:
+        return replace(action, status=status, **outcome) if action.spec.id in wanted else action  # type: ignore[arg-type]
+
+    turn = replace(session.turn, actions=tuple(map(changed, session.turn.actions))) if session.turn else None
+    loose = tuple(a for a in session.loose if a.spec.id not in wanted)
+    return replace(session, turn=turn, loose=loose)
+
+
+def skip_unstarted(session: Session) -> Session:
+    """Whatever has not begun will not: stop, cancel, or another plan."""
+    actions = session.turn.actions if session.turn else ()
+    return mark(session, [a.spec.id for a in actions if a.status in ("planned", "approved", "asked")], "skipped")
+
+
+def leave_turn(session: Session) -> Session:
+    """Begin something else: started actions of the old turn stay known until their outcome is recorded."""
+    return replace(session, turn=None, loose=(*session.loose, *running(session)))
+
+
+def advance(session: Session, version: int) -> Session:
+    """Where a turn goes after the event of this version: the wave goes on, asks, begins anew, or is judged."""
+    session = _drop_blocked(session)
+    if running(session):
+        return session
+    actions = session.turn.actions if session.turn else ()
+    if unclear := next((a for a in actions if a.status == "uncertain"), None):
+        return replace(settle(session, "awaiting_input"), question=_what_happened(unclear))
+    wave = ready(session.turn)
+    if not wave:
+        return begin(session, "verifying", version)
+    if any(a in wave for a in undecided(session.turn)):
+        return settle(session, "awaiting_approval")
+    return begin(session, "executing", version)
+
+
+def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
+    """Refuse actions that could never all run: ids that are not their own, dependencies unknown or in a circle."""
+    ids = {spec.id for spec in specs}
+    if len(ids) < len(specs):
+        raise Invalid("Two actions have the same id.")
+    if taken := ids.intersection(a.spec.id for a in (*session.loose, *running(session))):
+        raise Invalid(f"An action {min(taken)} of an earlier turn is still running: use another id.")
+    if unknown := {need for spec in specs for need in spec.depends_on} - ids:
+        raise Invalid(f"An action depends on {min(unknown)}, which is not in this turn.")
+    done: set[str] = set()
+    while ids - done:
+        runnable = {spec.id for spec in specs if spec.id not in done and done.issuperset(spec.depends_on)}
+        if not runnable:
+            raise Invalid(f"The actions {', '.join(sorted(ids - done))} wait for each other.")
+        done |= runnable
+
+
+def _drop_blocked(session: Session) -> Session:
+    """Actions that need the outcome of one that will have none are skipped, and those that need these."""
+    while session.turn:
+        dead = {a.spec.id for a in session.turn.actions if a.status in DONE - {"finished"}}
+        blocked = [
+            a.spec.id
+            for a in session.turn.actions
+            if a.status in ("planned", "approved") and dead.intersection(a.spec.depends_on)
+        ]
+        if not blocked:
+            break
+        session = mark(session, blocked, "skipped", error="an action it depends on did not finish")
+    return session
+
+
+def _what_happened(action: Action) -> Question:
+    text = f"“{action.spec.tool}” was started, and nobody can tell whether it took effect. What happened?"
+    return Question(action.spec.id, "uncertain", text, (HAPPENED, AGAIN, LEAVE))

@@ -1,0 +1,131 @@
+"""What a service may report, and when: only on the work it was given, and the outcome of what it started."""
+
+from typing import assert_never
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.people import GIVE_UP, RAISE
+from shared.domain.session import Phase, Session, undecided
+from shared.domain.stamp import stamp
+from shared.domain.waves import find, ready
+from shared.events import SessionEvent, facts
+
+WorkerCommand = (
+    c.DraftPlan
+    | c.DraftCode
+    | c.VerifyCode
+    | c.Ask
+    | c.PlanTurn
+    | c.Start
+    | c.Finish
+    | c.Uncertain
+    | c.VerifyTurn
+    | c.GiveAnswer
+    | c.Spend
+    | c.Fail
+    | c.Expire
+)
+
+
+def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911
+    """One line a command."""
+    match command:
+        case c.Spend():
+            return facts.UsageSpent(**stamp(session, by, "usage.spent"), **command.model_dump())
+        case c.Finish() | c.Uncertain():
+            return _outcome(session, command, by)
+        case c.Expire():
+            return _expire(session, command, by)
+        case c.Fail():
+            _my_turn(session, by)
+            return facts.SessionFailed(
+                **stamp(session, by, "session.failed"),
+                stage=session.phase,
+                reason=command.reason,
+                retryable=command.retryable,
+                raw=command.raw[:20_000],
+            )
+        case c.DraftPlan():
+            _my_turn(session, by, "planning")
+            return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command))
+        case c.DraftCode():
+            return _draft_code(session, command, by)
+        case c.VerifyCode():
+            return _verify_code(session, command, by)
+        case c.Ask():
+            return _ask(session, command, by)
+        case c.PlanTurn():
+            _my_turn(session, by, "planning")
+            return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **dict(command))
+        case c.Start():
+            return _start(session, by)
+        case c.VerifyTurn():
+            _my_turn(session, by, "verifying")
+            number = session.turn.number if session.turn else max(session.turns, 1)
+            return facts.TurnVerified(**stamp(session, by, "turn.verified"), turn=number, **dict(command))
+        case c.GiveAnswer():
+            _my_turn(session, by, "answering")
+            return facts.AnswerGiven(**stamp(session, by, "answer.given"), **dict(command))
+    assert_never(command)
+
+
+def _my_turn(session: Session, by: By, *phases: Phase) -> None:
+    """The turn check: the work named is the session's, and of this kind."""
+    if by.work is None or session.work != by.work:
+        raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to somebody else.")
+    if phases and session.phase not in phases:
+        raise OutOfTurn(f"This is not done while the session is {session.phase}.")
+
+
+def _draft_code(session: Session, command: c.DraftCode, by: By) -> SessionEvent:
+    _my_turn(session, by, "coding")
+    if session.plan is None:
+        raise Invalid("There is no plan to write code for.")
+    return facts.CodeDrafted(**stamp(session, by, "code.drafted"), plan_version=session.plan.version, **dict(command))
+
+
+def _verify_code(session: Session, command: c.VerifyCode, by: By) -> SessionEvent:
+    _my_turn(session, by, "verifying")
+    if session.code is None or session.turn is not None:
+        raise OutOfTurn("There is no code to verify now.")
+    return facts.CodeVerified(**stamp(session, by, "code.verified"), code_version=session.code.version, **dict(command))
+
+
+def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
+    _my_turn(session, by)
+    options = (RAISE, GIVE_UP) if command.about == "budget" else command.options
+    return facts.QuestionAsked(
+        **stamp(session, by, "question.asked"),
+        action_id=f"{command.about}-{session.version + 1}",
+        about=command.about,
+        text=command.text,
+        options=options,
+    )
+
+
+def _start(session: Session, by: By) -> SessionEvent:
+    _my_turn(session, by, "executing")
+    wave = ready(session.turn)
+    if not wave or any(action in wave for action in undecided(session.turn)):
+        raise OutOfTurn("No wave is ready to start.")
+    return facts.ActionsStarted(
+        **stamp(session, by, "actions.started"), action_ids=tuple(action.spec.id for action in wave)
+    )
+
+
+def _outcome(session: Session, command: c.Finish | c.Uncertain, by: By) -> SessionEvent:
+    """Accepted in any phase: what was started is always recorded, also after a stop."""
+    action = find(session, command.action_id)
+    if action is None or action.status != "started":
+        raise OutOfTurn(f"Action {command.action_id} is not running.")
+    suffix = command.action_id
+    if isinstance(command, c.Uncertain):
+        return facts.ActionUncertain(**stamp(session, by, "action.uncertain", suffix), **dict(command))
+    return facts.ActionFinished(**stamp(session, by, "action.finished", suffix), **dict(command))
+
+
+def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
+    if session.phase != "awaiting_approval" or session.since != command.asked:
+        raise OutOfTurn("The approval has been decided.")
+    return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), asked=command.asked)

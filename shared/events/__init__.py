@@ -1,0 +1,76 @@
+"""Every fact a session can record (`facts`), as one discriminated union with its JSON.
+
+Subject: `session.<session_id>.<due>.<type>`; who is due is computed by `shared.domain`.
+"""
+
+from typing import Annotated, Literal, get_args
+
+from pydantic import Field, TypeAdapter
+
+from shared.events import facts
+from shared.events.envelope import Event
+from shared.events.values import Service
+
+type Due = Service | Literal["user", "nobody"]
+
+SessionEvent = Annotated[
+    facts.MessageReceived
+    | facts.PlanDrafted
+    | facts.PlanEdited
+    | facts.PlanApproved
+    | facts.PlanRejected
+    | facts.PlanCancelled
+    | facts.PlanDeleted
+    | facts.CodeDrafted
+    | facts.CodeEdited
+    | facts.CodeVerified
+    | facts.CodeApproved
+    | facts.CodeRejected
+    | facts.QuestionAsked
+    | facts.QuestionAnswered
+    | facts.TurnPlanned
+    | facts.ApprovalGiven
+    | facts.ApprovalDenied
+    | facts.ApprovalExpired
+    | facts.ActionsStarted
+    | facts.ActionFinished
+    | facts.ActionSkipped
+    | facts.ActionUncertain
+    | facts.TurnVerified
+    | facts.AnswerGiven
+    | facts.UsageSpent
+    | facts.BudgetRaised
+    | facts.PolicyRemembered
+    | facts.SessionStopped
+    | facts.SessionPaused
+    | facts.SessionResumed
+    | facts.SessionFailed
+    | facts.SessionRetried
+    | facts.SessionEscalated
+    | facts.SessionCompleted
+    | facts.SessionForked
+    | facts.SessionRenamed
+    | facts.SessionShared
+    | facts.WorkflowChosen,
+    Field(discriminator="type"),
+]
+
+EVENT_CLASSES: tuple[type[Event], ...] = get_args(get_args(SessionEvent)[0])
+EVENTS: TypeAdapter[SessionEvent] = TypeAdapter(SessionEvent)
+
+
+def parse_event(body: bytes | str) -> SessionEvent:
+    """A stored body as an event.
+
+    Raises pydantic.ValidationError (a ValueError) for whatever is not an event of a known schema. When a shape first
+    changes, its class gets the next `schema` and a before-validator that lifts the older one by a step.
+    """
+    return EVENTS.validate_json(body)
+
+
+def dump_event(event: SessionEvent) -> bytes:
+    """The stored body: compact JSON with every field."""
+    return event.model_dump_json(by_alias=True).encode()
+
+
+__all__ = ["EVENTS", "EVENT_CLASSES", "Due", "Event", "SessionEvent", "dump_event", "facts", "parse_event"]

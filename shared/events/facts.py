@@ -1,0 +1,348 @@
+"""Every fact a session can record, and nothing else. The shape of a stored event never changes in place."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue
+
+from shared.events.envelope import Event
+from shared.events.values import (
+    ActionId,
+    ActionSpec,
+    Check,
+    Knowledge,
+    Line,
+    NextAction,
+    PlanKind,
+    SessionId,
+    SessionSettings,
+    Status,
+    Steps,
+    Text,
+    Workflow,
+)
+
+Intent = Literal["request", "feedback", "steer"]
+About = Literal["request", "continue", "budget", "action", "uncertain"]
+Version = Annotated[int, Field(ge=1)]
+
+
+class MessageReceived(Event):
+    """A person said something. Version 1 of a session is one of these, with workflow, settings and knowledge."""
+
+    type: Literal["message.received"] = "message.received"
+    text: Text
+    intent: Intent = "request"
+    workflow: Workflow | None = None
+    settings: SessionSettings | None = None
+    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+
+
+class PlanDrafted(Event):
+    """The planner's proposal. Its version as a plan is the version of this event."""
+
+    type: Literal["plan.drafted"] = "plan.drafted"
+    kind: PlanKind = "text"
+    goal: Text
+    steps: Steps
+    notes: str = ""
+
+
+class PlanEdited(Event):
+    """A person's own version of the plan of version `base`."""
+
+    type: Literal["plan.edited"] = "plan.edited"
+    base: Version
+    goal: Text
+    steps: Steps
+    notes: str = ""
+
+
+class PlanApproved(Event):
+    """A person approved exactly this version with exactly this content."""
+
+    type: Literal["plan.approved"] = "plan.approved"
+    plan_version: Version
+    hash: str
+
+
+class PlanRejected(Event):
+    """A person refused the plan; with `replan` another one is wanted from scratch, else their feedback is awaited."""
+
+    type: Literal["plan.rejected"] = "plan.rejected"
+    plan_version: Version
+    replan: bool = False
+
+
+class PlanCancelled(Event):
+    """A person gave the plan up, before or while it was carried out."""
+
+    type: Literal["plan.cancelled"] = "plan.cancelled"
+    plan_version: Version
+
+
+class PlanDeleted(Event):
+    """A person removed the plan from the lists; the log keeps its history."""
+
+    type: Literal["plan.deleted"] = "plan.deleted"
+    plan_version: Version
+
+
+class CodeDrafted(Event):
+    """The generator's program for the approved plan. Its version as code is the version of this event."""
+
+    type: Literal["code.drafted"] = "code.drafted"
+    plan_version: Version
+    code: Text
+    explanation: str = ""
+
+
+class CodeEdited(Event):
+    """A person's own version of the code of version `base`."""
+
+    type: Literal["code.edited"] = "code.edited"
+    base: Version
+    code: Text
+
+
+class CodeVerified(Event):
+    """The verifier's checks of one version of the code, and the tests it wrote from the plan ("" if none ran)."""
+
+    type: Literal["code.verified"] = "code.verified"
+    code_version: Version
+    checks: tuple[Check, ...]
+    tests: str = ""
+
+
+class CodeApproved(Event):
+    """A person approved exactly this code."""
+
+    type: Literal["code.approved"] = "code.approved"
+    code_version: Version
+    hash: str
+
+
+class CodeRejected(Event):
+    """A person refused the code; with `replan` other code for the same plan is wanted, else feedback is awaited."""
+
+    type: Literal["code.rejected"] = "code.rejected"
+    code_version: Version
+    replan: bool = False
+
+
+class QuestionAsked(Event):
+    """A person must say something before the session goes on. `action_id` names what the answer finishes."""
+
+    type: Literal["question.asked"] = "question.asked"
+    action_id: ActionId
+    about: About
+    text: Text
+    options: tuple[Line, ...] = ()
+
+
+class QuestionAnswered(Event):
+    """The person's answer to the question of `action_id`."""
+
+    type: Literal["question.answered"] = "question.answered"
+    action_id: ActionId
+    text: Text
+
+
+class TurnPlanned(Event):
+    """What will be done next: the actions of one turn, and which of them need approval and why."""
+
+    type: Literal["turn.planned"] = "turn.planned"
+    turn: Version
+    sub_goal: Text
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+    selected_tool: str = ""
+    required_skills: tuple[str, ...] = ()
+    reasoning: str = ""
+
+
+class ApprovalGiven(Event):
+    """A person allowed one action with exactly these arguments (`hash`)."""
+
+    type: Literal["approval.given"] = "approval.given"
+    action_id: ActionId
+    hash: str
+
+
+class ApprovalDenied(Event):
+    """A person refused one action."""
+
+    type: Literal["approval.denied"] = "approval.denied"
+    action_id: ActionId
+    reason: str = ""
+
+
+class ApprovalExpired(Event):
+    """Nobody decided in time about what version `asked` asked for."""
+
+    type: Literal["approval.expired"] = "approval.expired"
+    asked: Version
+
+
+class ActionsStarted(Event):
+    """A wave begins: recorded before any of its actions touches the world."""
+
+    type: Literal["actions.started"] = "actions.started"
+    action_ids: Annotated[tuple[ActionId, ...], Field(min_length=1)]
+
+
+class ActionFinished(Event):
+    """The outcome of a started action. `seconds` is how long it ran."""
+
+    type: Literal["action.finished"] = "action.finished"
+    action_id: ActionId
+    ok: bool
+    result: JsonValue = None
+    error: str = ""
+    seconds: float = Field(0, ge=0)
+
+
+class ActionSkipped(Event):
+    """An action that will not be run."""
+
+    type: Literal["action.skipped"] = "action.skipped"
+    action_id: ActionId
+    reason: str = ""
+
+
+class ActionUncertain(Event):
+    """A started action whose outcome nobody knows: a person must look."""
+
+    type: Literal["action.uncertain"] = "action.uncertain"
+    action_id: ActionId
+    reason: str
+
+
+class TurnVerified(Event):
+    """The verifier's verdict on a turn. `rule` names the rule that gave it; "" when a model did."""
+
+    type: Literal["turn.verified"] = "turn.verified"
+    turn: Version
+    status: Status
+    next_action: NextAction
+    execution_analysis: str = ""
+    memory_analysis: str = ""
+    reasoning: str = ""
+    rule: str = ""
+
+
+class AnswerGiven(Event):
+    """The generator's answer; `confidence` 0..1, `evidence` the ids of the actions that support it."""
+
+    type: Literal["answer.given"] = "answer.given"
+    text: Text
+    confidence: float = Field(ge=0, le=1)
+    evidence: tuple[ActionId, ...] = ()
+
+
+class UsageSpent(Event):
+    """One call of a model, also a failed or cancelled one. Cost in US dollars, latency in seconds."""
+
+    type: Literal["usage.spent"] = "usage.spent"
+    model: str
+    role: str
+    prompt_tokens: int = Field(ge=0)
+    cached_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+    cost: float = Field(ge=0)
+    latency: float = Field(ge=0)
+    attempts: int = Field(ge=1)
+    outcome: Literal["ok", "invalid", "failed", "cancelled"] = "ok"
+    estimated: bool = False
+
+
+class BudgetRaised(Event):
+    """A person allows more: added to the session's budgets."""
+
+    type: Literal["budget.raised"] = "budget.raised"
+    tokens: int = Field(0, ge=0)
+    cost: float = Field(0, ge=0)
+
+
+class PolicyRemembered(Event):
+    """From now on in this session, this approval policy holds for this tool."""
+
+    type: Literal["policy.remembered"] = "policy.remembered"
+    tool: Line
+    policy: Literal["always", "writes", "never"]
+
+
+class SessionStopped(Event):
+    """A person pressed stop: late drafts are refused from here on."""
+
+    type: Literal["session.stopped"] = "session.stopped"
+    reason: str = ""
+
+
+class SessionPaused(Event):
+    """The step at work may end; no new one begins."""
+
+    type: Literal["session.paused"] = "session.paused"
+
+
+class SessionResumed(Event):
+    """A paused session goes on."""
+
+    type: Literal["session.resumed"] = "session.resumed"
+
+
+class SessionFailed(Event):
+    """A stage could not be done within its tries. `raw` is what a model said instead, if it did."""
+
+    type: Literal["session.failed"] = "session.failed"
+    stage: Line
+    reason: Text
+    retryable: bool = True
+    raw: Annotated[str, Field(max_length=20_000)] = ""
+
+
+class SessionRetried(Event):
+    """The stage that failed or was stopped is due again."""
+
+    type: Literal["session.retried"] = "session.retried"
+
+
+class SessionEscalated(Event):
+    """A person must take over."""
+
+    type: Literal["session.escalated"] = "session.escalated"
+    reason: Text
+
+
+class SessionCompleted(Event):
+    """The person is done for now; a later message still goes on in the same session."""
+
+    type: Literal["session.completed"] = "session.completed"
+
+
+class SessionForked(Event):
+    """Version 1 of a session that goes on from version `parent_version` of another."""
+
+    type: Literal["session.forked"] = "session.forked"
+    parent: SessionId
+    parent_version: Version
+
+
+class SessionRenamed(Event):
+    """The session's title, as the person wants it."""
+
+    type: Literal["session.renamed"] = "session.renamed"
+    title: Line
+
+
+class SessionShared(Event):
+    """Another user may see this session (and, with `write`, act in it)."""
+
+    type: Literal["session.shared"] = "session.shared"
+    user: Line
+    write: bool = False
+
+
+class WorkflowChosen(Event):
+    """From the next request on, the session follows this workflow."""
+
+    type: Literal["session.workflow_chosen"] = "session.workflow_chosen"
+    workflow: Workflow

@@ -1,0 +1,79 @@
+"""The values that events are made of: frozen, validated, without behaviour of their own."""
+
+import hashlib
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+Workflow = Literal["conversation", "agentflow", "execution_plan", "flow"]
+Service = Literal["planner", "executor", "verifier", "generator"]
+PlanKind = Literal["text", "steps", "path"]
+Effect = Literal["read", "write", "irreversible"]
+Policy = Literal["always", "writes", "never"]
+Status = Literal["success", "partial", "failure"]
+NextAction = Literal["continue", "retry", "escalate", "complete"]
+
+SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
+SessionId = Annotated[str, Field(pattern=SESSION_ID)]
+Text = Annotated[str, Field(min_length=1, max_length=50_000)]
+Line = Annotated[str, Field(min_length=1, max_length=500)]
+ActionId = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Value(BaseModel):
+    """Frozen, and refuses fields it does not know."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+def content_hash(content: str) -> str:
+    """SHA-256 in hex: what an approval is bound to."""
+    return hashlib.sha256(content.encode()).hexdigest()
+
+
+class Knowledge(Value):
+    """Something the person gives the planner with a request: a text, a file, a repository's outline."""
+
+    name: Line
+    text: Annotated[str, Field(max_length=50_000)]
+
+
+class SessionSettings(Value):
+    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds."""
+
+    max_turns: int = Field(5, ge=1, le=100)
+    approval: Policy = "writes"
+    token_budget: int | None = Field(None, ge=1)
+    cost_budget: float | None = Field(None, gt=0)
+    approval_timeout: int | None = Field(None, ge=1)
+
+
+class Step(Value):
+    """One step of a plan: in a text plan a sentence, in the other kinds also a tool (or node) and its arguments."""
+
+    text: Annotated[str, Field(min_length=1, max_length=2_000)]
+    tool: Line | None = None
+    arguments: dict[str, JsonValue] | None = None
+
+
+Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
+
+
+class ActionSpec(Value):
+    """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to."""
+
+    id: ActionId
+    tool: Line
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    text: str = ""
+    effect: Effect = "read"
+    depends_on: tuple[ActionId, ...] = ()
+    approval: str | None = None
+
+
+class Check(Value):
+    """One thing the verifier looked at: "parses", "lints", "tests"."""
+
+    name: Line
+    ok: bool
+    detail: Annotated[str, Field(max_length=20_000)] = ""

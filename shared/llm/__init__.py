@@ -1,0 +1,23 @@
+"""Models: one typed question to any OpenAI-compatible server, and a scripted partner for tests."""
+
+from shared.llm.client import OpenAIModel
+from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
+from shared.llm.scripted import Prompt, ScriptedModel
+from shared.llm.types import Call, Message, Model, OnCall, OnPartial, Outcome, Role
+
+__all__ = [
+    "Call",
+    "Message",
+    "Model",
+    "ModelError",
+    "ModelFailed",
+    "ModelMisconfigured",
+    "ModelUnreachable",
+    "OnCall",
+    "OnPartial",
+    "OpenAIModel",
+    "Outcome",
+    "Prompt",
+    "Role",
+    "ScriptedModel",
+]

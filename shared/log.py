@@ -1,0 +1,183 @@
+"""The session log: read a session's messages, add one fact to its end, never overwrite anybody's.
+
+`commit` is the one guarded append of Parley: it decides, appends with the position it decided on, and when somebody
+else was faster, or nobody can tell what happened, reads the tail and decides again.
+"""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from datetime import datetime
+from typing import NamedTuple, Protocol
+
+from pydantic import ValidationError
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.events import Due, SessionEvent, facts, parse_event
+
+EXPECTED = "Nats-Expected-Last-Subject-Sequence"
+EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
+MESSAGE_ID = "Nats-Msg-Id"
+MAX_BODY = 256 * 1024
+
+
+class Raw(NamedTuple):
+    """One stored message. `position` is its sequence in the stream."""
+
+    position: int
+    subject: str
+    headers: Mapping[str, str]
+    data: bytes
+    at: datetime
+
+
+class Loaded(NamedTuple):
+    """A session, and the position of the last message under its subjects, readable or not."""
+
+    session: Session
+    position: int
+
+
+class LostRace(Exception):
+    """Somebody else appended first: read the tail, decide again."""
+
+
+class Unsure(Exception):
+    """Nobody can tell whether the append was stored: read the tail before trying again."""
+
+
+class LogDown(Exception):
+    """The log cannot be reached."""
+
+
+class TooLarge(ValueError):
+    """The event's body is over `MAX_BODY` bytes."""
+
+
+class NeedsParent(Exception):
+    """The session begins as a fork: fold its parent's prefix and call `accept` again with it."""
+
+    def __init__(self, event: facts.SessionForked) -> None:
+        super().__init__(event.parent)
+        self.parent, self.version = event.parent, event.parent_version
+
+
+class Log(Protocol):
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        """Store the event if the session's last position is `after`; the new position.
+
+        Raises LostRace, Unsure or TooLarge.
+        """
+        ...
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        """The session's messages with a position over `after`, in order. Raises LogDown."""
+        ...
+
+
+def subject_of(event: SessionEvent, due: Due) -> str:
+    return f"session.{event.session_id}.{due}.{event.type}"
+
+
+def guard(session_id: str, after: int, event_id: str) -> dict[str, str]:
+    """The headers of a guarded append; the filter is this very string, always (another one would not be seen)."""
+    return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: event_id}
+
+
+def accept(loaded: Loaded, raw: Raw, parent: Session | None = None) -> tuple[Loaded, SessionEvent | None, str]:
+    """Fold one stored message: the session after it, its event, or why it is not one ("" when it is).
+
+    The position moves in any case, so a foreign message can never block a session. The very first message of a
+    session needs no guard: whoever knows only the subject can begin one.
+    """
+    moved = Loaded(loaded.session, raw.position)
+    expected = raw.headers.get(EXPECTED)
+    if expected is None and loaded.position:
+        return moved, None, "unguarded: it does not say which position it follows"
+    if expected is not None and expected != str(loaded.position):
+        return moved, None, f"it follows position {expected}, but the session was at {loaded.position}"
+    try:
+        event = parse_event(raw.data)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
+        return moved, None, f"unreadable: {problems}"[:500]
+    if wrong := _out_of_place(loaded.session, event):
+        return moved, None, wrong
+    base = loaded.session
+    if isinstance(event, facts.SessionForked):
+        if parent is None:
+            raise NeedsParent(event)
+        base = parent
+    after = evolve(base, event)
+    if raw.subject != subject_of(event, due(after)):
+        return moved, None, f"wrong subject: it belongs on {subject_of(event, due(after))}"
+    return Loaded(after, raw.position), event, ""
+
+
+def _out_of_place(session: Session, event: SessionEvent) -> str:
+    if event.session_id != session.id:
+        return f"it is of session {event.session_id}"
+    if event.version != session.version + 1:
+        return f"version {event.version} after version {session.version}"
+    begins = isinstance(event, facts.SessionForked) or (
+        isinstance(event, facts.MessageReceived) and event.intent == "request"
+    )
+    if (event.version == 1) != begins and (event.version == 1 or isinstance(event, facts.SessionForked)):
+        return f"{event.type} cannot be version {event.version}"
+    return ""
+
+
+async def commit(
+    log: Log, loaded: Loaded, command: AnyCommand, by: By, *, patience: float = 10
+) -> tuple[Loaded, SessionEvent]:
+    """Carry the command out: one event, stored once, whatever happens on the way.
+
+    `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
+    Raises a domain `Refused` when the newest state does not allow it, LogDown when patience ends.
+    """
+    deadline = time.monotonic() + patience
+    delay = 0.05
+    while True:
+        event = decide(loaded.session, command, by)
+        after = evolve(loaded.session, event)
+        try:
+            return Loaded(after, await log.append(event, after=loaded.position, due=due(after))), event
+        except (LostRace, Unsure) as lost:
+            loaded, mine = await _catch_up(log, loaded, event, deadline)
+            if mine:
+                return loaded, event
+            if isinstance(lost, Unsure):
+                if time.monotonic() > deadline:
+                    raise LogDown("The log does not answer.") from lost
+                await asyncio.sleep(delay)
+                delay = min(delay * 2, 2)
+
+
+async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: float) -> tuple[Loaded, bool]:
+    """The session with its newest tail, and whether what was sent is in it."""
+    delay = 0.05
+    while True:
+        try:
+            tail = await log.read(loaded.session.id, after=loaded.position, leader=True)
+            break
+        except LogDown:
+            if time.monotonic() > deadline:
+                raise
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 2)
+    mine = False
+    for raw in tail:
+        loaded, event, _ = accept(loaded, raw)
+        mine = mine or event == sent
+    return loaded, mine
+
+
+async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
+    """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure."""
+    event = decide(Session(new_id), c.Fork(parent=parent.id, parent_version=parent.version), by)
+    await log.append(event, after=0, due=due(evolve(parent, event)))
+    return event

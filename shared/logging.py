@@ -1,0 +1,71 @@
+"""Structured logs: one JSON line each on stderr, ours and the libraries' alike, without secrets."""
+
+import logging
+import re
+import sys
+from typing import Any
+
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+
+SECRET_NAME = re.compile(r"(api_?key|token|secret|password|authorization|cookie)$", re.IGNORECASE)
+SECRET_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+SECRET_IN_TEXT = re.compile(r"\b(sk-[A-Za-z0-9_-]{8,}|Bearer\s+\S+|(?<=token=)[^\s&\"']+)")
+HIDDEN = "***"
+NOISY = ("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite")
+
+
+def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Values of secret-looking names, credentials in URLs and key-like words are not written."""
+    return {key: HIDDEN if SECRET_NAME.search(key) else _shown(key, value) for key, value in event.items()}
+
+
+def _shown(key: str, value: Any) -> Any:
+    return value if key in ("exc_info", "_record") else _hidden(value)
+
+
+def _hidden(value: Any) -> Any:
+    match value:
+        case str():
+            return SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, value))
+        case dict():
+            return {k: HIDDEN if SECRET_NAME.search(str(k)) else _hidden(v) for k, v in value.items()}
+        case list() | tuple():
+            return [_hidden(item) for item in value]
+        case None | bool() | int() | float():
+            return value
+        case _:
+            return _hidden(repr(value))
+
+
+def configure_logging(service: str, level: str = "INFO") -> None:
+    """Once, at a program's start."""
+    shared: list[Any] = [
+        structlog.contextvars.merge_contextvars,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        structlog.processors.format_exc_info,
+        lambda _, __, event: event | {"service": service},
+        hide_secrets,
+    ]
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(
+        structlog.stdlib.ProcessorFormatter(
+            foreign_pre_chain=shared,
+            processors=[
+                structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                structlog.processors.JSONRenderer(),
+            ],
+        )
+    )
+    root = logging.getLogger()
+    root.handlers[:] = [handler]
+    root.setLevel(level)
+    for name in NOISY:
+        logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
+    structlog.configure(
+        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.make_filtering_bound_logger(root.level),
+        cache_logger_on_first_use=True,
+    )

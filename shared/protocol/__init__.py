@@ -1,0 +1,1 @@
+"""The WebSocket protocol between a client and the gateway: what each may send."""

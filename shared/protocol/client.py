@@ -1,0 +1,260 @@
+"""What a client sends over `/ws`: one JSON object a message, told apart by `type`.
+
+Every message may carry `id` (its own, so that sending it twice does it once) and `session_id` (else the session that
+the socket is on).
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter
+
+from shared.events.values import (
+    ActionSpec,
+    Knowledge,
+    Line,
+    Policy,
+    SessionId,
+    SessionSettings,
+    Step,
+    Text,
+    Workflow,
+)
+
+Version = Annotated[int, Field(ge=1)]
+
+
+class ClientMessage(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
+    session_id: SessionId | None = None
+
+
+class UserMessage(ClientMessage):
+    """A request; feedback while something is in review; the answer to an open question; a word during work."""
+
+    type: Literal["user_message"]
+    content: Text
+    workflow: Workflow | None = None
+    settings: SessionSettings | None = None
+    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+
+
+class Approval(ClientMessage):
+    """Yes or no to what is in review. Without a version it means the one last shown on this socket."""
+
+    type: Literal["approval"]
+    approved: bool
+    version: Annotated[
+        Version | None, Field(validation_alias=AliasChoices("version", "plan_version", "code_version"))
+    ] = None
+    hash: str | None = None
+    action_id: str | None = None
+    remember: bool = False
+    reason: str = ""
+
+
+class Feedback(ClientMessage):
+    """What should be different about the plan or code in review."""
+
+    type: Literal["feedback"]
+    content: Text
+
+
+class Replan(ClientMessage):
+    """Something else instead: another plan, or other code for the same plan."""
+
+    type: Literal["replan"]
+    plan_type: Literal["text", "code"] | None = None
+    version: Version | None = None
+
+
+class Edit(ClientMessage):
+    """A person's own version: `steps` (or the whole plan as text in `content`), or `content` as code."""
+
+    type: Literal["edit"]
+    target: Literal["plan", "code"] = "plan"
+    version: Version
+    goal: Line | None = None
+    steps: Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)] | None = None
+    notes: str | None = None
+    content: Text | None = None
+
+
+class QuestionReply(ClientMessage):
+    """The answer to the open question (the same as `answer`)."""
+
+    type: Literal["question"]
+    content: Text
+    question_id: str | None = None
+
+
+class AnswerReply(ClientMessage):
+    """The answer to the open question."""
+
+    type: Literal["answer"]
+    content: Text
+    question_id: str | None = None
+
+
+class ContinueChoice(ClientMessage):
+    """One of the options of `continue`, or a new request in `content`."""
+
+    type: Literal["continue"]
+    content: str = ""
+
+
+class Complete(ClientMessage):
+    """Done for now."""
+
+    type: Literal["complete"]
+
+
+class Run(ClientMessage):
+    """Run the approved code in the sandbox."""
+
+    type: Literal["run"]
+    stdin: Annotated[str, Field(max_length=50_000)] = ""
+    args: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
+
+
+class Stop(ClientMessage):
+    """Stop at once: what is being drafted is dropped."""
+
+    type: Literal["stop"]
+    reason: Annotated[str, Field(max_length=500)] = ""
+
+
+class Pause(ClientMessage):
+    """Let the present step end, and begin no other."""
+
+    type: Literal["pause"]
+
+
+class Unpause(ClientMessage):
+    """Go on after `pause`."""
+
+    type: Literal["unpause"]
+
+
+class Skip(ClientMessage):
+    """Do not run this action."""
+
+    type: Literal["skip"]
+    action_id: str
+
+
+class Cancel(ClientMessage):
+    """Give the plan up."""
+
+    type: Literal["cancel"]
+
+
+class Retry(ClientMessage):
+    """Do the stage again that failed or was stopped."""
+
+    type: Literal["retry"]
+
+
+class TakeOver(ClientMessage):
+    """Plan the turn yourself, after an escalation."""
+
+    type: Literal["take_over"]
+    sub_goal: Text
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+
+
+class HandBack(ClientMessage):
+    """Give an escalated session back to the planner, with a word about it."""
+
+    type: Literal["hand_back"]
+    content: Text
+
+
+class Remember(ClientMessage):
+    """From now on in this session, this approval policy for this tool."""
+
+    type: Literal["remember"]
+    tool: Line
+    policy: Policy
+
+
+class RaiseBudget(ClientMessage):
+    """Allow more tokens or money (US dollars)."""
+
+    type: Literal["raise_budget"]
+    tokens: Annotated[int, Field(ge=0)] = 0
+    cost: Annotated[float, Field(ge=0)] = 0
+
+
+class Rename(ClientMessage):
+    """Give the session a title."""
+
+    type: Literal["rename"]
+    title: Line
+
+
+class ChooseWorkflow(ClientMessage):
+    """The workflow of the next request."""
+
+    type: Literal["choose_workflow"]
+    workflow: Workflow
+
+
+class SaveToLibrary(ClientMessage):
+    """Keep the plan for reuse."""
+
+    type: Literal["save_to_library"]
+    name: Line
+
+
+class Fork(ClientMessage):
+    """Begin a new session from this one as it was at `version` (default: now)."""
+
+    type: Literal["fork"]
+    version: Version | None = None
+
+
+class Resume(ClientMessage):
+    """Put this socket on a session: a snapshot, every event after `after`, then live."""
+
+    type: Literal["resume"]
+    after: Annotated[int, Field(ge=0)] = 0
+
+
+class Close(ClientMessage):
+    """The socket leaves; the session does not."""
+
+    type: Literal["close"]
+
+
+AnyClientMessage = Annotated[
+    UserMessage
+    | Approval
+    | Feedback
+    | Replan
+    | Edit
+    | QuestionReply
+    | AnswerReply
+    | ContinueChoice
+    | Complete
+    | Run
+    | Stop
+    | Pause
+    | Unpause
+    | Skip
+    | Cancel
+    | Retry
+    | TakeOver
+    | HandBack
+    | Remember
+    | RaiseBudget
+    | Rename
+    | ChooseWorkflow
+    | SaveToLibrary
+    | Fork
+    | Resume
+    | Close,
+    Field(discriminator="type"),
+]
+CLIENT_MESSAGES: TypeAdapter[AnyClientMessage] = TypeAdapter(AnyClientMessage)

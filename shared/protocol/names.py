@@ -1,0 +1,39 @@
+"""The seeds' names for where a session stands: a function of workflow, phase and what is in review."""
+
+from shared.domain.session import Session, reviewing
+
+OPTION_FEEDBACK = "Continue with feedback"
+OPTION_RUN = "Run the code"
+OPTION_COMPLETE = "Complete this task"
+
+_PLAIN = {
+    "planning": "text_plan_generation",
+    "coding": "code_generation",
+    "executing": "executing",
+    "answering": "answering",
+    "escalated": "escalated",
+    "failed": "failed",
+}
+
+
+def state_name(session: Session) -> str:
+    """One word for clients: `greeting`, `text_plan_approval`, `code_feedback`, `completed`, …"""
+    target = reviewing(session)
+    kind = "code" if target == "code" else "text_plan"
+    match session.phase:
+        case "awaiting_approval":
+            return "action_approval" if target == "actions" else f"{kind}_approval"
+        case "awaiting_input":
+            return "question" if session.question else f"{kind}_feedback"
+        case "verifying":
+            return "verifying" if session.turn else "code_generation"
+        case "resting":
+            return {"new": "greeting", "stopped": "stopped"}.get(session.reason, "completed")
+        case phase:
+            return _PLAIN[phase]
+
+
+def options(session: Session) -> tuple[str, ...]:
+    """What `continue` offers a session at rest."""
+    runs = session.code is not None and session.code.status == "approved"
+    return (OPTION_FEEDBACK, *((OPTION_RUN,) if runs else ()), OPTION_COMPLETE)

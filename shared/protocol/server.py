@@ -1,0 +1,307 @@
+"""What the gateway sends over `/ws`. Every message names its session, and the version where it tells of an event.
+
+The version of a plan or of code is the version of the event that made it; `number` counts 1, 2, 3 for people.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+
+from shared.events import SessionEvent
+from shared.events.values import Check, Effect, NextAction, PlanKind, SessionSettings, Status, Step, Workflow
+
+
+class View(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class PlanView(View):
+    version: int
+    number: int
+    kind: PlanKind
+    goal: str
+    steps: tuple[Step, ...]
+    notes: str
+    text: str
+    hash: str
+    status: str
+    by: str
+
+
+class CodeView(View):
+    version: int
+    number: int
+    plan_version: int
+    code: str
+    explanation: str
+    hash: str
+    status: str
+    by: str
+    checks: tuple[Check, ...] = ()
+    tests: str = ""
+
+
+class ActionView(View):
+    action_id: str
+    tool: str
+    arguments: dict[str, JsonValue]
+    text: str
+    effect: Effect
+    status: str
+    approval: str | None
+    hash: str
+    result: JsonValue = None
+    error: str = ""
+
+
+class VerdictView(View):
+    status: Status
+    next_action: NextAction
+    reasoning: str
+
+
+class TurnView(View):
+    number: int
+    sub_goal: str
+    actions: tuple[ActionView, ...]
+    by: str
+    verdict: VerdictView | None = None
+
+
+class FailureView(View):
+    stage: str
+    reason: str
+    retryable: bool
+    raw: str = ""
+
+
+class ServerMessage(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    session_id: str
+    version: int | None = None
+
+
+class Greeting(ServerMessage):
+    """The first message on a socket. `session_id` is that of the session a `user_message` will begin."""
+
+    type: Literal["greeting"] = "greeting"
+    message: str
+    protocol: Literal[1] = 1
+    user: str
+    rehearsal: bool
+    model: str
+    workflows: tuple[Workflow, ...]
+    can_run_code: bool
+
+
+class Log(ServerMessage):
+    """Something worth telling that changes nothing, in words."""
+
+    type: Literal["log"] = "log"
+    content: str
+
+
+class Event(ServerMessage):
+    """One fact of the session's journal, as stored."""
+
+    type: Literal["event"] = "event"
+    event: SessionEvent
+
+
+class TextPlanReview(ServerMessage):
+    """A plan to approve, change or refuse. `version` and `hash` are what an approval names."""
+
+    type: Literal["text_plan_review"] = "text_plan_review"
+    plan: str
+    goal: str
+    kind: PlanKind
+    steps: tuple[Step, ...]
+    notes: str
+    number: int
+    hash: str
+    message: str
+
+
+class CodeReview(ServerMessage):
+    """Code to approve, change or refuse, with what the verifier found. `version` is the code's, as for approval."""
+
+    type: Literal["code_review"] = "code_review"
+    code: str
+    explanation: str
+    number: int
+    hash: str
+    checks: tuple[Check, ...]
+    tests: str
+    message: str
+
+
+class FeedbackRequest(ServerMessage):
+    """The plan or code was refused: what should be different?"""
+
+    type: Literal["feedback_request"] = "feedback_request"
+    plan_type: Literal["text", "code"]
+    message: str
+
+
+class Question(ServerMessage):
+    """A question for the person; `question_id` goes back with the answer."""
+
+    type: Literal["question"] = "question"
+    question_id: str
+    about: str
+    content: str
+    options: tuple[str, ...] = ()
+
+
+class ApprovalRequest(ServerMessage):
+    """Actions that wait for a yes; each is approved by its `action_id` and `hash`."""
+
+    type: Literal["approval_request"] = "approval_request"
+    actions: tuple[ActionView, ...]
+    message: str
+
+
+class ContinueContent(View):
+    message: str
+    options: tuple[str, ...]
+
+
+class Continue(ServerMessage):
+    """The session rests: what next? The options, or any new request."""
+
+    type: Literal["continue"] = "continue"
+    content: ContinueContent
+
+
+class Completion(ServerMessage):
+    """What was approved in this round."""
+
+    type: Literal["completion"] = "completion"
+    final_plan: str
+    final_code: str
+    message: str
+
+
+class Completed(ServerMessage):
+    """The person said it is done; a later message still goes on."""
+
+    type: Literal["completed"] = "completed"
+    content: str
+
+
+class Stopped(ServerMessage):
+    """The session rests because a person stopped it."""
+
+    type: Literal["stopped"] = "stopped"
+    message: str
+
+
+class Failed(ServerMessage):
+    """A stage failed; `retry` does it again."""
+
+    type: Literal["failed"] = "failed"
+    failure: FailureView
+    message: str
+
+
+class Delta(ServerMessage):
+    """A draft as it is written: from `offset` (characters) on, the draft is `text`. Not stored, nothing to resume."""
+
+    type: Literal["delta"] = "delta"
+    draft_id: str
+    kind: Literal["plan", "code", "tests", "answer", "verdict"]
+    offset: int
+    text: str
+
+
+class Usage(ServerMessage):
+    """What the session's model calls came to; cost in US dollars."""
+
+    type: Literal["usage"] = "usage"
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    token_budget: int | None = None
+    cost_budget: float | None = None
+
+
+class Forked(ServerMessage):
+    """A new session was begun from this one; `fork_id` is its id."""
+
+    type: Literal["forked"] = "forked"
+    fork_id: str
+
+
+class Error(ServerMessage):
+    """Something was refused, and nothing has changed: `code` for programs, `message` and `hint` for people."""
+
+    type: Literal["error"] = "error"
+    code: str
+    message: str
+    hint: str = ""
+    content: str = ""  # the message again, where older clients look for it
+    reply_to: str | None = None  # the id of the message that was refused, if it had one
+
+
+class Snapshot(ServerMessage):
+    """Where things stand: everything a screen needs. `can` lists the client messages that are accepted now."""
+
+    type: Literal["snapshot"] = "snapshot"
+    state: str
+    phase: str
+    reason: str
+    paused: bool
+    title: str
+    owner: str
+    workflow: Workflow
+    settings: SessionSettings
+    request: str
+    unread: tuple[str, ...]
+    plan: PlanView | None
+    code: CodeView | None
+    turn: TurnView | None
+    answer: str
+    failure: FailureView | None
+    review: TextPlanReview | CodeReview | None
+    feedback_request: FeedbackRequest | None
+    question: Question | None
+    approval_request: ApprovalRequest | None
+    continue_: Annotated[Continue | None, Field(alias="continue")] = None
+    draft: Delta | None = None
+    usage: Usage
+    can: tuple[str, ...]
+    parent: str | None = None
+
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, serialize_by_alias=True)
+
+
+AnyServerMessage = Annotated[
+    Greeting
+    | Log
+    | Event
+    | TextPlanReview
+    | CodeReview
+    | FeedbackRequest
+    | Question
+    | ApprovalRequest
+    | Continue
+    | Completion
+    | Completed
+    | Stopped
+    | Failed
+    | Delta
+    | Usage
+    | Forked
+    | Error
+    | Snapshot,
+    Field(discriminator="type"),
+]
+SERVER_MESSAGES: TypeAdapter[AnyServerMessage] = TypeAdapter(AnyServerMessage)
+
+
+def dump(message: ServerMessage) -> dict[str, Any]:
+    """The message as JSON-ready data."""
+    return message.model_dump(mode="json", by_alias=True)

@@ -1,0 +1,70 @@
+"""Who the program is: nobody in particular, without capabilities, with a bounded number of threads."""
+
+import _thread
+import os
+import resource
+
+from . import kernel
+from .errors import Refused
+
+_READ_ANY = 1 << 2  # CAP_DAC_READ_SEARCH
+
+
+def _readable(paths: list[str]) -> bool:
+    return all(os.access(path, os.R_OK | os.X_OK) for path in paths)
+
+
+def drop(uid: int, *, needs: list[str]) -> None:
+    """Gives up root for `uid` (0: not root, nothing to change), and all capabilities.
+
+    An interpreter below a private folder such as /root cannot be read by another user. Then one capability stays, the
+    one to read; Landlock still confines it to the listed places, and it does not allow to write.
+
+    needs: folders that the program must be able to read.
+    """
+    if uid:
+        kernel.prctl(kernel.PR_SET_KEEPCAPS, 1)
+        try:
+            os.setgroups([])
+            os.setresgid(uid, uid, uid)
+            os.setresuid(uid, uid, uid)
+        except PermissionError as error:
+            raise Refused("root without the right to change its user id: run it as an ordinary user instead") from error
+    if _readable(needs):
+        kernel.set_capabilities(0)
+        return
+    try:
+        kernel.set_capabilities(_READ_ANY)
+    except PermissionError as error:
+        raise Refused(
+            f"user id {os.geteuid()} cannot read {' or '.join(needs)}: use a Python that everybody can read"
+        ) from error
+
+
+def _can_start_thread() -> bool:
+    done = _thread.allocate_lock()
+    done.acquire()
+    try:
+        _thread.start_new_thread(done.release, ())
+    except RuntimeError:
+        return False
+    return done.acquire()
+
+
+def bound_threads(threads: int) -> None:
+    """Leaves room for `threads` more threads, and for at most as many again as this user has now.
+
+    The kernel counts them per user, and tells nobody the count: so the bound is doubled until a thread can start.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NPROC)
+    bound = 2
+    while True:
+        room = bound if most == resource.RLIM_INFINITY else min(bound, most)
+        resource.setrlimit(resource.RLIMIT_NPROC, (room, most))
+        if _can_start_thread():
+            break
+        if room != bound:
+            raise Refused("this user may not start any more threads")
+        bound *= 2
+    final = room + threads - 1 if most == resource.RLIM_INFINITY else min(room + threads - 1, most)
+    resource.setrlimit(resource.RLIMIT_NPROC, (final, final))

@@ -1,0 +1,49 @@
+"""The few system calls that Python does not offer, with errors raised as OSError."""
+
+import ctypes
+import os
+
+PR_SET_PDEATHSIG = 1
+PR_SET_KEEPCAPS = 8
+PR_SET_SECCOMP = 22
+PR_SET_NO_NEW_PRIVS = 38
+
+_libc = ctypes.CDLL(None, use_errno=True)
+_libc.syscall.restype = ctypes.c_long
+
+
+def _checked(result: int) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+    return result
+
+
+def syscall(number: int, *arguments: int | bytes | None) -> int:
+    """Integers are passed in full register width, bytes as their address."""
+    wide = [ctypes.c_long(value) if isinstance(value, int) else value for value in arguments]
+    return _checked(_libc.syscall(ctypes.c_long(number), *wide))
+
+
+def prctl(option: int, *arguments: int) -> int:
+    full = [*arguments, 0, 0, 0, 0][:4]
+    return _checked(_libc.prctl(ctypes.c_int(option), *[ctypes.c_ulong(value) for value in full]))
+
+
+def set_capabilities(wanted: int) -> None:
+    """Keeps exactly the capabilities of the bit mask `wanted`, effective and permitted, none inheritable."""
+    low, high = wanted & 0xFFFFFFFF, wanted >> 32
+    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+    sets = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
+    _checked(_libc.capset(ctypes.byref(header), ctypes.byref(sets)))
+
+
+def install_filter(program: bytes) -> None:
+    """Hands a BPF program (8 bytes an instruction) to seccomp, for this thread and all it will start."""
+    code = ctypes.create_string_buffer(program, len(program))
+
+    class Program(ctypes.Structure):
+        _fields_ = (("length", ctypes.c_ushort), ("code", ctypes.c_void_p))
+
+    described = Program(len(program) // 8, ctypes.addressof(code))
+    prctl(PR_SET_SECCOMP, 2, ctypes.addressof(described))

@@ -1,0 +1,114 @@
+"""The one folder of a run: made with the program's files, measured while it runs, removed whatever is in it."""
+
+import os
+import re
+import stat
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from itertools import count, islice
+from pathlib import Path
+
+from shared.sandbox.model import SandboxUnavailable
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_PRIVATE = 0o700
+MOST_ENTRIES = 2_000
+
+
+def check_names(names: Mapping[str, str]) -> None:
+    """Raises ValueError for a name that is not a plain file name."""
+    for name in names:
+        if not _PLAIN_NAME.fullmatch(name):
+            raise ValueError(f"not a plain file name: {name!r} (letters, digits, '_', '-' and '.', not first a dot)")
+
+
+@contextmanager
+def folder(files: Mapping[str, str], *, owner: int) -> Iterator[Path]:
+    """A new private folder that holds `files`, owned by user and group `owner` (0: by this process)."""
+    place = Path(tempfile.mkdtemp(prefix="program-")).resolve()
+    try:
+        for name, text in files.items():
+            (place / name).write_bytes(text.encode(errors="replace"))
+        if owner:
+            _give_away(place, owner)
+        yield place
+    finally:
+        remove(place)
+
+
+def _give_away(place: Path, owner: int) -> None:
+    try:
+        for path in (*place.iterdir(), place):
+            os.chown(path, owner, owner)
+    except PermissionError as error:
+        raise SandboxUnavailable(
+            "The sandbox needs root to have its rights, or none of them: run it as an ordinary user"
+        ) from error
+
+
+def exceeds(place: Path, *, most: int, pid: int) -> bool:
+    """Whether the folder and the files deleted but still open in process `pid` hold more than `most` bytes.
+
+    Too many entries are too much as well, and so is a folder that cannot be looked into, closed or nested too deep.
+    """
+    used = _deleted(pid)
+    entries = 0
+    pending = [os.fspath(place)]
+    while pending:
+        try:
+            with os.scandir(pending.pop()) as listing:
+                found = list(islice(listing, MOST_ENTRIES + 1))
+            used += sum(map(_size, found))
+        except (FileNotFoundError, NotADirectoryError):
+            continue  # it changes while we look
+        except OSError:
+            return True
+        entries += len(found)
+        if used > most or entries > MOST_ENTRIES:
+            return True
+        pending += [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
+    return used > most
+
+
+def _size(entry: "os.DirEntry[str]") -> int:
+    try:
+        return entry.stat(follow_symlinks=False).st_blocks * 512
+    except FileNotFoundError:
+        return 0
+
+
+def _deleted(pid: int) -> int:
+    """Bytes in regular files that only an open descriptor keeps alive, as far as this process may look."""
+    used = 0
+    with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+        for descriptor in descriptors:
+            with suppress(OSError):
+                status = descriptor.stat()
+                if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
+                    used += status.st_blocks * 512
+    return used
+
+
+def remove(place: Path) -> None:
+    """Removes the folder, however deep its content is nested and whatever modes its folders have.
+
+    Folders are not descended into: their content is moved up instead, so that neither recursion nor the length of a
+    path is in the program's hands. Nothing may run in the folder any more.
+    """
+    place.chmod(_PRIVATE)
+    fresh = count()
+    while entries := list(place.iterdir()):
+        for entry in entries:
+            if not stat.S_ISDIR(entry.lstat().st_mode):
+                entry.unlink()
+                continue
+            entry.chmod(_PRIVATE)
+            for child in entry.iterdir():
+                child.rename(_unused(place, fresh))
+            entry.rmdir()
+    place.rmdir()
+
+
+def _unused(place: Path, fresh: "count[int]") -> Path:
+    return next(path for number in fresh if not os.path.lexists(path := place / f"moved-{number}"))

@@ -1,0 +1,125 @@
+"""Runs one program in the sandbox and tells how it ended."""
+
+import asyncio
+import os
+import platform
+import select
+import signal
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from time import monotonic
+
+from shared.sandbox.child import Child, started
+from shared.sandbox.model import Ending, Limits, Outcome, SandboxUnavailable
+from shared.sandbox.scratch import check_names
+from shared.sandbox.watch import Capture, Watch, readable
+
+_READY = b"ready"
+_START_LIMIT = 30.0  # seconds; 0.05 is usual
+
+
+@cache
+def available() -> str | None:
+    """None if programs can be run here, else a sentence that says what is missing and what to do.
+
+    It really starts one, once for this process (about 50 ms, blocking).
+    """
+    try:
+        _check_system()
+        with started({"program.py": ""}, ("program.py",), stdin="", limits=Limits()) as child:
+            select.select([child.status], [], [], _START_LIMIT)
+            _check_ready(child)
+    except SandboxUnavailable as reason:
+        return str(reason)
+    return None
+
+
+async def run(
+    files: Mapping[str, str],
+    *,
+    args: Sequence[str] = ("program.py",),
+    stdin: str = "",
+    limits: Limits = Limits(),  # noqa: B008 - frozen
+) -> Outcome:
+    """Runs `python <args>` in a new folder that holds `files` (plain names to texts), with nothing else in reach.
+
+    args: one of the files and its arguments, or `-m`, a module of the standard library or of the files, and its
+    arguments. Cancelling kills the program at once. Raises ValueError for bad names, SandboxUnavailable if a layer of
+    the sandbox is missing; what the program does wrong is told by the outcome.
+    """
+    _check_order(files, args)
+    _check_system()
+    with started(files, args, stdin=stdin, limits=limits) as child:
+        await _started(child)
+        began = monotonic()
+        stdout, stderr = (Capture(descriptor, limits.output) for descriptor in (child.stdout, child.stderr))
+        why = await Watch(child, limits, [stdout, stderr]).ended()
+        code = child.end()
+        duration = monotonic() - began
+        stdout.read_rest()
+        stderr.read_rest()
+    if stdout.truncated or stderr.truncated:
+        why = "output_limit"
+    elif why == "exited":
+        why = _how(code, duration=duration, stderr=stderr.text, limits=limits)
+    return Outcome(
+        exit_code=code if why in {"exited", "memory_limit"} else None,
+        stdout=stdout.text,
+        stderr=stderr.text,
+        duration=duration,
+        ended=why,
+        truncated=stdout.truncated or stderr.truncated,
+    )
+
+
+def _how(code: int, *, duration: float, stderr: str, limits: Limits) -> Ending:
+    """What the end of a program that nobody stopped from outside means."""
+    if code == -signal.SIGXCPU or (code == -signal.SIGKILL and duration >= limits.cpu):
+        return "timeout"
+    if code < 0:
+        return "killed"
+    last_line = stderr.rstrip().rpartition("\n")[2]
+    return "memory_limit" if code and last_line.startswith("MemoryError") else "exited"
+
+
+def _check_order(files: Mapping[str, str], args: Sequence[str]) -> None:
+    check_names(files)
+    module = len(args) > 1 and args[0] == "-m"
+    if not module and not (args and args[0] in files):
+        raise ValueError("the first argument must be one of the files, or -m with the name of a module")
+    if any("\0" in argument for argument in args):
+        raise ValueError("an argument holds a null character")
+
+
+def _check_system() -> None:
+    if sys.platform != "linux":
+        raise SandboxUnavailable(f"The sandbox needs Linux, and this is {platform.system()}")
+
+
+async def _started(child: Child) -> None:
+    try:
+        async with asyncio.timeout(_START_LIMIT):
+            await readable(child.status)
+    except TimeoutError:
+        raise SandboxUnavailable(f"The sandbox did not start within {_START_LIMIT:.0f} seconds") from None
+    _check_ready(child)
+
+
+def _check_ready(child: Child) -> None:
+    """Reads the launcher's report, which is one write."""
+    try:
+        report = os.read(child.status, 4096)
+    except BlockingIOError:
+        report = b"the launcher did not answer"
+    if report == _READY:
+        return
+    reason = report.decode(errors="replace") or _last_words(child)
+    raise SandboxUnavailable(f"The sandbox cannot be closed here: {reason}")
+
+
+def _last_words(child: Child) -> str:
+    code = child.end()
+    errors = Capture(child.stderr, 4096)
+    errors.read_rest()
+    return errors.text.strip().rpartition("\n")[2] or f"the launcher ended with {code}"

@@ -1,0 +1,91 @@
+"""Everything read from the environment, in one place: nothing else in Parley looks at `os.environ`."""
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+Auth = Literal["none", "token", "keys", "jwt"]
+
+
+class Settings(BaseSettings):
+    """One frozen object, read once at each program's edge and passed down.
+
+    Times are in seconds, sizes in bytes, money in US dollars.
+    """
+
+    model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
+
+    # where things are
+    nats_url: str = "nats://127.0.0.1:4222"
+    nats_replicas: int = Field(1, ge=1, le=5)
+    database_url: str = ""  # empty: SQLite under parley_home
+    parley_home: Path = Path(".parley")
+    agent_host: str = "127.0.0.1"
+    agent_port: int = Field(8001, ge=0, le=65535)
+    rehearsal_port: int = Field(23333, ge=0, le=65535)
+    health_port: int = Field(0, ge=0, le=65535)  # of a worker service; 0: no health server
+
+    # who may come in
+    parley_auth: Auth = "token"
+    parley_token: SecretStr = SecretStr("")  # token: the one-time login token; `parley up` makes one
+    parley_secret: SecretStr = SecretStr("")  # signs cookies and, with jwt, tokens; at least 32 bytes
+    parley_api_keys: SecretStr = SecretStr("")  # keys: "alice=key1,bob=key2"
+    parley_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
+
+    # the model
+    openai_base_url: str = ""
+    openai_api_key: SecretStr = SecretStr("")
+    openai_model: str = ""
+    internlm_api_url: str = ""
+    internlm_api_key: SecretStr = SecretStr("")
+    parley_models: dict[str, str] = Field(
+        default_factory=dict
+    )  # per role, JSON: {"planner": "big", "verifier": "small"}
+    parley_temperatures: dict[str, float] = Field(default_factory=dict)
+    parley_prices: dict[str, tuple[float, float, float]] = Field(
+        default_factory=dict
+    )  # model: $ per 1M prompt, cached, completion
+    model_timeout: float = Field(120, gt=0)
+    model_attempts: int = Field(3, ge=1, le=10)
+    model_patience: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
+    model_concurrency: int = Field(4, ge=1)
+
+    # the bus
+    ack_wait: float = Field(12, gt=0)
+    max_deliver: int = Field(6, ge=1)
+    worker_slots: int = Field(8, ge=1)
+    stuck_after: float = Field(120, gt=0)  # work older than this is looked at by the keeper
+    graceful_timeout: float = Field(10, ge=0)
+
+    log_level: str = "INFO"
+
+    @field_validator("parley_origins", mode="before")
+    @classmethod
+    def _split(cls, value: object) -> object:
+        return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @property
+    def sql_url(self) -> str:
+        """The database as SQLAlchemy wants it: an async driver is put in where the URL names none."""
+        url = self.database_url or f"sqlite:///{self.parley_home.resolve() / 'parley.db'}"
+        for plain, driver in (("postgres://", "postgresql+asyncpg://"), ("postgresql://", "postgresql+asyncpg://")):
+            if url.startswith(plain):
+                return driver + url.removeprefix(plain)
+        return url.replace("sqlite://", "sqlite+aiosqlite://", 1) if url.startswith("sqlite://") else url
+
+    @property
+    def model_url(self) -> str:
+        """Base URL of the OpenAI-compatible endpoint, or "" when none is configured. InternLM's carries no /v1."""
+        if self.openai_base_url or self.openai_api_key.get_secret_value():
+            return self.openai_base_url or "https://api.openai.com/v1"
+        if self.internlm_api_url or self.internlm_api_key.get_secret_value():
+            url = (self.internlm_api_url or "http://localhost:23333").rstrip("/")
+            return url if url.endswith("/v1") else f"{url}/v1"
+        return ""
+
+    @property
+    def model_key(self) -> str:
+        """The endpoint's API key; a dummy for local servers, because the client refuses an empty one."""
+        return self.openai_api_key.get_secret_value() or self.internlm_api_key.get_secret_value() or "none"

@@ -1,0 +1,70 @@
+"""The client of plan_store: sessions as they are now, over NATS request and reply."""
+
+import asyncio
+import json
+from typing import Any, Protocol
+
+
+from shared.bus import Bus, BusDown
+from shared.domain.session import SESSION
+from shared.log import Loaded
+
+
+class StoreDown(Exception):
+    """plan_store does not answer, or cannot reach its database or the log."""
+
+
+class StoreRefused(Exception):
+    """plan_store understood, and will not: `code` is for programs."""
+
+    def __init__(self, code: str, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Loads(Protocol):
+    """What a worker needs of the store."""
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        """The session, its log read at least up to that position; with `version`, as it was then.
+
+        A session that does not exist is `Loaded(Session(session_id), 0)`. Raises StoreDown, StoreRefused.
+        """
+        ...
+
+
+class Store:
+    """Requests to `plan_store.<entity>.<verb>`."""
+
+    def __init__(self, bus: Bus, *, wait: float = 10) -> None:
+        self._bus = bus
+        self._wait = wait
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        answer = await self.ask("session.load", session_id=session_id, at_least=at_least, version=version)
+        return Loaded(SESSION.validate_python(answer["session"]), int(answer["position"]))
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
+        try:
+            reply = await self._bus.request(f"plan_store.{verb}", json.dumps(arguments).encode(), timeout=self._wait)
+        except BusDown as error:
+            raise StoreDown("The plan store does not answer.") from error
+        answer = json.loads(reply)
+        if isinstance(answer, dict) and (error := answer.get("error")):
+            if str(error["code"]).endswith("_down"):
+                raise StoreDown(error["message"])
+            raise StoreRefused(error["code"], error["message"])
+        return answer
+
+
+async def patiently(store: Loads, session_id: str, *, at_least: int, log: Any) -> Loaded:
+    """Load, for as long as it takes: the caller's message is kept alive by heartbeats meanwhile."""
+    delay = 0.1
+    while True:
+        try:
+            return await store.load(session_id, at_least=at_least)
+        except StoreDown as error:
+            log.warning("waiting_for_plan_store", session_id=session_id, error=str(error))
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 3)

@@ -1,0 +1,352 @@
+"""What plan_store is asked, and what it answers: JSON over request/reply on `plan_store.<entity>.<verb>`.
+
+An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`. Times are UTC, money US dollars.
+"""
+
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+
+from shared.domain.session import Session
+from shared.events import SessionEvent
+from shared.events.values import Check, PlanKind, Service, SessionId, Step, Workflow
+
+PREFIX = "plan_store."
+QUEUE = "plan_store"
+
+Code = Literal[
+    "bad_request",  # not the request's shape
+    "unknown",  # no such session, plan, code or version
+    "purged",  # the session was purged; its id is never used again
+    "forbidden",  # somebody else's session
+    "busy",  # work is going on: stop it first
+    "has_forks",  # purging would take from other sessions what they were forked from: say force
+    "refused",  # the session does not allow it now
+    "behind",  # the log does not hold the wanted position
+    "log_down",
+    "database_down",
+    "failed",  # a fault of ours
+]
+
+
+class StoreError(Exception):
+    """What a request is refused with, and what its client raises."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code: Code = code
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Problem(Message):
+    code: Code
+    message: str
+
+
+class Failed(Message):
+    error: Problem
+
+
+Limit = Annotated[int, Field(ge=1, le=1000)]
+Offset = Annotated[int, Field(ge=0, le=1_000_000_000)]
+Position = Annotated[int, Field(ge=0, le=2**62)]
+Version = Annotated[int, Field(ge=1, le=2**48)]
+User = Annotated[str, Field(min_length=1, max_length=200)]
+Words = Annotated[str, Field(max_length=500)]
+
+# --- sessions
+
+
+class OfSession(Message):
+    session_id: SessionId
+
+
+class LoadSession(OfSession):
+    """The folded session: not older than stream position `at_least`, or as it was at `version`."""
+
+    at_least: Position = 0
+    version: Version | None = None
+
+
+class LoadedSession(Message):
+    session: Session
+    position: int
+
+
+class GetSession(OfSession): ...
+
+
+class ListSessions(Message):
+    """Newest first. `user`: their own and those shared with them; None: all. `query`: every word, in title or requests.
+
+    `states` are clients' names (`text_plan_approval`), `phases` the machine's; empty: any.
+    """
+
+    user: User | None = None
+    query: Words = ""
+    states: Annotated[tuple[str, ...], Field(max_length=50)] = ()
+    phases: Annotated[tuple[str, ...], Field(max_length=50)] = ()
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class SessionSummary(Message):
+    id: str
+    owner: str
+    title: str
+    request: str
+    workflow: Workflow
+    phase: str
+    state: str
+    paused: bool
+    version: int
+    position: int
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    work_service: Service | None
+    work_version: int | None
+    work_since: AwareDatetime | None
+    parent: str | None
+
+
+class SessionPage(Message):
+    sessions: tuple[SessionSummary, ...]
+    total: int
+
+
+class PurgeSession(OfSession):
+    """Only for its owner, and not while work is going on; with `force` also when it has forks."""
+
+    user: User
+    force: bool = False
+
+
+class Purged(Message):
+    session_id: str
+
+
+class ReadJournal(OfSession):
+    """The events after version `after`, in order."""
+
+    after: Annotated[int, Field(ge=0, le=2**48)] = 0
+    limit: Limit = 200
+
+
+class JournalPage(Message):
+    """`version` is the session's newest: more is to be read while the last event's is lower."""
+
+    events: tuple[SessionEvent, ...]
+    version: int
+
+
+# --- plans and code
+
+
+class ListPlans(Message):
+    """The newest plan of each session that has one and was not deleted; newest first."""
+
+    user: User | None = None
+    statuses: Annotated[tuple[str, ...], Field(max_length=20)] = ()
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class GetPlan(OfSession):
+    """One version of the plan; None: the newest."""
+
+    version: Version | None = None
+
+
+class PlanVersions(OfSession): ...
+
+
+class DiffPlans(OfSession):
+    old: Version
+    new: Version
+
+
+class DeletePlan(OfSession):
+    """A person removes the plan from the lists. `id` is the client's id of the command."""
+
+    user: User
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+
+
+class PlanRecord(Message):
+    """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review."""
+
+    session_id: str
+    version: int
+    number: int
+    kind: PlanKind
+    goal: str
+    steps: tuple[Step, ...]
+    notes: str
+    text: str
+    hash: str
+    status: str
+    by: str
+    at: AwareDatetime
+    deleted: bool
+
+
+class PlanPage(Message):
+    plans: tuple[PlanRecord, ...]
+    total: int
+
+
+class PlanHistory(Message):
+    """All versions, oldest first."""
+
+    plans: tuple[PlanRecord, ...]
+
+
+class StepChange(Message):
+    """What became of one step. `old` and `new` are its numbers, from 1; None where it is not there."""
+
+    kind: Literal["same", "added", "removed", "changed", "moved"]
+    old: int | None
+    new: int | None
+    before: Step | None
+    after: Step | None
+
+
+class PlanDiff(Message):
+    """`unified` is the diff of the two texts, "" when they are equal; `steps` follows the new plan's order."""
+
+    old: int
+    new: int
+    unified: str
+    steps: tuple[StepChange, ...]
+
+
+class CodeVersions(OfSession): ...
+
+
+class CodeRecord(Message):
+    version: int
+    number: int
+    plan_version: int
+    code: str
+    explanation: str
+    hash: str
+    status: str
+    by: str
+    at: AwareDatetime
+    checks: tuple[Check, ...]
+    tests: str
+
+
+class CodeHistory(Message):
+    """All versions, oldest first."""
+
+    codes: tuple[CodeRecord, ...]
+
+
+# --- figures
+
+
+class UsageTotals(Message):
+    """Of one session, of one user's own sessions, or (neither given) of all."""
+
+    session_id: SessionId | None = None
+    user: User | None = None
+
+
+class UsageRow(Message):
+    """`latency` is the sum of the calls' seconds."""
+
+    model: str
+    role: str
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    latency: float
+
+
+class UsageReport(Message):
+    rows: tuple[UsageRow, ...]
+
+
+class ListDead(Message):
+    limit: Limit = 100
+    offset: Offset = 0
+
+
+class ParkedRecord(Message):
+    """A message on a session's subject that is not one of its events: skipped, changed nothing."""
+
+    position: int
+    session_id: str
+    subject: str
+    reason: str
+    preview: str
+    at: AwareDatetime
+
+
+class DeadRecord(Message):
+    """A delivery that a consumer gave up: `kind` "max_deliver" (it crashed its worker) or "terminated" (refused)."""
+
+    stream: str
+    consumer: str
+    stream_seq: int
+    kind: str
+    reason: str
+    session_id: str
+    subject: str
+    at: AwareDatetime
+
+
+class DeadPage(Message):
+    parked: tuple[ParkedRecord, ...]
+    parked_total: int
+    dead: tuple[DeadRecord, ...]
+    dead_total: int
+
+
+class Health(Message): ...
+
+
+class HealthReport(Message):
+    database: str
+    sessions: int
+
+
+class Verb[Q: Message, A: Message](NamedTuple):
+    """One thing plan_store does: its subject without the prefix, what is asked and what is answered."""
+
+    name: str
+    request: type[Q]
+    answer: type[A]
+
+    @property
+    def subject(self) -> str:
+        return PREFIX + self.name
+
+    def parse(self, body: bytes) -> A:
+        """The answer in `body`. Raises StoreError when it is a refusal."""
+        if body.startswith(b'{"error":'):
+            problem = Failed.model_validate_json(body).error
+            raise StoreError(problem.code, problem.message)
+        return self.answer.model_validate_json(body)
+
+
+SESSION_LOAD = Verb("session.load", LoadSession, LoadedSession)
+SESSION_GET = Verb("session.get", GetSession, SessionSummary)
+SESSION_LIST = Verb("session.list", ListSessions, SessionPage)
+SESSION_PURGE = Verb("session.purge", PurgeSession, Purged)
+JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
+PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
+PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
+PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
+PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
+PLAN_DELETE = Verb("plan.delete", DeletePlan, PlanRecord)
+CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
+USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
+DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
+HEALTH = Verb("service.health", Health, HealthReport)

@@ -1,0 +1,85 @@
+"""Fakes that keep the promises of the real things; the contract suites run over both."""
+
+import itertools
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+from shared.domain.session import Session
+from shared.events import Due, SessionEvent, dump_event
+from shared.log import Loaded, LostRace, NeedsParent, Raw, Unsure, accept, guard, subject_of
+
+
+class InMemoryLog:
+    """A Log in a list. Every event goes through its JSON, as it would on the bus."""
+
+    def __init__(self) -> None:
+        self.messages: list[Raw] = []
+        self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
+        self._positions = itertools.count(1)
+
+    def publish(self, subject: str, data: bytes, headers: dict[str, str] | None = None) -> int:
+        """A raw message, as any program on the bus could send it."""
+        raw = Raw(next(self._positions), subject, headers or {}, data, datetime.now(UTC))
+        self.messages.append(raw)
+        return raw.position
+
+    def last(self, session_id: str) -> int:
+        return max((raw.position for raw in self._of(session_id)), default=0)
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        fault = self.faults.pop(0) if self.faults else None
+        if fault and str(fault) != "stored":
+            raise fault
+        if self.last(event.session_id) != after:
+            raise LostRace(event.session_id)
+        headers = guard(event.session_id, after, event.id)
+        if any(raw.headers.get("Nats-Msg-Id") == event.id for raw in self.messages):
+            raise Unsure("The log knows this id already.")
+        position = self.publish(subject_of(event, due), dump_event(event), headers)
+        if fault:
+            raise fault
+        return position
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        return [raw for raw in self._of(session_id) if raw.position > after][:limit]
+
+    async def session_ids(self) -> list[str]:
+        return sorted({raw.subject.split(".")[1] for raw in self.messages})
+
+    async def message(self, position: int) -> Raw | None:
+        return next((raw for raw in self.messages if raw.position == position), None)
+
+    async def purge(self, session_id: str) -> None:
+        gone = self._of(session_id)
+        self.messages = [raw for raw in self.messages if raw not in gone]
+
+    def _of(self, session_id: str) -> Sequence[Raw]:
+        return [raw for raw in self.messages if raw.subject.startswith(f"session.{session_id}.")]
+
+
+class InMemoryStore:
+    """Loads sessions by folding an InMemoryLog, without any database."""
+
+    def __init__(self, log: InMemoryLog) -> None:
+        self._log = log
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        loaded = Loaded(Session(session_id), 0)
+        for raw in await self._log.read(session_id):
+            if version is not None and loaded.session.version == version:
+                break
+            try:
+                loaded, _, _ = accept(loaded, raw)
+            except NeedsParent as fork:
+                parent = await self.load(fork.parent, version=fork.version)
+                loaded, _, _ = accept(loaded, raw, parent.session)
+        return loaded
+
+    async def events(self, session_id: str) -> list[SessionEvent]:
+        """The session's accepted events, in order."""
+        found: list[SessionEvent] = []
+        loaded = Loaded(Session(session_id), 0)
+        for raw in await self._log.read(session_id):
+            loaded, event, _ = accept(loaded, raw)
+            found += [event] if event else []
+        return found

@@ -1,0 +1,74 @@
+"""A worker's desk: the session in hand, the model, and the one way to record what was done."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel
+
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.events import SessionEvent
+from shared.events.values import Service
+from shared.llm import Call, Message, Model
+from shared.log import Loaded, Log, commit
+from shared.settings import Settings
+from shared.worker.draft import Drafts, Kind, Render
+
+PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
+
+
+class Desk:
+    """Made anew for every piece of work; `session` is the newest state this work has seen."""
+
+    def __init__(
+        self,
+        service: Service,
+        loaded: Loaded,
+        *,
+        cause: str,
+        log: Log,
+        model: Model,
+        drafts: Drafts,
+        settings: Settings,
+    ) -> None:
+        self.service = service
+        self.settings = settings
+        self._loaded = loaded
+        self._cause = cause
+        self._log = log
+        self._model = model
+        self._drafts = drafts
+        self._appending = asyncio.Lock()
+        self.work: Work | None = loaded.session.work
+
+    @property
+    def session(self) -> Session:
+        return self._loaded.session
+
+    async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
+        """Make a fact of it. Raises Refused when the work is no longer ours or the session does not allow it."""
+        by = By(self.service, datetime.now(UTC), id, self._cause, self.work)
+        async with self._appending:
+            self._loaded, event = await commit(self._log, self._loaded, command, by, patience=PATIENCE)
+        return event
+
+    async def ask[Reply: BaseModel](
+        self, messages: Sequence[Message], reply: type[Reply], *, kind: Kind, render: Render
+    ) -> Reply:
+        """Ask the model in this service's role; what it writes is shown while it writes. Raises ModelError."""
+        draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
+
+        async def shown(partial: Mapping[str, Any]) -> None:
+            await self._drafts.write(self.session.id, draft_id, kind, render(partial))
+
+        return await self._model.ask(self.service, messages, reply, on_call=self._spent, on_partial=shown)
+
+    async def _spent(self, call: Call) -> None:
+        """Also what a failed or cancelled call cost is a fact."""
+        spent = c.Spend(**call.model_dump())
+        await self.record(spent, id=f"usage-{uuid4().hex}")

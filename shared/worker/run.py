@@ -1,0 +1,105 @@
+"""How a service's process lives: settings, logs, signals, readiness, and a quiet end."""
+
+import asyncio
+import contextlib
+import json
+import signal
+from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
+import uvloop
+
+from shared.bus import Bus
+from shared.events.values import Service
+from shared.llm import OpenAIModel
+from shared.logging import configure_logging
+from shared.settings import Settings
+from shared.store import Store
+from shared.worker.draft import Drafts
+from shared.worker.worker import Handler, Worker
+
+log = structlog.get_logger("service")
+Ready = Callable[[], bool]
+
+
+def run_worker(service: Service, handler: Handler) -> None:
+    """The whole of a worker's `python -m services.<name>.app`."""
+    settings = Settings()
+
+    async def live(stop: asyncio.Event) -> None:
+        bus = Bus(settings, service)
+        model = OpenAIModel(settings)
+        drafts = Drafts(bus)
+        async with health(settings.health_port, lambda: bus.ready):
+            await bus.connect()
+            worker = Worker(
+                service,
+                handler,
+                store=Store(bus),
+                sessions=bus.log,
+                model=model,
+                drafts=drafts,
+                settings=settings,
+            )
+            bus.consume(service, worker.on_delivery)
+            await drafts.start()
+            await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
+            await bus.start()
+            log.info("ready")
+            await stop.wait()
+            await bus.stop()
+            await model.aclose()
+
+    run(service, settings, live)
+
+
+def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    """Run `live` until SIGTERM or SIGINT sets its event; a second signal ends at once."""
+    configure_logging(name, settings.log_level)
+    uvloop.run(_until_signal(live))
+
+
+async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    task = asyncio.ensure_future(live(stop))
+
+    def ask() -> None:
+        if stop.is_set():
+            task.cancel()
+        stop.set()
+
+    for name in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(name, ask)
+    # A service that waits for NATS at its start is not yet waiting for `stop`.
+    leaving = asyncio.create_task(stop.wait())
+    await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
+    if not task.done():
+        await asyncio.wait({task}, timeout=15)
+        task.cancel()
+    leaving.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task
+
+
+@contextlib.asynccontextmanager
+async def health(port: int, ready: Ready) -> AsyncIterator[None]:
+    """A worker's /healthz (the loop turns) and /readyz (the bus is connected); no server when port is 0."""
+    if not port:
+        yield
+        return
+
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
+            async with asyncio.timeout(5):
+                line = await reader.readline()
+                good = not line.startswith(b"GET /readyz") or ready()
+                body = json.dumps({"ready": ready()}).encode()
+                status = b"200 OK" if good else b"503 Service Unavailable"
+                writer.write(b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n" % status)
+                writer.write(b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
+                await writer.drain()
+        writer.close()
+
+    async with await asyncio.start_server(respond, "0.0.0.0", port):  # noqa: S104  inside its container
+        yield

@@ -1,0 +1,137 @@
+"""A NATS server of our own: chosen, started, killed, restarted on its store, gone with the process that started it."""
+
+import os
+import select
+import signal
+import stat
+import subprocess
+import sys
+import textwrap
+from collections.abc import Iterator
+from contextlib import closing
+from http.client import HTTPConnection
+from pathlib import Path
+from socket import create_connection, create_server
+from urllib.parse import urlsplit
+
+import nats
+import pytest
+
+from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[NatsServer]:
+    with nats_server(tmp_path) as running:
+        yield running
+
+
+def get(url: str) -> int:
+    parts = urlsplit(url)
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=5)) as client:
+        client.request("GET", parts.path)
+        return client.getresponse().status
+
+
+async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
+    info = probe(server.url)
+    assert info.jetstream
+    assert version_of(info.version) >= MINIMUM
+    assert get(f"{server.monitoring_url}/healthz") == 200
+    client = await nats.connect(server.url)
+    assert client.max_payload == 4 * 1024 * 1024
+    await client.close()
+
+
+def test_who_has_no_token_is_refused(server: NatsServer) -> None:
+    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=5) as stranger:
+        stranger.sendall(b"CONNECT {}\r\nPING\r\n")
+        assert b"Authorization Violation" in stranger.makefile("rb").read()
+
+
+async def test_what_was_acknowledged_survives_a_kill_and_the_url_stays(server: NatsServer) -> None:
+    url, first = server.url, server.pid
+    client = await nats.connect(url)
+    await client.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
+    for number in range(20):
+        await client.jetstream().publish("kept.it", str(number).encode())
+    await client.close()
+    server.kill9()
+    with pytest.raises(OSError, match="refused"):
+        probe(url)
+    server.restart()
+    assert server.url == url
+    assert server.pid != first
+    client = await nats.connect(url)
+    assert (await client.jetstream().stream_info("KEPT")).state.messages == 20
+    await client.close()
+
+
+def test_the_token_is_readable_by_its_owner_only_and_made_once(server: NatsServer, tmp_path: Path) -> None:
+    files = [tmp_path / "secrets" / "nats-token", tmp_path / "nats" / "nats.conf"]
+    assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
+    assert prepare(tmp_path, port=1).token in server.url
+
+
+def test_two_homes_have_two_servers(server: NatsServer, tmp_path: Path) -> None:
+    with nats_server(tmp_path / "other") as other:
+        assert urlsplit(other.url).port != urlsplit(server.url).port
+        assert urlsplit(other.url).username != urlsplit(server.url).username
+
+
+def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
+    first = prepare(tmp_path).port
+    assert prepare(tmp_path).port == first
+    with create_server(("127.0.0.1", first)):
+        assert prepare(tmp_path).port != first
+
+
+def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:
+    program = textwrap.dedent(f"""
+        import signal
+        from pathlib import Path
+        from cli.nats_server import NatsServer
+        print(NatsServer(Path({str(tmp_path)!r})).pid, flush=True)
+        signal.pause()
+    """)
+    with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        server = os.pidfd_open(int(owner.stdout.readline()))
+        owner.send_signal(signal.SIGKILL)
+        assert wait_for_exit(server, seconds=5)
+
+
+def wait_for_exit(pidfd: int, *, seconds: float) -> bool:
+    """A process that is not our child: its descriptor becomes readable when it ends."""
+    try:
+        return bool(select.select([pidfd], [], [], seconds)[0])
+    finally:
+        os.close(pidfd)
+
+
+def put_on_path(folder: Path, monkeypatch: pytest.MonkeyPatch, version: str) -> Path:
+    fake = folder / "nats-server"
+    fake.write_text(f"#!/bin/sh\necho nats-server: v{version}\n")
+    fake.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{folder}:/usr/bin:/bin")
+    return fake
+
+
+@pytest.mark.parametrize(("version", "from_path"), [("2.12.0", True), ("2.9.10", False), ("3.0.1", True)])
+def test_a_server_on_path_is_used_if_it_is_new_enough(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: str, from_path: bool
+) -> None:
+    fake = put_on_path(tmp_path, monkeypatch, version)
+    assert (find_binary()[0] == fake) is from_path
+
+
+def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    fake = put_on_path(tmp_path, monkeypatch, "9.9.9")
+    fake.write_text('#!/bin/sh\n[ "$1" = --version ] && echo v9.9.9 && exit\necho "disk is on fire"; exit 1\n')
+    with pytest.raises(NatsMissing, match="disk is on fire"):
+        NatsServer(tmp_path / "home")
+
+
+def test_a_port_that_speaks_something_else_is_not_a_nats_server() -> None:
+    with create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError, match="timed out"):
+        probe(f"nats://127.0.0.1:{other.getsockname()[1]}", timeout=0.1)

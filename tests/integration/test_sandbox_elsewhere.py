@@ -1,0 +1,123 @@
+"""The sandbox on other machines: as an ordinary user, and where a layer is missing, which must mean refusal."""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pytest
+
+from tests.integration.test_sandbox_host import needs_landlock
+
+pytestmark = needs_landlock
+
+ROOT = Path(__file__).parents[2]
+HERE = Path(__file__)
+ORDINARY = 60_777
+READ_ANY = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+
+# A machine that lacks something is made with the same means: a filter over this process and all it starts.
+WITHOUT = """
+import asyncio, os, struct, sys
+from shared.sandbox import SandboxUnavailable, available, run
+from shared.sandbox.jail import kernel
+
+def deny(number, error, *, option=None):
+    instruction = lambda code, value, then=0, otherwise=0: struct.pack("=HBBI", code, then, otherwise, value)
+    tests = instruction(0x15, number, 0, 1 if option is None else 3)
+    if option is not None:
+        tests += instruction(0x20, 16) + instruction(0x15, option, 0, 1)
+    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    kernel.install_filter(instruction(0x20, 0) + tests + instruction(0x06, 0x50000 | error) + instruction(0x06, 0x7FFF0000))
+
+arm = os.uname().machine == "aarch64"
+{lack}
+print(available())
+try:
+    print(asyncio.run(run({{"program.py": "print('it ran')"}})))
+except SandboxUnavailable as reason:
+    print(reason)
+"""
+LACKS = {
+    "Landlock is not in the kernel": ("deny(444, 38)", "the kernel offers no Landlock (Function not implemented)"),
+    "Landlock is forbidden": ("deny(446, 1)", "Operation not permitted"),
+    "no_new_privs is forbidden": ("deny(167 if arm else 157, 1, option=38)", "Operation not permitted"),
+    "filters are forbidden": ("deny(167 if arm else 157, 22, option=22)", "Invalid argument"),
+    "the parent's death is not told": ("deny(167 if arm else 157, 22, option=1)", "Invalid argument"),
+    "limits cannot be set": ("deny(261 if arm else 302, 1)", "Operation not permitted"),
+    "there is no Python": ("sys.executable = '/nonexistent/python'", "No such file or directory"),
+    "processes cannot be watched": ("deny(434, 38)", "Function not implemented"),
+}
+AS_ROOT = {
+    "root may not change its user": ("kernel.prctl(24, 6); kernel.prctl(24, 7)", "run it as an ordinary user"),
+    "root may do nothing": ("kernel.set_capabilities(0)", "run it as an ordinary user"),
+}
+
+
+def told(lack: str) -> list[str]:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(lack=lack)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.splitlines()
+
+
+def test_nothing_is_missing_from_this_test() -> None:
+    first, second = told("pass")
+    assert first == "None"
+    assert "it ran" in second
+
+
+@pytest.mark.parametrize("name", LACKS)
+def test_a_missing_layer_is_a_refusal(name: str) -> None:
+    lack, reason = LACKS[name]
+    available, raised = told(lack)
+    assert reason in available
+    assert raised == available
+    assert "it can be downloaded" in available
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lack rights of root")
+@pytest.mark.parametrize("name", AS_ROOT)
+def test_root_without_its_rights_is_a_refusal(name: str) -> None:
+    lack, reason = AS_ROOT[name]
+    available, raised = told(lack)
+    assert reason in available
+    assert raised == available
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
+@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is needed to become another user")
+@pytest.mark.timeout(240)
+def test_all_of_it_as_an_ordinary_user() -> None:
+    become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+    with tempfile.TemporaryDirectory(dir="/tmp") as home:
+        os.chown(home, ORDINARY, ORDINARY)
+        environment = {"HOME": home, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+        readable = subprocess.run(
+            [*become, sys.executable, "-c", "import pytest"],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            check=False,
+        )
+        if readable.returncode:  # the interpreter or the project is in a private folder
+            become += READ_ANY
+        tests = [os.fspath(path) for path in HERE.parent.glob("test_sandbox*.py")]
+        done = subprocess.run(
+            [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+            cwd=ROOT,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=200,
+            check=False,
+        )
+    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]

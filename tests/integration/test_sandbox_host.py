@@ -1,0 +1,45 @@
+"""The host around the sandbox, as the other sandbox tests see it; and its own check that nothing is skipped in vain."""
+
+import asyncio
+import ctypes
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+
+def _kernel_has_landlock() -> bool:
+    """Asked of the kernel directly, so that a broken sandbox fails its tests instead of skipping them."""
+    return sys.platform == "linux" and int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
+
+
+needs_landlock = pytest.mark.skipif(not _kernel_has_landlock(), reason="the kernel here offers no Landlock")
+
+
+def descriptors() -> set[str]:
+    return set(os.listdir("/proc/self/fd"))
+
+
+def children() -> bool:
+    """Whether this process has a child, running or not yet reaped, apart from those that tests keep."""
+    return bool(Path(f"/proc/self/task/{os.getpid()}/children").read_text().split())
+
+
+def running(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
+async def until[Value](look: Callable[[], Value | None]) -> Value:
+    """The first thing that `look` finds, within 10 seconds: what a jailed program does can only be looked for."""
+    async with asyncio.timeout(10):
+        while (found := look()) is None:
+            await asyncio.sleep(0.002)
+    return found
+
+
+@needs_landlock
+def test_this_process_is_seen() -> None:
+    assert running(os.getpid())
+    assert {"0", "1", "2"} <= descriptors()

@@ -1,0 +1,179 @@
+"""`parley up` as a process: services that are a few lines each, the real supervisor, the real nats-server."""
+
+import asyncio
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import nats
+import pytest
+
+from cli.home import Running, running
+from cli.nats_server import probe
+from cli.ports import free_port
+from cli.readiness import get
+from cli.services import WORKERS
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = """
+import sys, types
+
+async def provision(settings):
+    return ["stream SESSIONS made"]
+
+sys.modules["shared.bus.provision"] = types.SimpleNamespace(provision=provision)
+from cli.up import up
+from shared.settings import Settings
+sys.exit(up(Settings()))
+"""
+WORKER = """
+import json, os, signal
+print(json.dumps({"level": "info", "event": "ready", "nats": os.environ["NATS_URL"]}), flush=True)
+signal.pause()
+"""
+SERVER = """
+import os
+from http.server import BaseHTTPRequestHandler, HTTPServer
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200)
+        self.end_headers()
+    def log_message(self, *args):
+        pass
+
+HTTPServer(("127.0.0.1", int(os.environ["%s"])), Handler).serve_forever()
+"""
+
+
+class Up:
+    """A `parley up` on a home of its own."""
+
+    def __init__(self, folder: Path, **environment: str) -> None:
+        self.home = folder / "home"
+        self.port = free_port()
+        for name in (*WORKERS, "gateway", "rehearsal"):
+            package = folder / "services" / name
+            package.mkdir(parents=True, exist_ok=True)
+            (package.parent / "__init__.py").touch()  # so that these come before the real ones
+            port = {"gateway": "AGENT_PORT", "rehearsal": "REHEARSAL_PORT"}.get(name)
+            (package / "app.py").write_text(SERVER % port if port else WORKER)
+        own = {"PYTHONPATH": str(ROOT), "PARLEY_HOME": str(self.home), "AGENT_PORT": str(self.port)}
+        clean = {name: value for name, value in os.environ.items() if name not in ("NATS_URL", "OPENAI_BASE_URL")}
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM],
+            cwd=folder,
+            env=clean | own | environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def ready(self) -> str:
+        """The one line that programs wait for."""
+        assert self.process.stdout is not None
+        assert select.select([self.process.stdout], [], [], 30)[0], "not ready in 30 s"
+        return self.process.stdout.readline().strip()
+
+    def said(self, words: str) -> str:
+        """The next line on stderr with `words` in it."""
+        assert self.process.stderr is not None
+        for line in self.process.stderr:
+            if words in line:
+                return line
+        raise AssertionError(f"never said: {words}")
+
+    def end(self) -> tuple[int, str, str]:
+        """Stop it as Ctrl-C would, within the promised time; exit code, the rest of stdout and of stderr."""
+        self.process.send_signal(signal.SIGINT)
+        out, err = self.process.communicate(timeout=8)
+        return self.process.returncode, out, err
+
+    def found(self) -> Running:
+        here = running(self.home)
+        assert here is not None
+        return here
+
+
+@pytest.fixture
+def up(tmp_path: Path) -> Iterator[Up]:
+    started = Up(tmp_path)
+    yield started
+    started.process.kill()
+    started.process.communicate()
+
+
+def test_it_says_ready_when_all_answers_and_stops_what_it_started(up: Up) -> None:
+    url, _, token = up.ready().removeprefix("ready ").partition("?token=")
+    assert url == f"http://127.0.0.1:{up.port}/"
+    assert len(token) >= 32
+    assert get(f"{url}readyz").status == 200
+    here = up.found()
+    assert here.pid == up.process.pid
+    assert here.page.endswith(token)
+    assert probe(here.nats_url).jetstream
+    code, out, err = up.end()
+    assert (code, out) == (0, "")
+    assert err.endswith("stopped: all that was started here has ended\n")
+    assert "provision  stream SESSIONS made" in err
+    assert token not in err
+    assert urlsplit(here.nats_url).username not in err.split()
+    assert running(up.home) is None
+    assert get(f"{url}readyz").status == 0
+    with pytest.raises(OSError, match="refused"):
+        probe(here.nats_url)
+
+
+def test_a_second_one_on_the_same_home_is_told_who_has_it(up: Up, tmp_path: Path) -> None:
+    up.ready()
+    second = Up(tmp_path)
+    out, err = second.process.communicate(timeout=20)
+    assert (second.process.returncode, out) == (1, "")
+    assert f"{up.home} is in use by process {up.process.pid}:" in err
+    assert get(f"http://127.0.0.1:{up.port}/readyz").status == 200
+
+
+def test_two_homes_run_side_by_side(up: Up, tmp_path: Path) -> None:
+    other = Up(tmp_path / "other")
+    try:
+        assert up.ready() != other.ready()
+        assert other.end()[0] == 0
+        assert get(f"http://127.0.0.1:{up.port}/readyz").status == 200
+    finally:
+        other.process.kill()
+        other.process.communicate()
+
+
+def children(pid: int) -> dict[str, int]:
+    """The processes that `pid` has started: command line and number."""
+    numbers = Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    return {Path(f"/proc/{number}/cmdline").read_text(): int(number) for number in numbers}
+
+
+async def test_a_killed_broker_comes_back_at_the_same_place(up: Up) -> None:
+    await asyncio.to_thread(up.ready)
+    url = up.found().nats_url
+    server = next(pid for command, pid in children(up.process.pid).items() if "nats-server" in command)
+    os.kill(server, signal.SIGKILL)
+    assert "was ended by SIGKILL; starting it again" in await asyncio.to_thread(up.said, "SIGKILL")
+    client = await nats.connect(url, max_reconnect_attempts=100, reconnect_time_wait=0.1)
+    assert (await client.jetstream().account_info()).streams == 0
+    await client.close()
+
+
+def test_a_broker_that_is_configured_and_does_not_answer_is_said_and_waited_for(tmp_path: Path) -> None:
+    port = free_port()
+    waiting = Up(tmp_path, NATS_URL=f"nats://hush@127.0.0.1:{port}")
+    try:
+        line = waiting.said("does not answer")
+        assert f"nats://127.0.0.1:{port} does not answer" in line
+        assert "hush" not in line
+        assert waiting.end()[0] == 0
+    finally:
+        waiting.process.kill()
+        waiting.process.communicate()

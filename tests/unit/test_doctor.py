@@ -1,0 +1,166 @@
+"""Each check of the doctor, well and unwell, against real files, ports and a real HTTP server."""
+
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from socket import create_server
+from typing import Any
+
+import pytest
+
+from cli.doctor import (
+    check_binary,
+    check_database,
+    check_disk,
+    check_home,
+    check_model,
+    check_nats,
+    check_port,
+    check_python,
+    check_streams,
+    doctor,
+    examine,
+)
+from shared.settings import Settings
+
+NOBODY = "127.0.0.1:1"  # nothing listens there
+
+
+def settings(home: Path, **given: Any) -> Settings:
+    return Settings(parley_home=home, **given)
+
+
+@contextmanager
+def answering(status: int) -> Iterator[str]:
+    """An HTTP server that answers `status` to the key "right", 401 to others; its base URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(status if self.headers["Authorization"] == "Bearer right" else 401)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@pytest.mark.parametrize(
+    ("status", "key", "outcome", "words"),
+    [
+        (200, "right", "ok", "models at"),
+        (200, "wrong", "fail", "refuses the key"),
+        (404, "right", "warn", "answers 404"),
+    ],
+)
+def test_the_model_endpoint_is_asked_for_its_models(
+    tmp_path: Path, status: int, key: str, outcome: str, words: str
+) -> None:
+    with answering(status) as url:
+        check = check_model(settings(tmp_path, openai_base_url=url, openai_api_key=key))
+    assert check.outcome == outcome
+    assert words in check.found
+    assert key not in f"{check.found} {check.advice}".split()
+
+
+def test_a_model_endpoint_that_is_away_fails_and_none_is_a_warning(tmp_path: Path) -> None:
+    assert check_model(settings(tmp_path, openai_base_url=f"http://{NOBODY}/v1")).outcome == "fail"
+    assert check_model(settings(tmp_path)).outcome == "warn"
+
+
+def test_a_server_that_is_configured_must_answer(tmp_path: Path) -> None:
+    check = check_nats(settings(tmp_path, nats_url=f"nats://hush@{NOBODY}"), is_up=False)
+    assert check.outcome == "fail"
+    assert "hush" not in check.found
+    assert check_nats(settings(tmp_path), is_up=False).outcome == "ok"
+    assert check_nats(settings(tmp_path), is_up=True).outcome == "warn"
+
+
+@pytest.mark.parametrize(
+    ("hello", "outcome", "words"),
+    [
+        (b'INFO {"version": "2.15.0", "jetstream": true}\r\n', "ok", "with JetStream"),
+        (b'INFO {"version": "2.15.0"}\r\n', "fail", "no JetStream"),
+        (b'INFO {"version": "2.9.10", "jetstream": true}\r\n', "fail", "2.9.10"),
+        (b"SSH-2.0-hello\r\n", "fail", "not a NATS server"),
+    ],
+)
+def test_a_server_must_be_nats_new_enough_and_with_jetstream(
+    tmp_path: Path, hello: bytes, outcome: str, words: str
+) -> None:
+    with create_server(("127.0.0.1", 0)) as server:
+
+        def greet() -> None:
+            peer, _ = server.accept()
+            with peer:
+                peer.sendall(hello)
+
+        thread = threading.Thread(target=greet)
+        thread.start()
+        url = f"nats://127.0.0.1:{server.getsockname()[1]}"
+        check = check_nats(settings(tmp_path, nats_url=url), is_up=False)
+        thread.join()
+    assert check.outcome == outcome
+    assert words in check.found
+
+
+async def test_the_database_is_asked(tmp_path: Path) -> None:
+    assert "will be made" in (await check_database(settings(tmp_path))).found
+    assert not (tmp_path / "parley.db").exists()
+    (tmp_path / "parley.db").touch()
+    assert (await check_database(settings(tmp_path))).outcome == "ok"
+    (tmp_path / "parley.db").write_text("this is not a database, and long enough to be seen as such" * 40)
+    assert (await check_database(settings(tmp_path))).outcome == "ok"
+    check = await check_database(settings(tmp_path, database_url=f"postgresql://me:hush@{NOBODY}/x"))
+    assert check.outcome == "fail"
+    assert "hush" not in check.found
+
+
+def test_a_taken_port_fails_unless_it_is_ours(tmp_path: Path) -> None:
+    with create_server(("127.0.0.1", 0)) as other:
+        taken = settings(tmp_path, agent_port=other.getsockname()[1])
+        assert check_port(taken, up=0).outcome == "fail"
+        assert f"process {os.getpid()}" in check_port(taken, up=0).found
+        assert check_port(taken, up=7).outcome == "ok"
+    assert check_port(settings(tmp_path, agent_port=0), up=0).outcome == "ok"
+    assert check_port(settings(tmp_path, agent_host="192.0.2.1"), up=0).outcome == "fail"
+
+
+def test_a_home_must_be_a_folder_to_write_in(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    assert check_home(settings(tmp_path / "file" / "home")).outcome == "fail"
+    assert check_home(settings(tmp_path / "new" / "home")).outcome == "ok"
+    assert not (tmp_path / "new").exists()
+
+
+async def test_what_a_plain_machine_has_is_well(tmp_path: Path) -> None:
+    plain = settings(tmp_path)
+    checks = [check_python(), check_disk(plain), check_binary(plain), await check_streams(plain)]
+    assert {check.outcome for check in checks} == {"ok"}
+
+
+async def test_every_row_that_is_not_well_says_what_to_do(tmp_path: Path) -> None:
+    sick = settings(
+        tmp_path, nats_url=f"nats://{NOBODY}", openai_base_url=f"http://{NOBODY}/v1", agent_host="192.0.2.1"
+    )
+    checks = await examine(sick)
+    assert {check.name for check in checks if check.outcome == "fail"} >= {"NATS", "streams", "model", "port"}
+    assert all(check.advice for check in checks if check.outcome != "ok")
+
+
+@pytest.mark.parametrize(("host", "code"), [("127.0.0.1", 0), ("192.0.2.1", 1)])
+def test_the_exit_code_tells_whether_something_fails(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], host: str, code: int
+) -> None:
+    assert doctor(settings(tmp_path, agent_host=host, agent_port=0)) == code
+    assert "Python" in capsys.readouterr().out

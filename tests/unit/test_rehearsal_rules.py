@@ -1,0 +1,291 @@
+"""What the rehearsal model answers to the prompts of Parley's services."""
+
+import ast
+from typing import Any
+
+import pytest
+
+from services.rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
+from services.rehearsal.plans import Plan, propose
+from services.rehearsal.prompt import read_prompt
+from services.rehearsal.rules import answer
+from services.rehearsal.wire import ChatMessage
+from tests.unit.test_rehearsal_programs import run_tests
+
+CALCULATOR = "Help me create a simple calculator"
+ROLES = {"text_plan": "planner", "code": "generator", "tests": "verifier", "verdict": "verifier"}
+
+
+def ask(task: str, request: str = CALCULATOR, *, replan: bool = False, **sections: str) -> dict[str, Any]:
+    body = [f"<request>\n{request}\n</request>", *(f"<{tag}>\n{text}\n</{tag}>" for tag, text in sections.items())]
+    system = f"Role: {ROLES[task]}\nTask: {task}\nYou work for Parley."
+    user = "\n".join([*body, "<replan/>"] if replan else body)
+    reply = answer(read_prompt([ChatMessage(role="system", content=system), ChatMessage(role="user", content=user)]))
+    assert isinstance(reply, dict)
+    return reply
+
+
+def markdown(reply: dict[str, Any]) -> str:
+    steps = "\n".join(f"{number}. {step}" for number, step in enumerate(reply["steps"], 1))
+    return f"Goal: {reply['goal']}\n{steps}\n\nNotes: {reply['notes']}"
+
+
+def plan_for(request: str = CALCULATOR) -> str:
+    return markdown(ask("text_plan", request))
+
+
+def revised(feedback: str, request: str = CALCULATOR) -> dict[str, Any]:
+    return ask("text_plan", request, plan=plan_for(request), feedback=feedback)
+
+
+REQUESTS = {
+    "calculator": "Help me create a simple calculator",
+    "todo": "I need a to-do list app",
+    "temperature": "convert temperatures between Celsius and Fahrenheit",
+    "password": "a password generator please",
+    "words": "Count the words in a text",
+    "guessing": "write a number guessing game",
+    "primes": "show me all the primes",
+    "fibonacci": "Fibonacci sequence",
+    "csv_summary": "summarise a CSV file",
+    "tictactoe": "Tic-tac-toe!",
+    "roman": "a Roman numeral converter",
+    "palindrome": "detect palindromes",
+    "bank": "simulate a bank account",
+    "fizzbuzz": "FizzBuzz",
+    "caesar": "caesar cipher",
+}
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
+def test_a_request_is_planned_coded_and_tested(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
+    request = REQUESTS[program.name]
+    plan = ask("text_plan", request)
+    assert (plan["question"], plan["goal"], tuple(plan["steps"])) == (None, program.goal, program.plans[0])
+    code = ask("code", request, plan=markdown(plan))
+    assert "do not cover" not in code["explanation"]
+    tests = ask("tests", request, plan=markdown(plan))["tests"]
+    result = run_tests(code["code"], tests, monkeypatch)
+    assert result.testsRun > 0
+    assert result.wasSuccessful()
+
+
+def test_the_seed_conversation(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for()
+    first = ask("code", plan=plan)["code"]
+    assert "whole number" in first
+    second = ask("code", plan=plan, code=first, feedback="Add support for floating point numbers")
+    assert "floating point" in second["explanation"]
+    tests = ask("tests", plan=plan, feedback="Add support for floating point numbers")["tests"]
+    assert run_tests(second["code"], tests, monkeypatch).wasSuccessful()
+    assert not run_tests(first, tests, monkeypatch).wasSuccessful(), "the tests must tell the two apart"
+
+
+def test_features_add_up_over_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for()
+    code = ask("code", plan=plan)["code"]
+    for wish in ("use floats", "add the square root and a history", "add modulo; add powers", "remove the history"):
+        code = ask("code", plan=plan, code=code, feedback=wish)["code"]
+        assert run_tests(code, ask("tests", plan=plan, feedback=wish)["tests"], monkeypatch).wasSuccessful()
+    assert "def square_root" in code
+    assert "class History" not in code
+    result = run_tests(code, ask("tests", plan=plan, code=code)["tests"], monkeypatch)
+    assert result.wasSuccessful()
+
+
+def test_a_request_may_name_features_and_numbers_itself() -> None:
+    request = "A calculator with decimals and a history"
+    assert plan_for(request).count("Support floating point") == 1
+    assert "class History" in ask("code", request, plan=plan_for(request))["code"]
+    assert "LENGTH = 20" in ask("code", "a password generator with 20 characters")["code"]
+
+
+@pytest.mark.parametrize(
+    ("feedback", "expected"),
+    [
+        ("Add a step to write a user manual", [0, 1, 2, "Write a user manual"]),
+        ("add a step before step 1: choose a name", ["Choose a name", 0, 1, 2]),
+        ("remove step 2", [0, 2]),
+        ("Swap steps 1 and 3", [2, 1, 0]),
+        ("move step 3 to the start", [2, 0, 1]),
+        ("move step 1 after step 2", [1, 0, 2]),
+        ("change step 2 to Check everything", [0, "Check everything", 2]),
+        ("Add support for floating point numbers", [0, 1, 2, "Support floating point numbers"]),
+        ("remove step 1\nadd a step for a logo", [1, 2, "A logo"]),
+    ],
+)
+def test_a_plan_is_changed_as_the_person_says(feedback: str, expected: list[int | str]) -> None:
+    steps = ask("text_plan")["steps"]
+    reply = revised(feedback)
+    assert reply["steps"] == [steps[item] if isinstance(item, int) else item for item in expected]
+    assert reply["notes"] == ""
+
+
+def test_a_plan_is_made_shorter() -> None:
+    assert len(revised("please make it shorter")["steps"]) == 2
+
+
+@pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "remove steps 1, 2 and 3", "swap steps 1 and 8"])
+def test_a_plan_stays_where_the_feedback_is_not_understood(feedback: str) -> None:
+    reply = revised(feedback)
+    assert reply["steps"] == ask("text_plan")["steps"]
+    assert feedback in reply["notes"]
+    assert CONFIGURE in reply["notes"]
+
+
+def test_replan_gives_another_plan_and_the_code_follows_it() -> None:
+    first = plan_for()
+    other = ask("text_plan", plan=first, replan=True)
+    assert not set(other["steps"]) & set(ask("text_plan")["steps"])
+    assert "class Parser" in ask("code", plan=markdown(other))["code"]
+    assert ask("text_plan", plan=markdown(other), replan=True) == ask("text_plan")
+
+
+def test_replan_gives_other_code_with_the_same_features(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = plan_for("a calculator with floats")
+    first = ask("code", plan=plan)["code"]
+    second = ask("code", plan=plan, code=first, replan=True)["code"]
+    assert "class Parser" in second
+    assert "float(text)" in second
+    assert run_tests(second, ask("tests", plan=plan)["tests"], monkeypatch).wasSuccessful()
+
+
+def test_code_after_failed_checks_is_different() -> None:
+    plan = plan_for()
+    code = ask("code", plan=plan)["code"]
+    assert ask("code", plan=plan, code=code, problems="FAILED (failures=1)")["code"] != code
+
+
+def test_steps_that_a_person_added_to_the_plan() -> None:
+    plan = plan_for() + "\n4. Keep a history of all results\n5. Sing a song"
+    reply = ask("code", plan=plan.replace("\n\nNotes: ", ""))
+    assert "class History" in reply["code"]
+    assert reply["explanation"].endswith("do not cover: Sing a song.")
+
+
+def test_a_name_is_changed_in_code_and_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, wish = plan_for(), "rename calculate to compute"
+    code = ask("code", plan=plan, code=ask("code", plan=plan)["code"], feedback=wish)["code"]
+    assert "def compute(" in code
+    assert "a history" not in code
+    assert run_tests(code, ask("tests", plan=plan, feedback=wish)["tests"], monkeypatch).wasSuccessful()
+
+
+@pytest.mark.parametrize("wish", ["rename calculate to main", "rename nothing to something", "rename main to class"])
+def test_names_that_cannot_be_changed(wish: str) -> None:
+    code = ask("code")["code"]
+    reply = ask("code", code=code, feedback=wish)
+    assert reply["code"] == code
+    assert wish in reply["explanation"]
+
+
+def test_small_edits_keep_what_the_person_wrote() -> None:
+    code = 'def first(a, b):\n    return a + b\n\n\nclass Second:\n    """Has one."""\n\n    x = 1\n'
+    documented = ask("code", code=code, feedback="add docstrings")["code"]
+    tree = ast.parse(documented)
+    assert [ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef)] == ["First."]
+    commented = ask("code", code=documented, feedback="add comments")["code"]
+    assert "# first: First.\ndef first" in commented
+    assert ask("code", code=code, feedback="add type hints")["code"] == code
+    assert "could not understand" in ask("code", code=code, feedback="add type hints")["explanation"]
+    assert "already" in ask("code", code=ask("code")["code"], feedback="add type hints")["explanation"]
+
+
+def test_a_number_is_changed() -> None:
+    request = "password generator"
+    code = ask("code", request)["code"]
+    reply = ask("code", request, code=code, feedback="use 24 characters instead")
+    assert "LENGTH = 24" in reply["code"]
+    assert "LENGTH = 24" in ask("code", request, code=reply["code"], feedback="no ambiguous characters")["code"]
+    assert "LOOK_ALIKES" in ask("code", request, code=reply["code"], feedback="no ambiguous characters")["code"]
+    assert ask("code", request, code=code, feedback="use 2 characters")["code"] == code
+
+
+def test_code_edited_by_hand_is_not_lost_silently() -> None:
+    code = ask("code")["code"].replace("EXAMPLES", "SAMPLES")
+    reply = ask("code", code=code, feedback="add a history")
+    assert "class History" in reply["code"]
+    assert "by hand" in reply["explanation"]
+
+
+def test_code_stays_where_the_feedback_is_not_understood() -> None:
+    code = ask("code")["code"]
+    reply = ask("code", code=code, feedback="make it sparkle")
+    assert reply["code"] == code
+    assert "“make it sparkle”" in reply["explanation"]
+    assert CONFIGURE in reply["explanation"]
+
+
+@pytest.mark.parametrize("request_", ["make a program", "Help me", "hello!", "Can you write some code for me please?"])
+def test_a_vague_request_is_asked_about(request_: str) -> None:
+    reply = ask("text_plan", request_)
+    assert "a simple calculator" in reply["question"]
+    assert (reply["goal"], reply["steps"]) == ("", [])
+    answered = ask("text_plan", request_, feedback="a palindrome checker")
+    assert answered["question"] is None
+    assert "palindrome" in answered["goal"]
+
+
+def test_a_request_beyond_the_rules_is_answered_honestly(monkeypatch: pytest.MonkeyPatch) -> None:
+    request = "Build me an operating system kernel"
+    plan = ask("text_plan", request)
+    assert "no language model" in plan["goal"]
+    assert CONFIGURE in plan["goal"]
+    assert len(plan["steps"]) == 1
+    code = ask("code", request, plan=markdown(plan))["code"]
+    assert "rehearsal model" in code
+    assert run_tests(code, ask("tests", request, plan=markdown(plan))["tests"], monkeypatch).wasSuccessful()
+
+
+def test_a_follow_up_is_about_the_program_before_it() -> None:
+    plan, code = plan_for(), ask("code")["code"]
+    follow_up = "Add support for floating point numbers"
+    reply = ask("text_plan", follow_up, previous="The person got a simple calculator.", plan=plan)
+    assert reply["steps"][-1] == "Support floating point numbers"
+    assert "float(text)" in ask("code", follow_up, plan=markdown(reply), code=code, previous="a calculator")["code"]
+
+
+@pytest.mark.parametrize(
+    ("run", "status", "next_action"),
+    [
+        ("exit code: 0\nstdout:\n5\nstderr:\n", "success", "complete"),
+        ("exit_code: 0\nstdout:\n\nstderr:\n", "partial", "retry"),
+        ("exit code: 1\nstdout:\nx\nstderr:\nTraceback (most recent call last):\nValueError: bad", "failure", "retry"),
+        ("exit code: None\nstdout:\nstderr:\ntimed out", "failure", "retry"),
+        ("", "failure", "escalate"),
+    ],
+)
+def test_verdicts(run: str, status: str, next_action: str) -> None:
+    reply = ask("verdict", plan=plan_for(), run=run)
+    assert (reply["status"], reply["next_action"]) == (status, next_action)
+    assert set(reply) == {"status", "next_action", "execution_analysis", "memory_analysis", "reasoning"}
+    if "ValueError" in run:
+        assert "ValueError: bad" in reply["execution_analysis"]
+
+
+def test_a_repair_turn_is_answered_like_the_first() -> None:
+    messages = [
+        ChatMessage(role="system", content="Role: planner\nTask: text_plan"),
+        ChatMessage(role="user", content=f"<request>\n{CALCULATOR}\n</request>"),
+        ChatMessage(role="assistant", content="{"),
+        ChatMessage(role="user", content="That reply cannot be used."),
+    ]
+    assert answer(read_prompt(messages)) == answer(read_prompt(messages[:2]))
+
+
+def test_prompts_of_others_get_a_plain_sentence() -> None:
+    reply = answer(read_prompt([ChatMessage(role="user", content="Who are you?")]))
+    assert isinstance(reply, str)
+    assert "no language model" in reply
+
+
+def test_features_are_proposed_in_the_plan_of_either_approach() -> None:
+    for program in PROGRAMS:
+        names = frozenset(feature.name for feature in program.features)
+        for approach in (0, 1):
+            plan: Plan = propose(program, approach, names)
+            assert plan.steps[: len(program.plans[approach])] == program.plans[approach]
+            text = markdown(plan.reply())
+            reply = ask("code", REQUESTS[program.name], plan=text)
+            assert f"approach {approach + 1} of 2" in reply["explanation"]
+            assert "do not cover" not in reply["explanation"]

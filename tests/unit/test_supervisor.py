@@ -1,0 +1,177 @@
+"""Programs that end, crash, refuse to stop or have children of their own; and a supervisor that is killed itself."""
+
+import asyncio
+import contextlib
+import os
+import select
+import signal
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cli.supervisor import FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER, Program, Supervisor, next_delay
+
+WAITS = "import signal; print('up', flush=True); signal.pause()"
+STUBBORN = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True)\nwhile True: signal.pause()"
+)
+CRASHES = "import sys; print('Traceback: oh no', flush=True); sys.exit(3)"
+
+
+class Terminal:
+    """Keeps what it is told, and lets a test wait for it."""
+
+    def __init__(self) -> None:
+        self.lines: list[tuple[str, str]] = []
+        self.notes: list[tuple[str, str]] = []
+        self._changed = asyncio.Event()
+
+    def line(self, name: str, text: str) -> None:
+        self.lines.append((name, text))
+        self._changed.set()
+
+    def note(self, name: str, text: str) -> None:
+        self.notes.append((name, text))
+        self._changed.set()
+
+    async def until(self, condition: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not condition():
+                await self._changed.wait()
+                self._changed.clear()
+
+
+def program(name: str, code: str) -> Program:
+    return Program(name, (sys.executable, "-c", code), dict(os.environ))
+
+
+def supervisor(terminal: Terminal, logs: Path, *, grace: float = 4.0) -> Supervisor:
+    return Supervisor(
+        logs, line=terminal.line, note=terminal.note, is_ready=lambda text: text.startswith("up"), grace=grace
+    )
+
+
+def gone(pidfd: int, *, seconds: float = 5) -> bool:
+    """A process descriptor becomes readable when its process ends."""
+    try:
+        return bool(select.select([pidfd], [], [], seconds)[0])
+    finally:
+        os.close(pidfd)
+
+
+async def test_stopping_is_quiet_for_a_program_that_ends_when_it_is_asked(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
+        for child in children:
+            await asyncio.wait_for(child.ready.wait(), 10)
+        pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
+    assert len(pids) == 2
+    assert all(gone(pid, seconds=0) for pid in pids)
+    assert terminal.notes == []
+    assert (tmp_path / "a.log").read_text() == "up\n"
+
+
+async def test_a_program_that_ends_by_itself_is_started_again_with_growing_delays(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        child = programs.start(program("bad", CRASHES))
+        await terminal.until(lambda: len(terminal.notes) >= 2)
+        assert not child.ready.is_set()
+        assert child.exits >= 2
+    assert terminal.notes[:2] == [
+        ("bad", "exited with code 3; starting it again in 0.5 s"),
+        ("bad", "exited with code 3; starting it again in 1 s"),
+    ]
+    assert ("bad", "Traceback: oh no") in terminal.lines
+
+
+async def test_a_program_that_is_killed_comes_back(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        child = programs.start(program("a", WAITS))
+        await asyncio.wait_for(child.ready.wait(), 10)
+        assert child.process
+        first = child.process.pid
+        child.process.kill()
+        await terminal.until(lambda: terminal.lines.count(("a", "up")) == 2)
+        assert child.process.pid != first
+    assert terminal.notes == [("a", "was ended by SIGKILL; starting it again in 0.5 s")]
+
+
+async def test_a_stubborn_program_is_killed_after_the_grace(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path, grace=0.2) as programs:
+        child = programs.start(program("mule", STUBBORN))
+        await asyncio.wait_for(child.ready.wait(), 10)
+    assert terminal.notes == [("mule", "did not stop within 0.2 s and was killed")]
+
+
+async def test_what_a_program_started_itself_ends_with_it(tmp_path: Path) -> None:
+    code = f"""
+import subprocess, sys
+print("up", subprocess.Popen([sys.executable, "-c", {STUBBORN!r}]).pid, flush=True)
+sys.exit(1)
+"""
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        programs.start(program("parent", code))
+        await terminal.until(lambda: bool(terminal.notes))
+        grandchild = int(next(text for _, text in terminal.lines if text.startswith("up ")).split()[1])
+        with contextlib.suppress(ProcessLookupError):  # gone already
+            assert gone(os.pidfd_open(grandchild))
+
+
+async def test_a_program_that_cannot_be_started_is_said(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        programs.start(Program("none", ("/nonexistent/program",), dict(os.environ)))
+        await terminal.until(lambda: bool(terminal.notes))
+    assert any("No such file" in text for _, text in terminal.lines)
+
+
+async def test_a_very_long_line_does_not_stop_the_reading(tmp_path: Path) -> None:
+    terminal = Terminal()
+    async with supervisor(terminal, tmp_path) as programs:
+        programs.start(program("long", f"print('x' * 3_000_000); print('after', flush=True); {WAITS}"))
+        await terminal.until(lambda: ("long", "up") in terminal.lines)
+    assert ("long", "after") in terminal.lines
+
+
+def test_the_children_of_a_killed_supervisor_are_gone(tmp_path: Path) -> None:
+    code = textwrap.dedent(f"""
+        import asyncio, os, sys
+        from pathlib import Path
+        from cli.supervisor import Program, Supervisor
+
+        async def main():
+            def tell(name, text):
+                print(programs.children[name].process.pid, flush=True)
+
+            async with Supervisor(Path({str(tmp_path)!r}), line=tell, note=tell) as programs:
+                programs.start(Program("mule", (sys.executable, "-c", {STUBBORN!r}), dict(os.environ)))
+                await asyncio.Event().wait()
+
+        asyncio.run(main())
+    """)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        child = os.pidfd_open(int(owner.stdout.readline()))
+        owner.send_signal(signal.SIGKILL)
+        assert gone(child)
+
+
+@given(st.lists(st.floats(min_value=0, max_value=STEADY_AFTER, exclude_max=True), min_size=2, max_size=20))
+def test_the_delay_doubles_up_to_its_bound_and_starts_over_after_a_steady_life(lives: list[float]) -> None:
+    delays = [0.0]
+    for lived in lives:
+        delays.append(next_delay(delays[-1], lived=lived))
+    assert delays[1] == FIRST_DELAY
+    assert all(after == min(before * 2, LONGEST_DELAY) for before, after in pairwise(delays[1:]))
+    assert next_delay(delays[-1], lived=STEADY_AFTER) == FIRST_DELAY

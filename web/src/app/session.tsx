@@ -1,0 +1,53 @@
+// How components reach the session on the screen.
+import { createContext, useCallback, useContext, useMemo, useState } from "react";
+import type { SessionClient, View } from "../net/client";
+import type { Command, CommandType } from "../protocol";
+import type { Notice } from "../state/state";
+
+interface Shared extends View {
+  client: SessionClient;
+}
+
+const SessionContext = createContext<Shared | null>(null);
+
+export function SessionProvider({ client, view, children }: { client: SessionClient; view: View; children: React.ReactNode }) {
+  const shared = useMemo(() => ({ ...view, client }), [client, view]);
+  return <SessionContext value={shared}>{children}</SessionContext>;
+}
+
+export function useSession(): Shared {
+  const shared = useContext(SessionContext);
+  if (!shared) throw new Error("useSession is for components inside SessionProvider");
+  return shared;
+}
+
+/** True where the gateway says that this message would be accepted now. */
+export function useCan(): (type: CommandType) => boolean {
+  const { state } = useSession();
+  return useCallback((type) => !!state.snapshot?.can.includes(type), [state.snapshot]);
+}
+
+export interface Act {
+  send(command: Command): void;
+  /** Sent, and neither recorded nor refused yet. */
+  busy: boolean;
+  error: Notice | null;
+}
+
+/** A control's own command: whether it is under way, and why it was refused. */
+export function useAct(): Act {
+  const { client, pending, state } = useSession();
+  const [id, setId] = useState("");
+  return {
+    send: (command) => setId(client.send(command)),
+    busy: pending.some((one) => one.id === id),
+    error: (id && state.notices.find((notice) => notice.replyTo === id)) || null,
+  };
+}
+
+/** "You", a colleague's name, or the service's. */
+export function useNameOf(): (actor: string) => string {
+  const { state } = useSession();
+  const user = state.greeting?.user;
+  return useCallback((actor) => (actor === `user:${user}` ? "You" : actor.replace(/^user:/, "").replace("_", " ")), [user]);
+}

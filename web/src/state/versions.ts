@@ -1,0 +1,69 @@
+// All versions of the plan and of the code, as the journal tells them: oldest first, numbered for people.
+import type { EventOf, SessionEvent, StepOutput } from "../protocol";
+import type { Snapshot } from "./state";
+
+export interface PlanVersion {
+  version: number;
+  number: number;
+  goal: string;
+  steps: readonly StepOutput[];
+  notes: string;
+  by: string;
+  at: string | null;
+}
+
+export interface CodeVersion {
+  version: number;
+  number: number;
+  code: string;
+  explanation: string;
+  by: string;
+  at: string | null;
+  checks: EventOf<"code.verified">["checks"] | null;
+  tests: string;
+}
+
+type Numbered = { version: number; number: number };
+
+// A fork begins with its parent's newest version, whose event it does not have, and counts on from there.
+function numbered<T extends Numbered>(told: T[], current: T | null): T[] {
+  const all = current && !told.some((one) => one.version === current.version) ? [...told, current] : told;
+  all.sort((a, b) => a.number - b.number);
+  const first = current ? Math.max(1, current.number - all.findIndex((one) => one.version === current.version)) : 1;
+  return all.map((one, index) => ({ ...one, number: first + index }));
+}
+
+export function planVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): PlanVersion[] {
+  const told: PlanVersion[] = [];
+  for (const event of events)
+    if (event.type === "plan.drafted" || event.type === "plan.edited")
+      told.push({ ...pick(event, told.length), goal: event.goal, steps: event.steps, notes: event.notes });
+  const plan = snapshot?.plan;
+  return numbered(told, plan ? { version: plan.version, number: plan.number, goal: plan.goal, steps: plan.steps, notes: plan.notes, by: plan.by, at: null } : null);
+}
+
+export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): CodeVersion[] {
+  const told: CodeVersion[] = [];
+  for (const event of events) {
+    if (event.type === "code.drafted" || event.type === "code.edited") {
+      const explanation = event.type === "code.drafted" ? event.explanation : "";
+      told.push({ ...pick(event, told.length), code: event.code, explanation, checks: null, tests: "" });
+    }
+    if (event.type === "code.verified") {
+      const checked = told.find((one) => one.version === event.code_version);
+      if (checked) Object.assign(checked, { checks: event.checks, tests: event.tests });
+    }
+  }
+  const code = snapshot?.code;
+  return numbered(told, code ? { ...code, at: null, checks: code.checks.length ? code.checks : null } : null);
+}
+
+function pick(event: SessionEvent, before: number) {
+  return { version: event.version, number: before + 1, by: event.actor, at: event.at };
+}
+
+/** The plan as text, a line a step: what two versions are compared by. */
+export function planLines(plan: PlanVersion): string {
+  const steps = plan.steps.map((step, index) => `${index + 1}. ${step.text}`);
+  return [`Goal: ${plan.goal}`, "", ...steps, ...(plan.notes ? ["", `Notes: ${plan.notes}`] : [])].join("\n") + "\n";
+}
