@@ -1,4 +1,4 @@
-"""The terminal's end of `/ws`: connects, resumes after the last event seen, and sends again what may not have arrived."""
+"""The terminal's end of `/ws`: connects, resumes after the last event seen, sends again what may not have arrived."""
 
 import asyncio
 import contextlib

@@ -4,7 +4,6 @@ import asyncio
 import importlib
 import shutil
 import sys
-from collections.abc import Awaitable
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -49,20 +48,20 @@ async def examine(settings: Settings) -> list[Check]:
     """All checks, in the order in which they depend on each other."""
     up = await asyncio.to_thread(running, settings.parley_home)
     reached = await asyncio.to_thread(attached, settings)
-    looks: list[Awaitable[Check]] = [
-        asyncio.to_thread(check_python),
-        asyncio.to_thread(check_home, settings),
-        asyncio.to_thread(check_disk, settings),
-        asyncio.to_thread(check_binary, settings),
-        asyncio.to_thread(check_nats, reached, is_up=up is not None),
-        check_streams(reached),
-        check_database(settings),
-        asyncio.to_thread(check_model, reached),
-        asyncio.to_thread(check_sandbox),
-        asyncio.to_thread(check_page),
-        asyncio.to_thread(check_port, settings, up=up.pid if up else 0),
+    broker = await asyncio.to_thread(check_nats, reached, is_up=up is not None)
+    return [
+        check_python(),
+        check_home(settings),
+        check_disk(settings),
+        check_binary(settings),
+        broker,
+        await check_streams(reached, broker),
+        await check_database(settings),
+        await asyncio.to_thread(check_model, reached),
+        await asyncio.to_thread(check_sandbox),
+        check_page(),
+        check_port(settings, up=up.pid if up else 0),
     ]
-    return [await look for look in looks]
 
 
 def check_python() -> Check:
@@ -129,28 +128,32 @@ def check_nats(settings: Settings, *, is_up: bool) -> Check:
     return Check("NATS", "ok", f"{info.version} at {shown}, with JetStream")
 
 
-async def check_streams(settings: Settings) -> Check:
-    """Are streams and consumers as this version of Parley wants them?"""
+async def check_streams(settings: Settings, broker: Check) -> Check:
+    """Are streams and consumers as this version of Parley wants them? `broker` is what was found out about NATS."""
     advice = "parley up, or parley provision, puts it right"
+    if broker.outcome != "ok":
+        return Check("streams", "warn", "not looked at", "see NATS")
     if "nats_url" not in settings.model_fields_set:
         return Check("streams", "ok", "made by parley up")
     try:
-        found: list[str] = await importlib.import_module("shared.bus.provision").drift(settings)
+        async with asyncio.timeout(_PATIENCE):
+            found: list[str] = await importlib.import_module("shared.bus.provision").check(settings)
     except Exception as error:  # whatever the bus says: a doctor reports it and goes on
-        return Check("streams", "fail", f"could not be looked at: {_said(error)}", "see NATS above")
+        return Check("streams", "fail", f"could not be looked at: {_said(error)}", "look at the token in NATS_URL")
     return Check("streams", "warn" if found else "ok", "; ".join(found) or "as they should be", advice if found else "")
 
 
 async def check_database(settings: Settings) -> Check:
     """Can the database be reached? A local one that is not there yet is made by the plan_store."""
     shown = without_secrets(settings.sql_url)
-    file = Path(settings.sql_url.partition(":///")[2])
-    if settings.sql_url.startswith("sqlite") and not await asyncio.to_thread(file.exists):
+    file = Path(settings.sql_url.partition(":///")[2] if settings.sql_url.startswith("sqlite") else "")
+    if file.name and not await asyncio.to_thread(file.exists):
         return Check("database", "ok", f"{shown} (will be made)")
     engine = create_async_engine(settings.sql_url)
     try:
         async with asyncio.timeout(_PATIENCE), engine.connect() as connection:
-            await connection.execute(text("select 1"))
+            # SQLite looks into the file only when it has to.
+            await connection.execute(text("pragma schema_version" if file.name else "select 1"))
     except (OSError, SQLAlchemyError) as error:
         return Check("database", "fail", f"{shown}: {_said(error)}", "start it, or look at DATABASE_URL")
     finally:

@@ -5,6 +5,7 @@ import importlib
 import os
 import signal
 from collections.abc import Callable, Coroutine
+from types import ModuleType
 from typing import Any
 
 from cli.console import Console, says_ready
@@ -19,6 +20,7 @@ from shared.settings import Settings
 # Seconds that a service has to finish what it does when all is stopped: what is left is redelivered at the next start.
 _DRAIN = 3.0
 _STARTS_WITHIN = 2.0  # what a server of our own needs at most, in seconds
+_PROVISIONS_WITHIN = 15.0
 _RETRY = 1.0
 
 
@@ -62,7 +64,8 @@ async def _run(settings: Settings, console: Console) -> None:
 
 async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> None:
     logs = settings.parley_home / "logs"
-    provisioning = asyncio.create_task(asyncio.to_thread(importlib.import_module, "shared.bus.provision"))
+    # Importing it takes longer than nats-server needs to start: both at once.
+    bus = asyncio.create_task(asyncio.to_thread(importlib.import_module, "shared.bus.provision"))
 
     def supervisor() -> Supervisor:
         return Supervisor(logs, line=console.line, note=console.note, is_ready=says_ready, grace=_DRAIN + 1)
@@ -70,8 +73,7 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
     # The services stop before the broker does: leaving the blocks goes from the inner to the outer one.
     async with supervisor() as broker:
         settings = await _connect(settings, broker, console)
-        for change in await (await provisioning).provision(settings):
-            console.say(f"provision  {change}")
+        await _provision(await bus, settings, console)
         async with supervisor() as services:
             children = [services.start(program) for program in programs(settings, rehearsal=rehearsal)]
             console.say(f"database   {without_secrets(settings.database_url)}")
@@ -112,6 +114,25 @@ async def _connect(settings: Settings, broker: Supervisor, console: Console) -> 
         )
     console.say(f"nats       {info.version} {origin} at {shown}")
     return settings
+
+
+async def _provision(bus: ModuleType, settings: Settings, console: Console) -> None:
+    """Streams and consumers as they should be, before any service looks for them; tried until it works."""
+    told = ""
+    while True:
+        try:
+            async with asyncio.timeout(_PROVISIONS_WITHIN):
+                changes = await bus.provision(settings)
+            for change in changes:
+                console.say(f"provision  {change}")
+            return
+        except bus.ProvisionError as error:
+            raise CannotStart(str(error)) from error
+        except Exception as error:  # only the bus knows what NATS raises, and it may mend itself: it is said
+            if (why := str(error) or repr(error)) != told:
+                told = why
+                console.say(f"provision  {why}; trying again")
+            await asyncio.sleep(_RETRY)
 
 
 async def _answer(url: str, say: Callable[[str], None]) -> Info:

@@ -4,7 +4,6 @@ import asyncio
 import json
 from typing import Any, Protocol
 
-
 from shared.bus import Bus, BusDown
 from shared.domain.session import SESSION
 from shared.log import Loaded
@@ -51,10 +50,10 @@ class Store:
         except BusDown as error:
             raise StoreDown("The plan store does not answer.") from error
         answer = json.loads(reply)
-        if isinstance(answer, dict) and (error := answer.get("error")):
-            if str(error["code"]).endswith("_down"):
-                raise StoreDown(error["message"])
-            raise StoreRefused(error["code"], error["message"])
+        if isinstance(answer, dict) and (refusal := answer.get("error")):
+            if str(refusal["code"]).endswith("_down"):
+                raise StoreDown(refusal["message"])
+            raise StoreRefused(refusal["code"], refusal["message"])
         return answer
 
 

@@ -23,6 +23,7 @@ Code = Literal[
     "has_forks",  # purging would take from other sessions what they were forked from: say force
     "refused",  # the session does not allow it now
     "behind",  # the log does not hold the wanted position
+    "too_large",  # the answer: ask for less
     "log_down",
     "database_down",
     "failed",  # a fault of ours
@@ -129,7 +130,7 @@ class Purged(Message):
 
 
 class ReadJournal(OfSession):
-    """The events after version `after`, in order."""
+    """The events after version `after`, in order: at most `limit`, fewer where they are large."""
 
     after: Annotated[int, Field(ge=0, le=2**48)] = 0
     limit: Limit = 200

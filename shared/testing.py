@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event
-from shared.log import Loaded, LostRace, NeedsParent, Raw, Unsure, accept, guard, subject_of
+from shared.log import Loaded, Log, LostRace, NeedsParent, Raw, Unsure, accept, guard, subject_of
 
 
 class InMemoryLog:
@@ -58,9 +58,9 @@ class InMemoryLog:
 
 
 class InMemoryStore:
-    """Loads sessions by folding an InMemoryLog, without any database."""
+    """Loads sessions by folding a log, without any database."""
 
-    def __init__(self, log: InMemoryLog) -> None:
+    def __init__(self, log: Log) -> None:
         self._log = log
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:

@@ -82,7 +82,7 @@ def choices(ask: Ask | None) -> tuple[Choice, ...]:
             return ()
 
 
-def hint(ask: Ask | None) -> str:
+def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
     """What can be typed besides a number."""
     match ask.kind if ask else None:
         case "start" | "completed":
@@ -142,11 +142,13 @@ def _question_id(ask: Ask) -> str | None:
     return ask.message.question_id if isinstance(ask.message, s.Question) else None
 
 
-def pick(word: str, view: View) -> Doing:  # noqa: PLR0911  one line a choice
+def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one line a choice
     """What choosing this word does; an option of a question or of `continue` goes to the gateway as it is."""
     ask = view.ask
     if ask and ask.kind == "question":
         return Send(c.AnswerReply(type="answer", content=word, question_id=_question_id(ask)))
+    if ask and ask.kind in ("rest", "stopped") and word in ask.options:
+        return Send(c.ContinueChoice(type="continue", content=word))
     match word:
         case "approve":
             return approve(view)
@@ -168,8 +170,8 @@ def pick(word: str, view: View) -> Doing:  # noqa: PLR0911  one line a choice
             return Send(c.Retry(type="retry"))
         case "complete":
             return Send(c.Complete(type="complete"))
-        case option:
-            return Send(c.ContinueChoice(type="continue", content=option))
+        case _:
+            return _NOTHING
 
 
 def approve(view: View, *, remember: bool = False) -> Doing:

@@ -62,7 +62,7 @@ def python(text: str) -> Syntax:
     return Syntax(clean(text), "python", theme="ansi_dark", background_color="default", word_wrap=True)
 
 
-def asked(view: View) -> RenderableType | None:
+def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line a message
     """What a person has to see before they decide; None where the choices say it all."""
     ask = view.ask
     match ask.message if ask else None:

@@ -50,7 +50,7 @@ def _remember(_view: View, argument: str) -> Doing:
     tool, policy = argument.split()
     if policy not in get_args(Policy):
         raise ValueError(policy)
-    return Send(c.Remember(type="remember", tool=tool, policy=policy), moves=False)  # type: ignore[arg-type]
+    return Send(c.Remember(type="remember", tool=tool, policy=policy), moves=False)
 
 
 def _budget(_view: View, argument: str) -> Doing:
@@ -65,7 +65,7 @@ def _budget(_view: View, argument: str) -> Doing:
 def _workflow(_view: View, argument: str) -> Doing:
     if argument not in get_args(Workflow):
         raise ValueError(argument)
-    return Send(c.ChooseWorkflow(type="choose_workflow", workflow=argument), moves=False)  # type: ignore[arg-type]
+    return Send(c.ChooseWorkflow(type="choose_workflow", workflow=argument), moves=False)
 
 
 COMMANDS: dict[str, Command] = {

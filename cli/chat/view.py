@@ -142,7 +142,7 @@ def _rest_options(view: View) -> tuple[str, ...]:
     return view.ask.options if view.ask and view.ask.kind in ("rest", "stopped") else ()
 
 
-def _snapshot(view: View, message: s.Snapshot) -> View:
+def _snapshot(view: View, message: s.Snapshot) -> View:  # noqa: PLR0911  one way out for each thing that may be asked
     """Everything at once: it replaces what was asked, and a draft that is half written."""
     view = replace(
         view,
@@ -175,7 +175,7 @@ def _snapshot(view: View, message: s.Snapshot) -> View:
     return fold(view, message.draft) if message.draft else view
 
 
-def _happened(view: View, event: SessionEvent) -> View:
+def _happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911  one line a fact
     """An event that is new; one that was seen already changes nothing."""
     if event.version <= view.version:
         return view
@@ -217,7 +217,7 @@ def _decided(view: View, action_id: str) -> View:
     return replace(view, ask=replace(view.ask, actions=left) if left else None, worker="executor")
 
 
-def _next(view: View, event: SessionEvent) -> Service | None:
+def _next(view: View, event: SessionEvent) -> Service | None:  # noqa: PLR0911  one line a fact
     """Who is probably at work after this event."""
     match event:
         case facts.MessageReceived() if event.intent == "feedback":

@@ -11,6 +11,7 @@ from shared.bus.errors import BusDown
 from shared.domain.errors import Refused
 from shared.log import LogDown, TooLarge, Unsure
 from shared.protocol.server import Error
+from shared.store import StoreDown
 
 STATUS = {
     "unauthorized": 401,
@@ -24,7 +25,7 @@ STATUS = {
     "not_available": 501,
     "unavailable": 503,
 }
-AWAY = (BusDown, LogDown, Unsure, TimeoutError, ConnectionError)
+AWAY = (BusDown, LogDown, StoreDown, Unsure, TimeoutError, ConnectionError)
 HINTS = {
     "not_now": "Look at the snapshot's `can`: it lists what the session accepts now.",
     "stale_version": "Resume the session to see the newest version, then decide again.",

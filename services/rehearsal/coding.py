@@ -53,11 +53,10 @@ def draft(program: Program, plan: Plan, prompt: Prompt, old: str) -> Variant:
     """What the plan asks for; code of the same program from an earlier round lends its features."""
     planned = from_plan(program, plan, prompt)
     earlier = from_code(program, old)
-    if similar(earlier.code(), old) < ALIKE:
+    ours = set(earlier.code().splitlines())
+    if len(ours & set(old.splitlines())) < len(ours) * ALIKE:
         return planned
-    return replace(
-        planned, features=earlier.features | planned.features, numbers=earlier.numbers | planned.numbers
-    )
+    return replace(planned, features=earlier.features | planned.features, numbers=earlier.numbers | planned.numbers)
 
 
 def from_plan(program: Program, plan: Plan, prompt: Prompt) -> Variant:

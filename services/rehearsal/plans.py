@@ -9,6 +9,7 @@ from services.rehearsal.catalogue import CONFIGURE, INTRODUCTION, KINDS, Program
 from services.rehearsal.matching import apply_features, directives, find_features, find_program, is_vague
 from services.rehearsal.prompt import Prompt
 
+LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
 _STEP = re.compile(r"^\s*\d+[.)]\s+(.*\S)")
 _FLAGS = re.IGNORECASE | re.DOTALL
 _ADD = re.compile(
@@ -64,7 +65,7 @@ def approach_of(program: Program, plan: Plan) -> int:
 
 def similar(one: str, other: str) -> float:
     """How alike two steps are, from 0 to 1."""
-    return SequenceMatcher(None, one.lower(), other.lower()).ratio()
+    return SequenceMatcher(None, one[:LONGEST].lower(), other[:LONGEST].lower()).ratio()
 
 
 def answer_plan(prompt: Prompt) -> dict[str, Any]:

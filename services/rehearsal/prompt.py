@@ -31,5 +31,5 @@ def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
     head = _HEAD.match(system)
     body = next((m.text for m in reversed(messages) if m.role == "user" and "<request>" in m.text), "")
     sections = {tag: text.strip("\n") for tag, text in _SECTION.findall(body)}
-    replan = bool(_REPLAN.search(_SECTION.sub("", body)))
+    replan = "replan" in sections or bool(_REPLAN.search(_SECTION.sub("", body)))
     return Prompt(head[1] if head else "", head[2] if head else "", sections, replan)

@@ -36,7 +36,7 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
 def plan_approved(session: Session, version: int) -> Session:
     plan = session.plan
     if plan is None or plan.kind == "text":
-        return begin(replace(with_plan(session, "approved"), problems=()), "coding", version)
+        return begin(replace(with_plan(session, "approved"), wishes=(), problems=()), "coding", version)
     turn = session.turns + 1
     actions = tuple(
         Action(
@@ -85,13 +85,22 @@ def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> 
         event.actor,
         repairs=repairs,
     )
-    made = replace(leave_turn(session), code=code, codes=code.number, feedback=(), asked="", problems=(), replan=False)
+    made = replace(
+        leave_turn(session),
+        code=code,
+        codes=code.number,
+        wishes=session.wishes + session.feedback,
+        feedback=(),
+        asked="",
+        problems=(),
+        replan=False,
+    )
     return begin(made, "coding" if drafted and session.unread else "verifying", event.version)
 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
-    problems = tuple(f"{check.name}: {check.detail}" for check in event.checks if not check.ok)
+    problems = tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
     code = checked.code
     if session.unread:
         return begin(checked, "coding", event.version)

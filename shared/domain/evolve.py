@@ -81,8 +81,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.TurnVerified():
             return turns.turn_verified(session, event)
         case facts.AnswerGiven():
-            told = replace(session, answer=event.text)
-            return begin(told, "planning", event.version) if session.unread else settle(told, "resting", "answered")
+            return turns.answer_given(session, event)
         case facts.UsageSpent():
             return replace(session, spent=_spent(session.spent, event))
         case facts.BudgetRaised():

@@ -66,6 +66,7 @@ class Session:
     request: str = ""
     rounds: tuple[Round, ...] = ()
     feedback: tuple[str, ...] = ()  # what the next draft must take in
+    wishes: tuple[str, ...] = ()  # feedback that the code has taken in since its plan was approved
     unread: tuple[str, ...] = ()  # said while work was going on, not yet taken in
     asked: str = ""  # the planner's last question, for the prompt that takes the answer in
     replan: bool = False  # the next draft is to be another one, not a revision

@@ -13,12 +13,11 @@ AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", 
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     """A turn that the planner made without what the person said meanwhile is planned again, not carried out."""
-    left = replace(leave_turn(session), turns=event.turn)
+    left = replace(leave_turn(session), turns=event.turn, replan=False)
     if session.phase == "planning" and session.unread:
         return begin(replace(left, turns_before=session.turns_before + 1), "planning", event.version)
-    taken_in = replace(left, feedback=(), asked="", problems=(), replan=False) if session.phase == "planning" else left
     actions = tuple(Action(spec) for spec in event.actions)
-    return advance(replace(taken_in, turn=Turn(event.turn, event.sub_goal, actions, event.actor)), event.version)
+    return advance(replace(left, turn=Turn(event.turn, event.sub_goal, actions, event.actor)), event.version)
 
 
 def decided(session: Session, version: int) -> Session:
@@ -72,6 +71,14 @@ def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
         again = with_code(replace(session, problems=(event.reasoning,)), repairs=0)
         return begin(again, "coding", event.version)
     return settle(session, "resting", "answered")
+
+
+def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
+    """The request is done, and its feedback with it, unless the person said something meanwhile."""
+    told = replace(session, answer=event.text)
+    if session.unread:
+        return begin(told, "planning", event.version)
+    return settle(replace(told, feedback=(), asked=""), "resting", "answered")
 
 
 def go_on(session: Session, phase: Phase, version: int) -> Session:

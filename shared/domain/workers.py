@@ -4,12 +4,13 @@ from typing import assert_never
 
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.people import GIVE_UP, RAISE
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
-from shared.domain.waves import find, ready
+from shared.domain.waves import check_actions, find, ready, running
 from shared.events import SessionEvent, facts
+from shared.events.values import content_hash
 
 WorkerCommand = (
     c.DraftPlan
@@ -28,11 +29,15 @@ WorkerCommand = (
 )
 
 
+ASKERS: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
+
+
 def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911
     """One line a command."""
     match command:
         case c.Spend():
-            return facts.UsageSpent(**stamp(session, by, "usage.spent"), **command.model_dump())
+            call = content_hash(command.model_dump_json())[:16]  # a work may make several calls, each a fact of its own
+            return facts.UsageSpent(**stamp(session, by, "usage.spent", call), **command.model_dump())
         case c.Finish() | c.Uncertain():
             return _outcome(session, command, by)
         case c.Expire():
@@ -42,7 +47,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return facts.SessionFailed(
                 **stamp(session, by, "session.failed"),
                 stage=session.phase,
-                reason=command.reason,
+                reason=command.reason.strip()[:5_000] or "no reason was given",
                 retryable=command.retryable,
                 raw=command.raw[:20_000],
             )
@@ -57,13 +62,13 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _ask(session, command, by)
         case c.PlanTurn():
             _my_turn(session, by, "planning")
+            need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
+            check_actions(session, command.actions)
             return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **dict(command))
         case c.Start():
             return _start(session, by)
         case c.VerifyTurn():
-            _my_turn(session, by, "verifying")
-            number = session.turn.number if session.turn else max(session.turns, 1)
-            return facts.TurnVerified(**stamp(session, by, "turn.verified"), turn=number, **dict(command))
+            return _verify_turn(session, command, by)
         case c.GiveAnswer():
             _my_turn(session, by, "answering")
             return facts.AnswerGiven(**stamp(session, by, "answer.given"), **dict(command))
@@ -92,12 +97,27 @@ def _verify_code(session: Session, command: c.VerifyCode, by: By) -> SessionEven
     return facts.CodeVerified(**stamp(session, by, "code.verified"), code_version=session.code.version, **dict(command))
 
 
+def _verify_turn(session: Session, command: c.VerifyTurn, by: By) -> SessionEvent:
+    _my_turn(session, by, "verifying")
+    if session.turn is None:
+        raise OutOfTurn("There is no turn to verify now: the code is.")
+    return facts.TurnVerified(**stamp(session, by, "turn.verified"), turn=session.turn.number, **dict(command))
+
+
 def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
-    _my_turn(session, by)
+    """A draft's question, the budget's, or one that an action of the wave is: asked before anything of it starts."""
+    _my_turn(session, by, *ASKERS.get(command.about, ()))
+    need(command.about in ("budget", *ASKERS), f"A service does not ask about “{command.about}”.")
+    need(not running(session), "Actions are running: ask when they have ended.")
+    action_id = f"{command.about}-{session.version + 1}"
+    if command.about == "action":
+        if command.action_id not in {action.spec.id for action in ready(session.turn)}:
+            raise Invalid(f"Action {command.action_id} is not one that could run now.")
+        action_id = command.action_id or ""
     options = (RAISE, GIVE_UP) if command.about == "budget" else command.options
     return facts.QuestionAsked(
         **stamp(session, by, "question.asked"),
-        action_id=f"{command.about}-{session.version + 1}",
+        action_id=action_id,
         about=command.about,
         text=command.text,
         options=options,
@@ -106,6 +126,7 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
 
 def _start(session: Session, by: By) -> SessionEvent:
     _my_turn(session, by, "executing")
+    need(not running(session), "The wave is running already.")
     wave = ready(session.turn)
     if not wave or any(action in wave for action in undecided(session.turn)):
         raise OutOfTurn("No wave is ready to start.")
@@ -115,10 +136,13 @@ def _start(session: Session, by: By) -> SessionEvent:
 
 
 def _outcome(session: Session, command: c.Finish | c.Uncertain, by: By) -> SessionEvent:
-    """Accepted in any phase: what was started is always recorded, also after a stop."""
+    """Accepted in any phase: what was started is always recorded, also after a stop, also when it was in doubt."""
     action = find(session, command.action_id)
-    if action is None or action.status != "started":
+    known = action is None or action.status not in ("started", "uncertain")
+    if action is None or known or (action.status == "uncertain" and isinstance(command, c.Uncertain)):
         raise OutOfTurn(f"Action {command.action_id} is not running.")
+    if by.work is not None and by.work.version < action.began:
+        raise OutOfTurn(f"Action {command.action_id} has been started again since.")
     suffix = command.action_id
     if isinstance(command, c.Uncertain):
         return facts.ActionUncertain(**stamp(session, by, "action.uncertain", suffix), **dict(command))

@@ -72,8 +72,8 @@ class ActionSpec(Value):
 
 
 class Check(Value):
-    """One thing the verifier looked at: "parses", "lints", "tests"."""
+    """One thing the verifier looked at: "parses", "lints", "tests". `ok` None: it could not be done here."""
 
     name: Line
-    ok: bool
+    ok: bool | None
     detail: Annotated[str, Field(max_length=20_000)] = ""

@@ -226,5 +226,5 @@ def _repair(fault: BadReply, reply: type[BaseModel]) -> list[Message]:
 def _names(settings: Settings) -> Names:
     openai = settings.openai_base_url or settings.openai_api_key.get_secret_value()
     if settings.model_url and not openai:
-        return Names("INTERNLM_API_URL", "INTERNLM_API_KEY")
-    return Names("OPENAI_BASE_URL", "OPENAI_API_KEY")
+        return Names("INTERNLM_API_URL", "INTERNLM_API_KEY", secret=settings.model_key)
+    return Names("OPENAI_BASE_URL", "OPENAI_API_KEY", secret=settings.model_key)

@@ -1,4 +1,3 @@
-# ruff: noqa: N818 (the names say what happened, as the other words of this project do)
 """What may go wrong with a model, one class per meaning.
 
 ModelError               reason, raw (the model's reply so far, kept for the person), retryable

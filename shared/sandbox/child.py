@@ -17,6 +17,7 @@ from shared.sandbox.scratch import folder
 _START = "import sys; sys.path.append(sys.argv.pop(1)); from jail.launcher import main; sys.path.pop(); main()"
 _HERE = os.fspath(Path(__file__).parent)
 _FIRST_USER, _USERS = 60_800, 256  # a range that no distribution hands out
+_NEEDED = sum(1 << capability for capability in (0, 1, 3, 5, 6, 7))  # chown, dac_override, fowner, kill, setgid, setuid
 _STDIN = ".stdin"
 
 
@@ -41,7 +42,7 @@ def started(files: Mapping[str, str], args: Sequence[str], *, stdin: str, limits
 
     Started as root, each run gets a user id of its own, so that threads are counted for it alone.
     """
-    owner = _FIRST_USER + secrets.randbelow(_USERS) if os.geteuid() == 0 else 0
+    owner = _new_user() if os.geteuid() == 0 else 0
     with ExitStack() as stack, ExitStack() as childs:
         scratch = stack.enter_context(folder({**files, _STDIN: stdin}, owner=owner))
         stdout, stderr, status = (_pipe(stack, childs) for _ in range(3))
@@ -75,6 +76,15 @@ def started(files: Mapping[str, str], args: Sequence[str], *, stdin: str, limits
             raise SandboxUnavailable(f"The sandbox's Python cannot be started: {error}") from error
         childs.close()
         yield Child(process, scratch, stdout.read, stderr.read, status.read, ended)
+
+
+def _new_user() -> int:
+    """Refuses a root without its rights: it could start a program as another user, but not end it or clean up."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    (effective,) = (int(line.split()[1], 16) for line in lines if line.startswith("CapEff:"))
+    if _NEEDED & ~effective:
+        raise SandboxUnavailable("Root lacks rights here that the sandbox needs: run it as an ordinary user")
+    return _FIRST_USER + secrets.randbelow(_USERS)
 
 
 class _Pipe(NamedTuple):

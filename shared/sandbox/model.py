@@ -10,7 +10,7 @@ type Ending = Literal["exited", "timeout", "output_limit", "memory_limit", "disk
 
 
 class SandboxUnavailable(Exception):
-    """A program was not run, because the sandbox cannot be closed here. The text says what is missing and what to do."""
+    """A program was not run, because the sandbox cannot be closed here. The text says what is missing."""
 
     def __init__(self, reason: str) -> None:
         super().__init__(f"{reason}. The code is not run here; it can be downloaded and run elsewhere.")

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from pydantic import BaseModel
@@ -17,32 +17,31 @@ from shared.events.values import Service
 from shared.llm import Call, Message, Model
 from shared.log import Loaded, Log, commit
 from shared.settings import Settings
+from shared.store import Loads
 from shared.worker.draft import Drafts, Kind, Render
 
 PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
 
 
+class Kit(NamedTuple):
+    """What a worker's process has: who it is, where sessions are loaded and recorded, whom it asks."""
+
+    service: Service
+    store: Loads
+    log: Log
+    model: Model
+    drafts: Drafts
+    settings: Settings
+
+
 class Desk:
     """Made anew for every piece of work; `session` is the newest state this work has seen."""
 
-    def __init__(
-        self,
-        service: Service,
-        loaded: Loaded,
-        *,
-        cause: str,
-        log: Log,
-        model: Model,
-        drafts: Drafts,
-        settings: Settings,
-    ) -> None:
-        self.service = service
-        self.settings = settings
+    def __init__(self, kit: Kit, loaded: Loaded, *, cause: str) -> None:
+        self.kit = kit
         self._loaded = loaded
         self._cause = cause
-        self._log = log
-        self._model = model
-        self._drafts = drafts
+        self.stopped = False  # a person pressed stop: the work is being cancelled
         self._appending = asyncio.Lock()
         self.work: Work | None = loaded.session.work
 
@@ -52,9 +51,9 @@ class Desk:
 
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
         """Make a fact of it. Raises Refused when the work is no longer ours or the session does not allow it."""
-        by = By(self.service, datetime.now(UTC), id, self._cause, self.work)
+        by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work)
         async with self._appending:
-            self._loaded, event = await commit(self._log, self._loaded, command, by, patience=PATIENCE)
+            self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
         return event
 
     async def ask[Reply: BaseModel](
@@ -64,9 +63,9 @@ class Desk:
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
         async def shown(partial: Mapping[str, Any]) -> None:
-            await self._drafts.write(self.session.id, draft_id, kind, render(partial))
+            await self.kit.drafts.write(self.session.id, draft_id, kind, render(partial))
 
-        return await self._model.ask(self.service, messages, reply, on_call=self._spent, on_partial=shown)
+        return await self.kit.model.ask(self.kit.service, messages, reply, on_call=self._spent, on_partial=shown)
 
     async def _spent(self, call: Call) -> None:
         """Also what a failed or cancelled call cost is a fact."""

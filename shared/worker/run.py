@@ -15,6 +15,7 @@ from shared.llm import OpenAIModel
 from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.store import Store
+from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
 from shared.worker.worker import Handler, Worker
 
@@ -32,15 +33,7 @@ def run_worker(service: Service, handler: Handler) -> None:
         drafts = Drafts(bus)
         async with health(settings.health_port, lambda: bus.ready):
             await bus.connect()
-            worker = Worker(
-                service,
-                handler,
-                store=Store(bus),
-                sessions=bus.log,
-                model=model,
-                drafts=drafts,
-                settings=settings,
-            )
+            worker = Worker(Kit(service, Store(bus), bus.log, model, drafts, settings), handler)
             bus.consume(service, worker.on_delivery)
             await drafts.start()
             await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)

@@ -13,13 +13,10 @@ from shared.domain.commands import Work
 from shared.domain.errors import Refused
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, parse_event
-from shared.events.values import Service
-from shared.llm import Model, ModelError, ModelUnreachable
-from shared.log import Loaded, Log, LogDown, TooLarge
-from shared.settings import Settings
-from shared.store import Loads, patiently
-from shared.worker.desk import Desk
-from shared.worker.draft import Drafts
+from shared.llm import ModelError, ModelUnreachable
+from shared.log import LogDown, TooLarge
+from shared.store import patiently
+from shared.worker.desk import Desk, Kit
 
 log = structlog.get_logger("worker")
 
@@ -30,25 +27,11 @@ Handler = Callable[[Desk], Awaitable[WorkerCommand | None]]
 class Worker:
     """The harness around a handler. A redelivery, a replica, a stop or a crash at any line leaves one history."""
 
-    def __init__(
-        self,
-        service: Service,
-        handler: Handler,
-        *,
-        store: Loads,
-        sessions: Log,
-        model: Model,
-        drafts: Drafts,
-        settings: Settings,
-    ) -> None:
-        self.service: Service = service
+    def __init__(self, kit: Kit, handler: Handler) -> None:
+        self._kit = kit
         self._handler = handler
-        self._store = store
-        self._log = sessions
-        self._model = model
-        self._drafts = drafts
-        self._settings = settings
         self._running: dict[str, asyncio.Task[None]] = {}
+        self._desks: dict[str, Desk] = {}
 
     async def on_delivery(self, delivery: Delivery) -> None:
         """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event."""
@@ -67,42 +50,35 @@ class Worker:
             if (current := asyncio.current_task()) and current.cancelling():
                 task.cancel()
                 raise  # the process is leaving: the message comes again elsewhere
-            log.info("cancelled_by_stop", session_id=session_id, service=self.service)
+            log.info("cancelled_by_stop", session_id=session_id, service=self._kit.service)
         finally:
             self._running.pop(session_id, None)
-            self._drafts.forget(session_id)
+            self._desks.pop(session_id, None)
+            self._kit.drafts.forget(session_id)
 
     async def on_stopped(self, subject: str, _: bytes) -> None:
         """For `feed.*.*.session.stopped`: whatever is in hand for that session ends now."""
-        if task := self._running.get(subject.split(".")[1]):
+        session_id = subject.split(".")[1]
+        if desk := self._desks.get(session_id):
+            desk.stopped = True
+        if task := self._running.get(session_id):
             task.cancel()
 
     async def _turn(self, event: SessionEvent, delivery: Delivery) -> None:
         bound = {"session_id": event.session_id, "event_id": event.id}
         with structlog.contextvars.bound_contextvars(**bound):
-            loaded = await patiently(self._store, event.session_id, at_least=delivery.position, log=log)
-            if loaded.session.work != Work(service=self.service, version=event.version):
+            loaded = await patiently(self._kit.store, event.session_id, at_least=delivery.position, log=log)
+            if loaded.session.work != Work(service=self._kit.service, version=event.version):
                 return  # done already, stopped, or a message that only looks like one of ours
-            desk = self._desk(loaded, event.id)
+            desk = self._desks[event.session_id] = Desk(self._kit, loaded, cause=event.id)
             try:
                 await self._work(desk)
             except Refused as refusal:
                 log.info("not_my_turn", reason=str(refusal))
 
-    def _desk(self, loaded: Loaded, cause: str) -> Desk:
-        return Desk(
-            self.service,
-            loaded,
-            cause=cause,
-            log=self._log,
-            model=self._model,
-            drafts=self._drafts,
-            settings=self._settings,
-        )
-
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if desk.session.over_budget and self.service != "executor":
+        if desk.session.over_budget and self._kit.service != "executor":
             await desk.record(c.Ask(about="budget", text="The budget is spent. Raise it, or stop here?"))
             return
         try:
@@ -118,7 +94,7 @@ class Worker:
             await desk.record(c.Fail(reason=str(error)))
         except Exception as error:
             log.exception("handler_failed")
-            await desk.record(c.Fail(reason=f"The {self.service} met an error of its own: {_said(error)}"))
+            await desk.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
 
     async def _patiently(self, desk: Desk) -> WorkerCommand | None:
         """While nobody listens at the model's address the work waits; what answers badly is the client's affair."""
@@ -127,7 +103,7 @@ class Worker:
             try:
                 return await self._handler(desk)
             except ModelUnreachable as error:
-                if waited >= self._settings.model_patience:
+                if waited >= self._kit.settings.model_patience:
                     raise
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)

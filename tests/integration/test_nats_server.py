@@ -17,7 +17,10 @@ from urllib.parse import urlsplit
 import nats
 import pytest
 
+from cli.doctor import check_nats, check_streams
 from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
+from shared.bus.provision import provision
+from shared.settings import Settings
 
 
 @pytest.fixture
@@ -135,3 +138,12 @@ def test_a_server_that_cannot_start_says_why(tmp_path: Path, monkeypatch: pytest
 def test_a_port_that_speaks_something_else_is_not_a_nats_server() -> None:
     with create_server(("127.0.0.1", 0)) as other, pytest.raises(OSError, match="timed out"):
         probe(f"nats://127.0.0.1:{other.getsockname()[1]}", timeout=0.1)
+
+
+async def test_the_doctor_sees_streams_that_are_missing_and_those_that_are_right(server: NatsServer) -> None:
+    settings = Settings(nats_url=server.url)
+    broker = check_nats(settings, is_up=False)
+    before = await check_streams(settings, broker)
+    assert (before.outcome, "stream SESSIONS: missing" in before.found) == ("warn", True)
+    await provision(settings)
+    assert (await check_streams(settings, broker)).outcome == "ok"

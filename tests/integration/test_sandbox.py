@@ -161,15 +161,17 @@ EVERYDAY = {
     "p.Path('d/e/f').rename('g'); print(open('g').read())",
     "copying": "import shutil; open('a', 'w').write('ok'); shutil.copy2('a', 'b'); shutil.copytree('.', 'sub/c')\n"
     "print(open('sub/c/b').read()); shutil.rmtree('sub')",
-    "archives": "import zipfile, tarfile; open('a', 'w').write('ok')\nwith zipfile.ZipFile('z', 'w') as z: z.write('a')\n"
+    "archives": "import zipfile, tarfile; open('a', 'w').write('ok')\n"
+    "with zipfile.ZipFile('z', 'w') as z: z.write('a')\n"
     "with tarfile.open('t', 'w:gz') as t: t.add('a')\nwith tarfile.open('t') as t: t.extractall('x', filter='data')\n"
     "print(open('x/a').read())",
     "temporary": "import tempfile\nwith tempfile.TemporaryDirectory() as d, tempfile.NamedTemporaryFile(dir=d) as f, "
     "tempfile.TemporaryFile() as g: print('ok')",
     "sqlite": "import sqlite3; c = sqlite3.connect('db'); c.execute('create table t(a)'); "
     "c.execute('insert into t values (?)', ('ok',)); c.commit(); print(*c.execute('select a from t').fetchone())",
-    "standard library": "import json, re, csv, random, decimal, datetime, dataclasses, typing, hashlib, ssl, ctypes, bz2, "
-    "lzma, uuid, secrets, logging, statistics, argparse, subprocess, multiprocessing, email, http.client, xml.dom.minidom\n"
+    "standard library": "import json, re, csv, random, decimal, datetime, dataclasses, typing, hashlib, ssl, ctypes, "
+    "bz2, lzma, uuid, secrets, logging, statistics, argparse, subprocess, multiprocessing, email, http.client, "
+    "xml.dom.minidom\n"
     "uuid.uuid4(); secrets.token_hex(); print('ok')",
     "time zones": "import zoneinfo, datetime; zoneinfo.ZoneInfo('Europe/Berlin'); print('ok')",
     "clocks": "import time, os; time.sleep(0.001); time.localtime(); assert os.cpu_count() >= 1; print('ok')",
@@ -177,7 +179,8 @@ EVERYDAY = {
     "os.kill(os.getpid(), signal.SIGUSR1)",
     "alarm": "import signal; signal.signal(signal.SIGALRM, lambda *_: print('ok'))\n"
     "signal.setitimer(signal.ITIMER_REAL, 0.01); signal.pause()",
-    "pickled classes": "import pickle\nclass A: pass\nprint('ok' if type(pickle.loads(pickle.dumps(A()))) is A else 'no')",
+    "pickled classes": "import pickle\nclass A: pass\n"
+    "print('ok' if type(pickle.loads(pickle.dumps(A()))) is A else 'no')",
     "dev null": "open('/dev/null', 'w').write('x'); import os; os.urandom(4); print('ok')",
     "line buffering": "import os; print('ok'); os._exit(0)",
     "a bound recursion": "def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError: print('ok')",

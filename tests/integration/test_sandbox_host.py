@@ -4,7 +4,8 @@ import asyncio
 import ctypes
 import os
 import sys
-from collections.abc import Callable
+import tempfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ needs_landlock = pytest.mark.skipif(not _kernel_has_landlock(), reason="the kern
 
 
 def descriptors() -> set[str]:
-    return set(os.listdir("/proc/self/fd"))
+    return {path.name for path in Path("/proc/self/fd").iterdir()}
 
 
 def children() -> bool:
@@ -31,10 +32,27 @@ def running(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
+def entries(folder: Path) -> list[Path]:
+    return list(folder.iterdir())
+
+
+@pytest.fixture
+def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Where the scratch folders are made during the test. Nothing may remain: no file, process, descriptor or task."""
+    before = descriptors()
+    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
+        Path(folder).chmod(0o711)
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+        assert not entries(Path(folder))
+    assert not children()
+    assert descriptors() == before
+
+
 async def until[Value](look: Callable[[], Value | None]) -> Value:
     """The first thing that `look` finds, within 10 seconds: what a jailed program does can only be looked for."""
     async with asyncio.timeout(10):
-        while (found := look()) is None:
+        while (found := look()) is None:  # noqa: ASYNC110 - another process has no event to wait for
             await asyncio.sleep(0.002)
     return found
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -16,22 +15,10 @@ import pytest
 
 from shared.sandbox import Limits, Outcome, run
 from shared.sandbox.model import MB
-from tests.integration.test_sandbox_host import children, descriptors, needs_landlock, running, until
+from tests.integration.test_sandbox_host import children, entries, needs_landlock, place, running, until
 
+__all__ = ["place"]  # a fixture
 pytestmark = needs_landlock
-
-
-@pytest.fixture
-def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Where the scratch folders are made during the test. Nothing may remain: no file, process, descriptor or task."""
-    before = descriptors()
-    with tempfile.TemporaryDirectory(dir="/tmp") as folder:
-        Path(folder).chmod(0o711)
-        monkeypatch.setattr(tempfile, "tempdir", folder)
-        yield Path(folder)
-        assert list(Path(folder).iterdir()) == []
-    assert not children()
-    assert descriptors() == before
 
 
 async def program(text: str, **limits: float) -> Outcome:
@@ -182,7 +169,7 @@ async def test_cancelling_at_any_moment_leaves_nothing(place: Path, milliseconds
     await asyncio.wait([task])
     assert task.cancelled()
     assert not children()
-    assert list(place.iterdir()) == []
+    assert not entries(place)
 
 
 async def test_eight_side_by_side(place: Path) -> None:
@@ -199,21 +186,25 @@ async def test_a_slow_program_does_not_hold_up_the_others(place: Path) -> None:
     await asyncio.wait([slow])
 
 
-async def test_the_program_dies_with_its_supervisor() -> None:
-    """The supervisor is killed and can clean up nothing; its folder is this test's to remove."""
+@pytest.fixture
+def supervised() -> Iterator[tuple["subprocess.Popen[bytes]", Path]]:
+    """Another process that runs a program, and where. It will be killed and can clean up nothing; this does."""
     code = f"import asyncio; from shared.sandbox import run; asyncio.run(run({{'program.py': {WAITS!r}}}))"
     with tempfile.TemporaryDirectory(dir="/tmp") as folder:
         Path(folder).chmod(0o711)
-        supervisor = subprocess.Popen(
-            [sys.executable, "-c", code], cwd=Path(__file__).parents[2], env={**os.environ, "TMPDIR": folder}
-        )
-        try:
-            pid = await started_pid(Path(folder))
-            assert running(pid)
-        finally:
-            supervisor.send_signal(signal.SIGKILL)
-            supervisor.wait()
-        await until(lambda: None if running(pid) else True)
+        environment = {**os.environ, "TMPDIR": folder}
+        with subprocess.Popen([sys.executable, "-c", code], cwd=Path(__file__).parents[2], env=environment) as process:
+            yield process, Path(folder)
+            process.kill()
+
+
+async def test_the_program_dies_with_its_supervisor(supervised: tuple["subprocess.Popen[bytes]", Path]) -> None:
+    supervisor, folder = supervised
+    pid = await started_pid(folder)
+    assert running(pid)
+    supervisor.kill()
+    supervisor.wait()
+    await until(lambda: None if running(pid) else True)
 
 
 async def test_little_memory_of_the_supervisor_is_taken_by_a_flood(place: Path) -> None:

@@ -21,12 +21,7 @@ from cli.services import WORKERS
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
-import sys, types
-
-async def provision(settings):
-    return ["stream SESSIONS made"]
-
-sys.modules["shared.bus.provision"] = types.SimpleNamespace(provision=provision)
+import sys
 from cli.up import up
 from shared.settings import Settings
 sys.exit(up(Settings()))
@@ -120,7 +115,7 @@ def test_it_says_ready_when_all_answers_and_stops_what_it_started(up: Up) -> Non
     code, out, err = up.end()
     assert (code, out) == (0, "")
     assert err.endswith("stopped: all that was started here has ended\n")
-    assert "provision  stream SESSIONS made" in err
+    assert "provision  stream SESSIONS: made" in err
     assert token not in err
     assert urlsplit(here.nats_url).username not in err.split()
     assert running(up.home) is None
@@ -162,7 +157,7 @@ async def test_a_killed_broker_comes_back_at_the_same_place(up: Up) -> None:
     os.kill(server, signal.SIGKILL)
     assert "was ended by SIGKILL; starting it again" in await asyncio.to_thread(up.said, "SIGKILL")
     client = await nats.connect(url, max_reconnect_attempts=100, reconnect_time_wait=0.1)
-    assert (await client.jetstream().account_info()).streams == 0
+    assert (await client.jetstream().stream_info("SESSIONS")).state.messages == 0
     await client.close()
 
 

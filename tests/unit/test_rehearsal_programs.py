@@ -1,5 +1,6 @@
 """Every program, in every variant, passes its own tests, runs without input, and is clean for ruff."""
 
+import importlib
 import io
 import itertools
 import subprocess
@@ -74,6 +75,12 @@ def test_the_two_approaches_differ_in_plan_and_code(program: Program) -> None:
     first, second = Variant(program, 0), Variant(program, 1)
     assert first.code() != second.code()
     assert not set(program.plans[0]) & set(program.plans[1])
+
+
+@pytest.mark.parametrize("program", [*PROGRAMS, HONEST], ids=lambda program: program.name)
+def test_a_source_file_with_all_variants_can_be_imported(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
+    assert importlib.import_module(f"services.rehearsal.programs.{program.name}").__doc__
+    assert capsys.readouterr().out == ""
 
 
 def test_all_variants_and_their_tests_are_clean_for_ruff(tmp_path: Path) -> None:

@@ -125,7 +125,9 @@ def test_a_plan_is_made_shorter() -> None:
     assert len(revised("please make it shorter")["steps"]) == 2
 
 
-@pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "remove steps 1, 2 and 3", "swap steps 1 and 8"])
+@pytest.mark.parametrize(
+    "feedback", ["paint it blue", "remove step 9", "remove steps 1, 2 and 3", "swap steps 1 and 8"]
+)
 def test_a_plan_stays_where_the_feedback_is_not_understood(feedback: str) -> None:
     reply = revised(feedback)
     assert reply["steps"] == ask("text_plan")["steps"]
@@ -289,3 +291,27 @@ def test_features_are_proposed_in_the_plan_of_either_approach() -> None:
             reply = ask("code", REQUESTS[program.name], plan=text)
             assert f"approach {approach + 1} of 2" in reply["explanation"]
             assert "do not cover" not in reply["explanation"]
+
+
+def test_code_from_an_earlier_round_lends_its_features_but_not_another_program() -> None:
+    old = ask("code", "a calculator with floats")["code"]
+    assert "float(text)" in ask("code", plan=plan_for(), code=old)["code"]
+    other = ask("code", "now a palindrome checker", plan=plan_for("a palindrome checker"), code=old)
+    assert "is_palindrome" in other["code"]
+
+
+def test_feedback_on_the_plan_counts_for_the_first_code() -> None:
+    assert "class History" in ask("code", plan=plan_for(), feedback="with a history please")["code"]
+
+
+def test_code_that_is_no_python_is_left_alone() -> None:
+    reply = ask("code", code="def broken(:", feedback="add docstrings")
+    assert reply["code"] == "def broken(:\n"
+    assert "could not understand" in reply["explanation"]
+
+
+def test_a_feature_leaves_the_plan_again() -> None:
+    plan = plan_for("a calculator with a history")
+    assert ask("text_plan", "a calculator with a history", plan=plan, feedback="no history")["steps"] == list(
+        ask("text_plan")["steps"]
+    )

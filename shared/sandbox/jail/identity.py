@@ -17,8 +17,8 @@ def _readable(paths: list[str]) -> bool:
 def drop(uid: int, *, needs: list[str]) -> None:
     """Gives up root for `uid` (0: not root, nothing to change), and all capabilities.
 
-    An interpreter below a private folder such as /root cannot be read by another user. Then one capability stays, the
-    one to read; Landlock still confines it to the listed places, and it does not allow to write.
+    An interpreter below a private folder, such as root's home, cannot be read by another user. Then one capability
+    stays, the one to read; Landlock still confines it to the listed places, and it does not allow to write.
 
     needs: folders that the program must be able to read.
     """

@@ -12,11 +12,17 @@ export interface View {
   pending: readonly Pending[];
 }
 
-const SETTLE = 400; // milliseconds without a message, after which a hole is a hole and not a message on its way
+// Milliseconds without a message after which the rest is asked for: soon where only the snapshot is older than the
+// events, later where an event is missing, which may still be on its way; and not again at once.
+const OLD_SNAPSHOT = 30;
+const MISSING = 400;
 const ASK_AGAIN = 3_000;
 const LOOK = 20_000; // a quiet page asks now and then whether it missed anything
 
+let made = 0;
+
 export class SessionClient {
+  readonly number = ++made;
   private view: View;
   private readonly socket: Socket;
   private readonly listeners = new Set<() => void>();
@@ -111,12 +117,19 @@ export class SessionClient {
 
   private lookForHoles(): void {
     clearTimeout(this.check);
-    if (!behind(this.view.state)) return;
-    const wait = Math.max(SETTLE, this.asked + ASK_AGAIN - Date.now());
-    this.check = setTimeout(() => {
-      if (behind(this.view.state)) this.resume();
-      this.lookForHoles();
-    }, wait);
+    const { state } = this.view;
+    if (!behind(state)) {
+      this.asked = 0;
+      return;
+    }
+    const wait = state.last === state.heard && !state.draft?.torn ? OLD_SNAPSHOT : MISSING;
+    this.check = setTimeout(
+      () => {
+        this.resume();
+        this.lookForHoles();
+      },
+      Math.max(wait, this.asked + ASK_AGAIN - Date.now()),
+    );
   }
 
   private setPending(pending: readonly Pending[]): void {

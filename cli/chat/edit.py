@@ -1,0 +1,56 @@
+"""Editing a plan or a program: in the person's own editor, or in the terminal where there is none."""
+
+from collections.abc import Awaitable, Callable
+
+from cli.chat.choices import Doing, Say, Send
+from cli.chat.text import HELP, Unreadable, editable, read_plan
+from cli.chat.view import Code, Plan, View
+from shared.protocol import client as c
+
+Editor = Callable[[str, str], Awaitable[str | None]]
+"""Text and file suffix in, the changed text out; None when the person leaves it as it is."""
+
+
+class NoEditor(Exception):
+    """There is no editor program that can be started."""
+
+
+def in_program(text: str, suffix: str) -> str | None:
+    """Open $VISUAL, $EDITOR or what the system has. Blocks until it ends. Raises NoEditor."""
+    import click  # noqa: PLC0415  only here, and it takes its time
+
+    try:
+        return click.edit(text, extension=suffix, require_save=True)
+    except click.ClickException as error:
+        raise NoEditor(error.message) from error
+
+
+async def edit(view: View, editor: Editor) -> Doing:
+    """Let the person change what is in review, or what was approved last; their version as a message."""
+    if view.code and (not view.ask or view.ask.kind != "plan"):
+        return await _edit_code(view.code, editor)
+    if view.plan:
+        return await _edit_plan(view.plan, editor)
+    return Say("There is nothing to edit yet.")
+
+
+async def _edit_code(code: Code, editor: Editor) -> Doing:
+    text = await editor(code.code, ".py")
+    if text is None or text.rstrip() == code.code.rstrip():
+        return Say("Nothing was changed.")
+    if not text.strip():
+        return Say("The program would be empty: nothing was changed.")
+    return Send(c.Edit(type="edit", target="code", version=code.version, content=text))
+
+
+async def _edit_plan(plan: Plan, editor: Editor) -> Doing:
+    text = await editor(f"{editable(plan.goal, plan.steps, plan.notes)}\n{HELP}", ".md")
+    if text is None:
+        return Say("Nothing was changed.")
+    try:
+        goal, steps, notes = read_plan(text, plan.steps)
+    except Unreadable as error:
+        return Say(f"{error} Nothing was changed.")
+    if (goal, steps, notes) == (plan.goal, plan.steps, plan.notes):
+        return Say("Nothing was changed.")
+    return Send(c.Edit(type="edit", target="plan", version=plan.version, goal=goal, steps=steps, notes=notes))

@@ -1,0 +1,265 @@
+"""The conversation itself: what the gateway says goes into the view, what the person types goes to the gateway."""
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Protocol
+
+from rich.console import Group, RenderableType
+from rich.text import Text
+
+from cli.chat import render
+from cli.chat.choices import Doing, Local, More, Say, Send, approve, understand
+from cli.chat.edit import edit
+from cli.chat.export import CannotExport, export, format_of
+from cli.chat.slash import command
+from cli.chat.text import clean
+from cli.chat.view import Ask, View, fold
+from cli.client import Client, Link
+from shared.protocol import client as c
+from shared.protocol import server as s
+
+DONE, FAILED, NOTHING_ASKED, NEEDS_A_PERSON = 0, 1, 2, 3
+HISTORY = 20  # lines of what was before, on coming back to a session
+_REVIEWS = ("plan", "code", "actions")
+
+
+class Front(Protocol):
+    """Where it is shown and typed: the terminal (`Screen`) or a pipe (`Script`)."""
+
+    def show(self, what: RenderableType) -> None: ...
+    def update(self, view: View) -> None: ...
+    async def line(self) -> str | None: ...
+    async def edit(self, text: str, suffix: str) -> str | None: ...
+
+
+class Talk:
+    """One conversation over one client. `yes` approves whatever is in review; `scripted`: nobody is there to ask."""
+
+    def __init__(self, client: Client, front: Front, *, yes: bool = False, scripted: bool = False) -> None:
+        self._client, self._front, self._yes, self._scripted = client, front, yes, scripted
+        self.view = View(session_id=client.session_id or "")
+        self._joined: int | None = None if client.session_id else 0  # the session's version when we came to it
+        self._held: dict[str, Ask] = {}  # by message id: what it answers, asked again if it is refused
+        self._seen: Ask | None = None  # what was asked last on the screen
+        self._news = asyncio.Event()
+        self._refused = self._stopping = False
+
+    async def run(self, request: str = "") -> int:
+        """Until the person leaves or the script ends; the exit code. Raises GatewayDown."""
+        reading = asyncio.create_task(self._read())
+        typing = asyncio.create_task(self._follow_script() if self._scripted else self._follow_person(request))
+        try:
+            await asyncio.wait({reading, typing}, return_when=asyncio.FIRST_COMPLETED)
+            return (typing if typing.done() else reading).result()
+        finally:
+            for task in (reading, typing):
+                task.cancel()
+            await asyncio.gather(reading, typing, return_exceptions=True)
+
+    def interrupt(self) -> bool:
+        """Ctrl-C: stop what goes on, once; when nothing does, or at the second time, True: leave."""
+        if not self.view.greeting or not self.view.working or self._stopping:
+            return True
+        self._stopping = True
+        self._front.show(Text("Stopping. Ctrl-C again leaves.", style="yellow"))
+        self._task = asyncio.create_task(self._client.send(c.Stop(type="stop")))
+        return False
+
+    @property
+    def ready(self) -> bool:
+        """Something is asked, and all that led to it has been shown."""
+        return self.view.ask is not None and self.view.version >= self.view.known
+
+    # --- from the gateway
+
+    async def _read(self) -> int:
+        async for message in self._client.messages():
+            if isinstance(message, str):
+                self._link(message)
+            elif not self._take(message):
+                return FAILED
+            self._front.update(self.view)
+            if self._yes and self.ready and self.view.ask and self.view.ask.kind in _REVIEWS:
+                await self._do(approve(self.view))
+            self._news.set()
+        return FAILED
+
+    def _link(self, link: Link) -> None:
+        if self._scripted and not self.view.online and link == "up":
+            self._front.show(Text("Connected again."))
+        elif self._scripted and link == "down":
+            self._front.show(Text(f"No connection to {self._client.url}: trying again."))
+        self.view = replace(self.view, online=link == "up")
+
+    def _take(self, message: s.AnyServerMessage) -> bool:
+        """Fold one message in and show it; False when there is nothing to go on with."""
+        before, self.view = self.view, fold(self.view, message)
+        if isinstance(message, s.Greeting):
+            if not before.greeting:
+                self._front.show(render.greeting(message))
+        elif isinstance(message, s.Snapshot):
+            self._joined = self._came_back(message) if self._joined is None else self._joined
+        elif isinstance(message, s.Event):
+            self._show_event(message, before)
+        elif told := render.told(message):
+            self._front.show(told)
+        if isinstance(message, s.Error):
+            return self._was_refused(message)
+        self._show_ask()
+        return True
+
+    def _came_back(self, message: s.Snapshot) -> int:
+        title = clean(message.title or message.request)
+        self._front.show(Text(f"Session {message.session_id}: {title}", style="bold"))
+        if (message.version or 0) > HISTORY:
+            self._front.show(Text(f"… {(message.version or 0) - HISTORY} events before these: /journal", style="dim"))
+        return message.version or 0
+
+    def _show_event(self, message: s.Event, before: View) -> None:
+        event, joined = message.event, self._joined or 0
+        if self.view.version == before.version:
+            return
+        if event.version > joined:
+            shown = render.happened(event, mine=self._client.is_mine(event.id))
+            if shown is not None:
+                self._front.show(shown)
+        elif event.version > joined - HISTORY:
+            self._front.show(render.line(event))
+
+    def _show_ask(self) -> None:
+        ask = self.view.ask
+        if ask is None or not self.ready:
+            return
+        self._stopping = False
+        if self._seen is None or (ask.kind, ask.message) != (self._seen.kind, self._seen.message):
+            shown = render.asked(self.view)
+            if shown is not None:
+                self._front.show(shown)
+        self._seen = ask
+
+    def _was_refused(self, error: s.Error) -> bool:
+        """What a refused message had answered is asked again. False: there is no such session to talk in."""
+        held = self._held.pop(error.reply_to or "", None)
+        if held:
+            self.view = replace(self.view, ask=held)
+        self._stopping = self._yes = False
+        self._refused = True
+        return self._joined is not None
+
+    # --- from the person
+
+    async def _follow_person(self, request: str) -> int:
+        if request:
+            await self._until(lambda: self.ready)
+            await self._obey(request)
+        while (line := await self._front.line()) is not None:
+            if await self._obey(line.strip()):
+                break
+        return DONE
+
+    async def _follow_script(self) -> int:
+        while True:
+            await self._until(lambda: self.ready or self._refused)
+            ask = self.view.ask
+            if self._refused or ask is None:
+                return FAILED
+            line = await self._front.line()
+            if line is None:
+                return self._end(ask)
+            if await self._obey(line):
+                return DONE
+
+    async def _until(self, condition: "Condition") -> None:
+        while not condition():
+            self._news.clear()
+            await self._news.wait()
+
+    def _end(self, ask: Ask) -> int:
+        """The script has no more lines: the exit code, and why."""
+        match ask.kind:
+            case "start":
+                self._front.show(Text("There was no request: give one as an argument, or as the first line of stdin."))
+                return NOTHING_ASKED
+            case "rest" | "stopped" | "completed":
+                return DONE
+            case "failed":
+                return FAILED
+            case "plan" | "code" | "actions":
+                words = "This needs your approval: run it in a terminal, or with --yes to approve everything."
+            case _:
+                words = "This needs an answer: run it in a terminal, or give it as the next line of stdin."
+        self._front.show(Text(f"Stopped here: {words}"))
+        return NEEDS_A_PERSON
+
+    async def _obey(self, line: str) -> bool:
+        """Do what the line says; True when it says to leave."""
+        if line:
+            self._front.show(Text.assemble(("› ", "bold"), line))
+        doing = command(line, self.view) if line.startswith("/") else understand(line, self.view)
+        if isinstance(doing, Local) and doing.name == "quit":
+            return True
+        await self._do(await edit(self.view, self._front.edit) if doing == Local("edit") else doing)
+        self._front.update(self.view)
+        return False
+
+    async def _do(self, doing: Doing) -> None:
+        match doing:
+            case Send(message=message, moves=moves):
+                await self._send(message, moves=moves)
+            case More(ask=ask):
+                self.view = replace(self.view, ask=ask)
+            case Say(text=text) if text:
+                self._front.show(Text(text, style="yellow"))
+            case Local(name=name, argument=argument):
+                self._front.show(self._locally(name, argument))
+
+    async def _send(self, message: c.ClientMessage, *, moves: bool) -> None:
+        held = self.view.ask
+        if moves:  # before it is sent: the reply may be here sooner than we are back
+            self.view = replace(self.view, ask=_left(held, message))
+        message_id = await self._client.send(message)
+        if moves and held:
+            self._held[message_id] = held.back or held
+
+    def _locally(self, name: str, argument: str) -> RenderableType:
+        view = self.view
+        match name:
+            case "plan":
+                return render.plan(view.plan) if view.plan else Text("There is no plan yet.")
+            case "code":
+                return render.code(view.code) if view.code else Text("There is no code yet.")
+            case "journal":
+                lines = [Text.assemble((f"{event.version:>4} ", "dim"), render.line(event)) for event in view.events]
+                return Group(*lines) if lines else Text("Nothing has happened yet.")
+            case "usage":
+                return render.usage(view)
+            case "export":
+                return Text(self._export(argument))
+            case _:
+                return render.manual()
+
+    def _export(self, argument: str) -> str:
+        file = Path(argument).expanduser()
+        try:
+            form = format_of(file)
+            code = self.view.code
+            text = f"{code.code.rstrip()}\n" if form == "py" and code else export(self.view.events, form)
+            with file.open("x", encoding="utf-8") as stream:
+                stream.write(text)
+        except FileExistsError:
+            return f"{file} exists already: choose another name."
+        except (CannotExport, OSError) as error:
+            return f"Nothing was written: {error}"
+        return f"Written to {file}."
+
+
+class Condition(Protocol):
+    def __call__(self) -> bool: ...
+
+
+def _left(ask: Ask | None, message: c.ClientMessage) -> Ask | None:
+    """What is still asked after this answer: the other actions that wait for a yes."""
+    if ask and ask.kind == "actions" and len(ask.actions) > 1 and isinstance(message, c.Approval | c.Skip):
+        return replace(ask, actions=ask.actions[1:])
+    return None

@@ -1,0 +1,30 @@
+"""`parley provision`: streams and consumers as this version needs them, or a report of what differs."""
+
+import asyncio
+
+import nats.errors
+
+from cli.home import attached
+from cli.nats_server import without_secrets
+from cli.running import Unreachable
+from shared.bus import provision as bus
+from shared.settings import Settings
+
+
+async def provision(settings: Settings, *, check: bool = False) -> int:
+    """Exit code 1 when `check` finds a difference. Raises Unreachable."""
+    settings = attached(settings)
+    try:
+        async with asyncio.timeout(30):
+            lines = await (bus.check(settings) if check else bus.provision(settings))
+    except (OSError, TimeoutError, nats.errors.Error, bus.ProvisionError) as error:
+        where = without_secrets(settings.nats_url)
+        raise Unreachable(
+            f"NATS at {where} could not be {'checked' if check else 'provisioned'}: {error or type(error).__name__}\n"
+            "Start Parley with `make up` (or `parley up`), or name the server with NATS_URL."
+        ) from error
+    for line in lines:
+        print(line)
+    if not lines:
+        print("Streams and consumers are as they should be.")
+    return 1 if check and lines else 0

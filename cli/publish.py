@@ -1,0 +1,136 @@
+"""`parley publish`: events straight onto the log, as any program could write them; guarded, unless told otherwise."""
+
+import json
+import sys
+import uuid
+from datetime import UTC, datetime
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from cli.running import LOCAL_USER, Declined, Unreachable, bus
+from shared.bus import Bus, BusDown
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import decide, due
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.events import SessionEvent, dump_event, parse_event
+from shared.events.values import Workflow
+from shared.log import Loaded, LogDown, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
+from shared.settings import Settings
+
+PAGE = 1000
+
+
+async def text(settings: Settings, words: str, *, workflow: Workflow | None, session_id: str, user: str = LOCAL_USER) -> int:
+    """Begin a session with this request, expected to be the first under its subject; prints its id."""
+    session_id = session_id or uuid.uuid4().hex[:16]
+    by = By(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    event = decide(Session(session_id), c.Say(text=words, workflow=workflow), by)
+    async with bus(settings) as found:
+        await _append(found, event, after=0, base=Session(session_id))
+    print(session_id)
+    return 0
+
+
+async def body(settings: Settings, data: bytes) -> int:
+    """Publish one event given as JSON, if it is the next one of its session. Raises Declined with the reason."""
+    try:
+        event = parse_event(data)
+    except ValidationError as error:
+        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+        raise Declined(f"This is no event of Parley: {problems}\ndocs/events.md tells what each looks like.") from error
+    async with bus(settings) as found:
+        loaded = await _load(found, event.session_id)
+        if event.version != loaded.session.version + 1:
+            raise Declined(_moved_on(event, loaded.session.version))
+        position = await _append(found, event, after=loaded.position, base=loaded.session)
+    print(f"stored {event.type} as version {event.version} of {event.session_id}, position {position}")
+    return 0
+
+
+async def raw(settings: Settings, subject: str, data: bytes) -> int:
+    """Publish these bytes as they are, without a guard. What is no event will be parked."""
+    print("No guard, no check: what is no event of its session is parked (`parley dead`).", file=sys.stderr)
+    async with bus(settings) as found:
+        try:
+            answer = json.loads(await found.request(subject, data))
+        except (BusDown, ValueError) as error:
+            raise Declined(f"Nobody stored it: no stream takes the subject {subject}.") from error
+    if isinstance(answer, dict) and "seq" in answer:
+        print(f"stored in {answer.get('stream')} at position {answer['seq']}")
+        return 0
+    raise Declined(f"It was not stored: {answer}")
+
+
+def read(file: str) -> bytes:
+    """A file's bytes, or with "-" those of stdin. Raises Declined."""
+    try:
+        return sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+    except OSError as error:
+        raise Declined(f"{file} cannot be read: {error.strerror}") from error
+
+
+async def _load(found: Bus, session_id: str) -> Loaded:
+    """The session folded from the log itself: plan_store need not be up. Forks take their parent's prefix along."""
+    return await _fold(found, session_id, None)
+
+
+async def _fold(found: Bus, session_id: str, until: int | None) -> Loaded:
+    loaded = Loaded(Session(session_id), 0)
+    try:
+        while page := await found.log.read(session_id, after=loaded.position, limit=PAGE, leader=True):
+            for message in page:
+                loaded = await _accept(found, loaded, message)
+                if until is not None and loaded.session.version >= until:
+                    return loaded
+    except LogDown as error:
+        raise Unreachable(f"{error} Are the streams there? `parley provision --check` tells.") from error
+    return loaded
+
+
+async def _accept(found: Bus, loaded: Loaded, message: Raw) -> Loaded:
+    try:
+        return accept(loaded, message)[0]
+    except NeedsParent as fork:
+        parent = (await _fold(found, fork.parent, fork.version)).session
+        return accept(loaded, message, parent)[0]
+
+
+async def _append(found: Bus, event: SessionEvent, *, after: int, base: Session) -> int:
+    """Store it, if the log will accept it and nobody was faster."""
+    if wrong := await _objection(found, event, after, base):
+        raise Declined(f"The log would park this event: {wrong}")
+    try:
+        return await found.log.append(event, after=after, due=due(evolve(base, event)))
+    except LostRace as error:
+        raise Declined(_moved_on(event, None)) from error
+    except TooLarge as error:
+        raise Declined(str(error)) from error
+    except Unsure as error:
+        # Whether it was stored is told by the log: this very event in the tail means yes.
+        for message in await found.log.read(event.session_id, after=after, leader=True):
+            if message.data == dump_event(event):
+                return message.position
+        raise Unreachable(f"It was not stored: {error}. `parley provision --check` tells what is missing.") from error
+
+
+async def _objection(found: Bus, event: SessionEvent, after: int, base: Session) -> str:
+    """Why readers would not take this event; "" when they would."""
+    subject = subject_of(event, due(evolve(base, event)))
+    message = Raw(after + 1, subject, guard(event.session_id, after, event.id), dump_event(event), event.at)
+    try:
+        return accept(Loaded(base, after), message)[2]
+    except NeedsParent:
+        return "" if after == 0 else "a fork begins a session"
+
+
+def _moved_on(event: SessionEvent, version: int | None) -> str:
+    there = "somebody else was faster" if version is None else f"the session is at version {version}"
+    if version is None and event.version == 1:
+        there = "this session exists already"
+    return (
+        f"The log has moved on: this event is version {event.version} of {event.session_id}, but {there}.\n"
+        "Read its journal (`parley sessions show ID`), and decide again."
+    )

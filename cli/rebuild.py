@@ -1,0 +1,20 @@
+"""`parley rebuild`: the database made again from the log, by plan_store's own program."""
+
+import subprocess
+import sys
+
+from cli.home import attached
+from shared.environment import child_environment
+from shared.settings import Settings
+
+MODULE = "services.plan_store.rebuild"
+
+
+def rebuild(settings: Settings, *, module: str = MODULE) -> int:
+    """Run it with its output passed through; its exit code."""
+    settings = attached(settings)
+    environment = child_environment(
+        NATS_URL=settings.nats_url, DATABASE_URL=settings.sql_url, PARLEY_HOME=str(settings.parley_home.resolve())
+    )
+    done = subprocess.run([sys.executable, "-m", module], env=environment, check=False)  # noqa: S603
+    return done.returncode if done.returncode >= 0 else 128 - done.returncode

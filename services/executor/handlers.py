@@ -1,0 +1,71 @@
+"""Executor: run the wave that is ready. Recorded as started before, and as finished after, whatever happens."""
+
+import asyncio
+import time
+
+from services.executor.tools import TOOLS, Result
+from shared.domain import commands as c
+from shared.domain.errors import Refused
+from shared.domain.state import Action
+from shared.worker import Desk
+
+
+async def run_wave(desk: Desk) -> None:
+    """One `actions.started`, the actions side by side, one outcome each.
+
+    A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
+    """
+    if started := _started(desk):
+        for action in started:
+            if not _again(action):
+                await desk.record(c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran"))
+    else:
+        await desk.record(c.Start())
+    async with asyncio.TaskGroup() as wave:
+        for action in _started(desk):
+            wave.create_task(_run(desk, action))
+
+
+def _started(desk: Desk) -> tuple[Action, ...]:
+    turn = desk.session.turn
+    return tuple(action for action in turn.actions if action.status == "started") if turn else ()
+
+
+def _again(action: Action) -> bool:
+    tool = TOOLS.get(action.spec.tool)
+    return tool is None or tool.again
+
+
+async def _run(desk: Desk, action: Action) -> None:
+    began = time.monotonic()
+    try:
+        result = await _call(desk, action)
+    except asyncio.CancelledError:
+        if desk.stopped:
+            await _finish(desk, action, Result(ok=False, error="Stopped by the person."), began)
+        raise
+    await _finish(desk, action, result, began)
+
+
+async def _call(desk: Desk, action: Action) -> Result:
+    tool = TOOLS.get(action.spec.tool)
+    if tool is None:
+        return Result(ok=False, error=f"There is no tool “{action.spec.tool}”.")
+    try:
+        return await tool.run(desk.session, action.spec.arguments)
+    except Exception as error:
+        return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000])
+
+
+async def _finish(desk: Desk, action: Action, result: Result, began: float) -> None:
+    outcome = c.Finish(
+        action_id=action.spec.id,
+        ok=result.ok,
+        result=result.value,
+        error=result.error,
+        seconds=round(time.monotonic() - began, 3),
+    )
+    try:
+        await desk.record(outcome)
+    except Refused:
+        return  # another delivery recorded this outcome first

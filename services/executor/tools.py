@@ -1,0 +1,48 @@
+"""The tools there are: a name, what it does to the world, and how it is run."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from shared import sandbox
+from shared.domain.session import Session
+from shared.events.values import Effect
+
+Arguments = Mapping[str, JsonValue]
+
+
+class Result(NamedTuple):
+    ok: bool
+    value: JsonValue = None
+    error: str = ""
+
+
+class Tool(NamedTuple):
+    """`again`: whether it may simply be run again when nobody knows what became of it."""
+
+    effect: Effect
+    again: bool
+    run: Callable[[Session, Arguments], Awaitable[Result]]
+
+
+async def run_code(session: Session, arguments: Arguments) -> Result:
+    """The approved program in the sandbox; its result: exit_code, stdout, stderr, duration (s), ended, truncated."""
+    code = session.code
+    if code is None or code.status != "approved" or code.hash != arguments.get("hash"):
+        return Result(ok=False, error="The approved code is not the one that was to be run.")
+    args, stdin = arguments.get("args"), arguments.get("stdin")
+    words = [str(word) for word in args] if isinstance(args, list) else []
+    try:
+        outcome = await sandbox.run({"program.py": code.code}, args=("program.py", *words), stdin=str(stdin or ""))
+    except sandbox.SandboxUnavailable as error:
+        return Result(ok=False, error=f"{error} Download the program and run it yourself.")
+    ok = outcome.ended == "exited" and outcome.exit_code == 0
+    return Result(ok, outcome.model_dump(mode="json"), "" if ok else f"The program ended with {_how(outcome)}.")
+
+
+def _how(outcome: sandbox.Outcome) -> str:
+    return f"exit code {outcome.exit_code}" if outcome.ended == "exited" else outcome.ended.replace("_", " ")
+
+
+TOOLS: Mapping[str, Tool] = {"run_code": Tool("read", again=True, run=run_code)}

@@ -1,0 +1,120 @@
+"""A client's message becomes facts: load the session, may they, what does it ask, append."""
+
+import hashlib
+import secrets
+import time
+from datetime import UTC, datetime
+from typing import NamedTuple
+
+from services.gateway.commands import SessionMessage, Shown, orders
+from services.gateway.ports import Core, load
+from services.gateway.trouble import Trouble
+from services.gateway.users import User, may_read, may_write
+from shared.domain.commands import By
+from shared.domain.errors import AlreadyDone, OutOfTurn
+from shared.domain.people import PersonCommand
+from shared.domain.session import SERVICE_OF
+from shared.events import Due, SessionEvent
+from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
+from shared.protocol import client as m
+
+PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
+
+
+class Done(NamedTuple):
+    """What became of a message: the version of the last event it made."""
+
+    session_id: str
+    version: int
+
+
+class Sender(NamedTuple):
+    """Who sends a message, and what is on their screen."""
+
+    user: User
+    shown: Shown | None = None
+
+
+class Overtaken(Exception):
+    """Somebody else appended first: what the message means must be looked at again."""
+
+
+class _Strict:
+    """A log on which a lost race ends the attempt: the sender's rights, and whether a text is feedback or a new
+    request, are a matter of the newest state, so the gateway begins again from there."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        try:
+            return await self._log.append(event, after=after, due=due)
+        except LostRace as lost:
+            raise Overtaken(event.session_id) from lost
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        return await self._log.read(session_id, after=after, limit=limit, leader=leader)
+
+
+async def act(message: SessionMessage, session_id: str, sender: Sender, core: Core) -> Done:
+    """Carry the message out once, however often it is sent with one id.
+
+    Raises Trouble, a domain Refused, or one of trouble.AWAY; the session is unharmed by any of them.
+    """
+    key = message.id or secrets.token_hex(8)
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        loaded = await load(core.store, session_id)
+        may_write(sender.user, loaded.session)
+        if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent:
+            return Done(session_id, loaded.session.version)
+        if loaded.session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
+            raise Trouble("not_found", f"There is no session {session_id}.", "A user_message with this id begins it.")
+        try:
+            commands = orders(message, loaded.session, sender.shown)
+            return await _carry_out(commands, loaded, key, user=sender.user, log=core.log)
+        except Overtaken as lost:
+            if time.monotonic() > deadline:
+                raise LogDown("Others keep changing this session.") from lost
+
+
+def _last_id(message: SessionMessage, key: str) -> str:
+    """The id of the message's last command: `remember` makes a second one of an approval."""
+    return f"{key}.1" if isinstance(message, m.Approval) and message.approved and message.remember else key
+
+
+async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, log: Log) -> Done:
+    """One event a command; the second one of a message has an id of its own."""
+    for number, command in enumerate(commands):
+        by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
+        try:
+            loaded, _ = await commit(_Strict(log), loaded, command, by, patience=PATIENCE)
+        except AlreadyDone:
+            continue
+    return Done(loaded.session.id, loaded.session.version)
+
+
+async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
+    """A new session from this one as it was at `message.version` (now, if None); its id."""
+    parent = (await load(core.store, session_id)).session
+    may_read(user, parent)
+    if parent.version == 0:
+        raise Trouble("not_found", f"There is no session {session_id}.")
+    if message.version is not None:
+        if message.version > parent.version:
+            raise Trouble("not_found", f"The session has {parent.version} versions, not {message.version}.")
+        parent = (await load(core.store, session_id, version=message.version)).session
+    if parent.phase in SERVICE_OF:
+        raise OutOfTurn(f"At version {parent.version} the session is {parent.phase}: fork it where a person is asked.")
+    key = message.id or secrets.token_hex(8)
+    new_id = hashlib.sha256(f"{session_id}\n{user.id}\n{key}".encode()).hexdigest()[:16]
+    by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
+    try:
+        await fork(core.log, parent, new_id, by)
+    except LostRace:  # the same message has begun it before
+        return new_id
+    return new_id
+
+
+def new_session_id() -> str:
+    return secrets.token_hex(8)

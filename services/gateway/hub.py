@@ -1,0 +1,197 @@
+"""The feed, shared out: one room for each session that is open in this process, whoever looks at it.
+
+A message on the feed is only a nudge. What is told comes from the log itself, read after the position the room is at
+and accepted by the one rule of shared.log: a lost nudge, a foreign message or a restart of NATS cannot make a screen
+wrong, only late, and never by more than `POLL` seconds.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from typing import NamedTuple, Protocol
+
+import structlog
+from pydantic import ValidationError
+
+from services.gateway import derive
+from services.gateway.commands import Shown
+from services.gateway.ports import Core, Subscription, load
+from services.gateway.trouble import AWAY, Trouble
+from shared.bus.errors import BusDown
+from shared.domain.session import Session
+from shared.events import SessionEvent
+from shared.log import Loaded, NeedsParent, Raw, accept
+from shared.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
+
+POLL = 5.0  # seconds between two looks at the log of an open session, nudged or not
+DRAFT_WAIT = 0.15  # seconds that a snapshot waits for what is being drafted
+PAGE = 200
+
+log_ = structlog.get_logger("hub")
+
+
+class Told(NamedTuple):
+    """Everything one event is to clients: the messages as JSON, each with what it shows for approval."""
+
+    version: int
+    messages: tuple[tuple[str, Shown | None], ...]
+
+
+class Listener(Protocol):
+    """Somebody who looks at a session. Neither method may wait."""
+
+    def heard(self, told: Told) -> None: ...
+    def heard_delta(self, text: str) -> None: ...
+
+
+def shows(message: ServerMessage) -> Shown | None:
+    """What this message puts before a person's eyes to approve."""
+    match message:
+        case Snapshot():
+            asked = message.review or message.approval_request
+            return shows(asked) if asked else None
+        case TextPlanReview() | CodeReview():
+            return Shown("item", message.version or 0)
+        case ApprovalRequest():
+            return Shown("actions", message.version or 0)
+        case _:
+            return None
+
+
+def as_told(messages: Sequence[ServerMessage], version: int) -> Told:
+    return Told(version, tuple((message.model_dump_json(by_alias=True), shows(message)) for message in messages))
+
+
+class Room:
+    """One open session: the session as last heard, and those who listen."""
+
+    def __init__(self, session_id: str, core: Core) -> None:
+        self.listeners: set[Listener] = set()
+        self.guests = 0
+        self._id = session_id
+        self._core = core
+        self._loaded: Loaded | None = None
+        self._subscriptions: list[Subscription] = []
+        self._nudged = asyncio.Event()
+        self._lock = asyncio.Lock()
+        self._keeper: asyncio.Task[None] | None = None
+
+    async def fresh(self) -> Session:
+        """The newest session; whatever is new has been told to the listeners. Raises Trouble or one of AWAY."""
+        async with self._lock:
+            if self._loaded is None:
+                await self._listen()
+                self._loaded = await load(self._core.store, self._id)
+            more = True
+            while more:
+                tail = await self._core.log.read(self._id, after=self._loaded.position, limit=PAGE, leader=True)
+                for raw in tail:
+                    await self._take(raw, self._loaded)
+                more = len(tail) == PAGE
+            return self._loaded.session
+
+    def nudge(self) -> None:
+        self._nudged.set()
+
+    async def close(self) -> None:
+        if self._keeper:
+            self._keeper.cancel()
+            await asyncio.gather(self._keeper, return_exceptions=True)
+        for subscription in self._subscriptions:
+            await subscription.stop()
+
+    async def _listen(self) -> None:
+        """Subscribed before the first load, so that nothing falls in between."""
+        wanted = ((f"feed.{self._id}.>", self._on_feed), (f"delta.{self._id}.>", self._on_delta))
+        for subject, handler in wanted[len(self._subscriptions) :]:
+            self._subscriptions.append(await self._core.bus.subscribe(subject, handler))
+        if self._keeper is None:
+            self._keeper = asyncio.create_task(self._keep(), name=f"room {self._id}")
+
+    async def _on_feed(self, subject: str, body: bytes) -> None:
+        self.nudge()
+
+    async def _on_delta(self, subject: str, body: bytes) -> None:
+        try:
+            delta = Delta.model_validate_json(body)
+        except ValidationError:
+            return  # not of this protocol: nobody's draft
+        if delta.session_id == self._id:
+            for listener in tuple(self.listeners):
+                listener.heard_delta(delta.model_dump_json())
+
+    async def _keep(self) -> None:
+        """Follow the log: at once when nudged, and now and then in any case."""
+        while True:
+            try:
+                async with asyncio.timeout(POLL):
+                    await self._nudged.wait()
+            except TimeoutError:
+                pass
+            self._nudged.clear()
+            try:
+                await self.fresh()
+            except (*AWAY, Trouble) as error:
+                log_.warning("cannot_follow", session_id=self._id, error=repr(error))
+
+    async def _take(self, raw: Raw, loaded: Loaded) -> None:
+        try:
+            after, event, _ = accept(loaded, raw)
+        except NeedsParent as fork:
+            parent = await load(self._core.store, fork.parent, version=fork.version)
+            after, event, _ = accept(loaded, raw, parent.session)
+        self._loaded = after
+        if event:
+            self._tell(loaded.session, event, after.session)
+
+    def _tell(self, before: Session, event: SessionEvent, after: Session) -> None:
+        if not self.listeners:
+            return
+        told = as_told(derive.told(before, event, after), event.version)
+        for listener in tuple(self.listeners):
+            listener.heard(told)
+
+
+class Hub:
+    """The rooms of this process. A room is there while somebody is in it."""
+
+    def __init__(self, core: Core) -> None:
+        self._core = core
+        self._rooms: dict[str, Room] = {}
+        core.bus.on_reconnect(self._all_nudged)
+
+    def enter(self, session_id: str) -> Room:
+        """The session's room, until `leave`. `Room.fresh` opens it."""
+        room = self._rooms.get(session_id)
+        if room is None:
+            room = self._rooms[session_id] = Room(session_id, self._core)
+        room.guests += 1
+        return room
+
+    async def leave(self, session_id: str, listener: Listener) -> None:
+        room = self._rooms[session_id]
+        room.listeners.discard(listener)
+        room.guests -= 1
+        if room.guests == 0:
+            del self._rooms[session_id]
+            await room.close()
+
+    def nudge(self, session_id: str) -> None:
+        """Something was just appended by ourselves: do not wait for the feed to say so."""
+        if room := self._rooms.get(session_id):
+            room.nudge()
+
+    async def draft(self, session_id: str) -> Delta | None:
+        """What a service is writing for this session at this moment, if one answers in time."""
+        try:
+            body = await self._core.bus.request(f"draft.get.{session_id}", b"", timeout=DRAFT_WAIT)
+            return Delta.model_validate_json(body)
+        except (BusDown, ValidationError):
+            return None
+
+    @property
+    def open_sessions(self) -> int:
+        return len(self._rooms)
+
+    async def _all_nudged(self) -> None:
+        for room in self._rooms.values():
+            room.nudge()

@@ -1,0 +1,52 @@
+"""Where a request comes from: a browser tells, and a foreign page must not act in its user's name. Pure."""
+
+from collections.abc import Collection
+from urllib.parse import urlsplit
+
+from starlette.requests import HTTPConnection
+
+from services.gateway.auth import is_loopback
+from services.gateway.trouble import Trouble
+
+SAFE = ("GET", "HEAD", "OPTIONS")
+PLAIN = {"ws": "http", "wss": "https"}
+PORTS = {"http": 80, "https": 443}
+
+
+def check_host(connection: HTTPConnection, allowed: Collection[str]) -> None:
+    """Without a login, a page of any name that resolves to this machine would be let in: only ours may be.
+
+    Raises Trouble(forbidden).
+    """
+    name = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+    if not is_loopback(name) and name not in {urlsplit(origin).hostname for origin in allowed}:
+        raise Trouble("forbidden", f"This Parley is not known as {name!r}.", "Use 127.0.0.1, or set PARLEY_ORIGINS.")
+
+
+def check_origin(connection: HTTPConnection, allowed: Collection[str]) -> None:
+    """A browser's Origin, if there is one, must be our own page's, or one of `allowed`. Raises Trouble(forbidden)."""
+    origin = connection.headers.get("origin")
+    if origin is not None and origin not in allowed and not _own(origin, connection):
+        raise Trouble("forbidden", f"Pages from {origin} may not use this Parley.", "PARLEY_ORIGINS can allow them.")
+
+
+def check_not_forged(connection: HTTPConnection, allowed: Collection[str], *, cookie: bool) -> None:
+    """For requests that change something and whose browser logs in by itself. Raises Trouble(forbidden)."""
+    check_origin(connection, allowed)
+    site = connection.headers.get("sec-fetch-site")
+    told = "origin" in connection.headers or site == "same-origin"
+    if (site is not None and site not in ("same-origin", "none") and "origin" not in connection.headers) or (
+        cookie and not told
+    ):
+        raise Trouble("forbidden", "A change by cookie must come from Parley's own page.", "Use a Bearer token.")
+
+
+def _own(origin: str, connection: HTTPConnection) -> bool:
+    try:
+        theirs, ours = urlsplit(origin), urlsplit(f"//{connection.headers.get('host', '')}")
+        scheme = PLAIN.get(connection.url.scheme, connection.url.scheme)
+        default = PORTS.get(scheme)
+        same_port = (theirs.port or default) == (ours.port or default)
+    except ValueError:
+        return False
+    return theirs.scheme == scheme and theirs.hostname == ours.hostname and same_port

@@ -1,0 +1,71 @@
+"""What the gateway needs of the bus and of plan_store: the real ones fit, and so do the fakes of its tests."""
+
+from collections.abc import Awaitable, Callable
+from typing import Any, NamedTuple, Protocol
+
+from services.gateway.trouble import Trouble
+from shared.log import Loaded, Log
+from shared.store import StoreRefused
+from shared.store_api import Message, Verb
+
+REFUSED = {
+    "unknown": "not_found",
+    "purged": "not_found",
+    "busy": "not_now",
+    "refused": "not_now",
+    "bad_request": "invalid",
+}
+
+
+class Subscription(Protocol):
+    async def stop(self) -> None: ...
+
+
+class Bus(Protocol):
+    """See shared.bus.Bus."""
+
+    @property
+    def ready(self) -> bool: ...
+    async def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None: ...
+    async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
+    async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> Subscription: ...
+
+
+class Store(Protocol):
+    """See shared.store.Store."""
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded: ...
+    async def ask(self, verb: str, **arguments: Any) -> Any: ...
+
+
+class Core(NamedTuple):
+    """Everything behind the gateway."""
+
+    bus: Bus
+    store: Store
+    log: Log
+
+
+async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request: Q) -> A:
+    """One typed request to plan_store. Raises Trouble where it refuses, StoreDown where it does not answer."""
+    try:
+        answer = await store.ask(verb.name, **request.model_dump(mode="json"))
+    except StoreRefused as refused:
+        raise refusal(refused) from refused
+    return verb.answer.model_validate(answer)
+
+
+async def load(store: Store, session_id: str, *, version: int | None = None) -> Loaded:
+    """The session as it is now (or was at `version`). Raises Trouble where plan_store refuses."""
+    try:
+        return await store.load(session_id, version=version)
+    except StoreRefused as refused:
+        raise refusal(refused) from refused
+
+
+def refusal(refused: StoreRefused) -> Trouble:
+    """plan_store's reason in the gateway's words."""
+    known = refused.code not in ("behind", "failed")
+    return Trouble(REFUSED.get(refused.code, refused.code) if known else "unavailable", str(refused))

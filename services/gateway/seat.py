@@ -1,0 +1,49 @@
+"""One socket's place in one session: every event once, in order, whatever comes from history and what from live."""
+
+from services.gateway.hub import Room, Told
+from services.gateway.outbox import Letter, Outbox
+
+MAX_HELD = 5_000  # messages kept back while history is read
+
+
+class Seat:
+    """Held, it keeps back what comes live; released, it goes on where history ended."""
+
+    def __init__(self, session_id: str, room: Room, outbox: Outbox) -> None:
+        self.room = room
+        self._session_id, self._outbox = session_id, outbox
+        self._sent = 0
+        self._held: list[Told | str] = []
+        self._live = False
+        room.listeners.add(self)
+
+    def hold(self) -> None:
+        self._live = False
+
+    def release(self, version: int) -> None:
+        """Go live after `version`: what was held back up to it has been told already."""
+        held, self._held, self._live, self._sent = self._held, [], True, version
+        for item in held:
+            self._pass_on(item)
+
+    def heard(self, told: Told) -> None:
+        self._take(told)
+
+    def heard_delta(self, text: str) -> None:
+        self._take(text)
+
+    def _take(self, item: Told | str) -> None:
+        if self._live:
+            self._pass_on(item)
+        elif len(self._held) < MAX_HELD:
+            self._held.append(item)
+        else:
+            self._outbox.overflowed.set()
+
+    def _pass_on(self, item: Told | str) -> None:
+        if isinstance(item, str):
+            self._outbox.put(Letter(item, self._session_id))
+        elif item.version > self._sent:
+            self._sent = item.version
+            for text, shown in item.messages:
+                self._outbox.put(Letter(text, self._session_id, shown))

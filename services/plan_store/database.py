@@ -1,0 +1,108 @@
+"""The connection to SQL: SQLite or PostgreSQL, one kind of error when it is down, migrations at the start."""
+
+from collections.abc import AsyncIterator, Iterable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+from alembic import command
+from alembic.config import Config
+from pydantic_core import from_json, to_json
+from sqlalchemy import Connection, Table, event, text
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.pool import ConnectionPoolEntry
+
+MIGRATIONS = Path(__file__).parent / "migrations"
+LOCK = 7_235_401  # of migrations and rebuilds, among PostgreSQL's advisory locks
+BUSY_MS = 10_000  # how long SQLite waits for another writer
+
+
+class DatabaseDown(Exception):
+    """The database cannot be reached, or broke off; the same may work later."""
+
+
+class Database:
+    """One process's pool of connections."""
+
+    def __init__(self, url: str) -> None:
+        place = make_url(url)
+        self.is_sqlite = place.get_backend_name() == "sqlite"
+        self._file = Path(place.database) if self.is_sqlite and place.database else None
+        patience: dict[str, Any] = {} if self.is_sqlite else {"connect_args": {"timeout": 5, "command_timeout": 60}}
+        self._engine = create_async_engine(
+            place,
+            json_serializer=lambda value: to_json(value).decode(),  # NaN and infinities become null: JSON has none
+            json_deserializer=from_json,
+            pool_size=10,
+            pool_timeout=10,
+            pool_pre_ping=not self.is_sqlite,
+            **patience,
+        )
+        self.shown = place.render_as_string(hide_password=True)
+        if self.is_sqlite:
+            event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
+
+    @asynccontextmanager
+    async def begin(self) -> AsyncIterator[AsyncConnection]:
+        """A transaction. Raises DatabaseDown; then nothing of it is stored (or, at worst, all of it)."""
+        try:
+            async with self._engine.begin() as connection:
+                yield connection
+        except (IntegrityError, DataError, ProgrammingError):
+            raise  # a fault of ours: trying again does not help
+        except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
+            raise DatabaseDown(f"{self.shown}: {error}") from error
+
+    async def migrate(self) -> None:
+        """Bring the schema to this version; replicas that start together wait for each other."""
+        if self._file:
+            self._file.parent.mkdir(parents=True, exist_ok=True)
+        async with self.begin() as connection:
+            if self.is_sqlite:
+                await connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for a CREATE TABLE
+            else:
+                await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
+            await connection.run_sync(_upgrade)
+
+    @asynccontextmanager
+    async def alone(self) -> AsyncIterator[bool]:
+        """Whether nobody else is in here. On SQLite always: two would be slower, and come to the same."""
+        if self.is_sqlite:
+            yield True
+            return
+        async with self.begin() as connection:
+            lock = {"lock": LOCK + 1}
+            yield bool(await connection.scalar(text("SELECT pg_try_advisory_xact_lock(:lock)"), lock))
+
+    async def close(self) -> None:
+        await self._engine.dispose()
+
+
+def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
+    cursor = connection.cursor()
+    for pragma in (f"busy_timeout={BUSY_MS}", "journal_mode=WAL", "foreign_keys=ON"):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _upgrade(connection: Connection) -> None:
+    config = Config()
+    config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    config.attributes["connection"] = connection
+    command.upgrade(config, "head")
+
+
+async def put(tx: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
+    """Insert rows, or overwrite those of the same primary key; all rows name the same columns."""
+    values = list(rows)
+    if not values:
+        return
+    insert = sqlite.insert(table) if tx.dialect.name == "sqlite" else postgresql.insert(table)
+    key = [column.name for column in table.primary_key]
+    new = {name: insert.excluded[name] for name in values[0] if name not in key}
+    await tx.execute(insert.on_conflict_do_update(index_elements=key, set_=new), values)

@@ -1,0 +1,121 @@
+"""A session as it lies in its row, and back: the folded state with the times that belong to it."""
+
+import hashlib
+from datetime import datetime, timedelta
+from typing import Any, NamedTuple
+
+from pydantic import ValidationError
+from sqlalchemy import RowMapping
+
+from services.plan_store.history import Step
+from shared.domain.session import SESSION, Session
+from shared.log import Loaded
+from shared.protocol.names import state_name
+
+SEARCHED = 10_000  # characters of title and requests that a search looks at
+LONGEST = 10 * 365 * 24 * 3600  # seconds: a time-out beyond that is none
+
+
+class Times(NamedTuple):
+    """By the log's clock, so that a rebuild finds the same ones."""
+
+    created_at: datetime
+    updated_at: datetime
+    scene_since: datetime  # when what is before the person came there
+    work_since: datetime | None
+
+
+class Folded(NamedTuple):
+    """What is known of a session up to its position. `times` None: it has no row yet."""
+
+    loaded: Loaded
+    times: Times | None = None
+    digest: str = ""
+
+    @property
+    def session(self) -> Session:
+        return self.loaded.session
+
+    @property
+    def position(self) -> int:
+        return self.loaded.position
+
+    @property
+    def expires_at(self) -> datetime | None:
+        """When the approval that is asked for now is given up."""
+        timeout = self.session.settings.approval_timeout
+        if self.times is None or self.session.phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
+            return None
+        return self.times.scene_since + timedelta(seconds=timeout)
+
+
+def unknown(session_id: str) -> Folded:
+    return Folded(Loaded(Session(session_id), 0))
+
+
+def moved(known: Folded, step: Step) -> Folded:
+    """`known` after one more message. Its digest is that of the old row until `sealed`."""
+    at, old = step.raw.at, known.times if known.position else None
+    session = step.after.session
+    if step.event is None:
+        return Folded(step.after, old or Times(at, at, at, None), known.digest)
+    first = step.before.session.version == 0
+    times = Times(
+        created_at=at if old is None or first else old.created_at,
+        updated_at=at,
+        scene_since=at if old is None or first or session.since == session.version else old.scene_since,
+        work_since=_work_since(step, old),
+    )
+    return Folded(step.after, times, known.digest)
+
+
+def _work_since(step: Step, old: Times | None) -> datetime | None:
+    work = step.after.session.work
+    if work is None:
+        return None
+    return old.work_since if old and step.before.session.work == work else step.raw.at
+
+
+def sealed(folded: Folded) -> Folded:
+    """The same with the digest of its own session."""
+    return folded._replace(digest=hashlib.sha256(SESSION.dump_json(folded.session)).hexdigest()[:32])
+
+
+def row(folded: Folded) -> dict[str, Any]:
+    """The row of `sessions` of a sealed session."""
+    session, times = folded.session, folded.times
+    assert times is not None  # noqa: S101  whoever stores has folded at least one message
+    requests = (session.title, session.request, *(r.request for r in reversed(session.rounds)))
+    return {
+        "id": session.id,
+        "position": folded.position,
+        "version": session.version,
+        "digest": folded.digest,
+        "owner": session.owner,
+        "title": session.title,
+        "request": session.request,
+        "search": "\n".join(requests)[:SEARCHED].casefold(),
+        "workflow": session.workflow,
+        "phase": session.phase,
+        "state": state_name(session),
+        "paused": session.paused,
+        "work_service": session.work.service if session.work else None,
+        "work_version": session.work.version if session.work else None,
+        "work_since": times.work_since,
+        "scene_since": times.scene_since,
+        "expires_at": folded.expires_at,
+        "parent": session.parent,
+        "created_at": times.created_at,
+        "updated_at": times.updated_at,
+        "session": SESSION.dump_python(session, mode="json"),
+    }
+
+
+def from_row(found: RowMapping) -> Folded | None:
+    """The session in a whole row; None where another version of Parley wrote a session that this one cannot read."""
+    try:
+        session = SESSION.validate_python(found["session"])
+    except ValidationError:
+        return None
+    times = Times(found["created_at"], found["updated_at"], found["scene_since"], found["work_since"])
+    return Folded(Loaded(session, found["position"]), times, found["digest"])

@@ -1,0 +1,154 @@
+"""What plan_store does with a delivery, and with each kind of request."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+from functools import partial
+
+import structlog
+from pydantic import ValidationError
+
+from services.plan_store import queries
+from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.diff import diff
+from services.plan_store.history import StoreLog
+from services.plan_store.patience import patiently
+from services.plan_store.projection import Projector
+from services.plan_store.purge import purge
+from shared import store_api as api
+from shared.bus import Delivery
+from shared.domain.commands import By, DeletePlan
+from shared.domain.errors import Refused
+from shared.log import LogDown, commit
+
+log = structlog.get_logger("plan_store")
+MAX_ANSWER = 3_500_000  # bytes; the broker's limit for a message is 4 MB
+Responder = Callable[[str, bytes], Awaitable[bytes]]
+
+
+async def project(projector: Projector, delivery: Delivery) -> None:
+    """A delivery says only that there is something; while log or database are down it waits here, alive."""
+    tokens = delivery.subject.split(".")
+    if len(tokens) < 3:
+        log.warning("not_of_a_session", subject=delivery.subject[:300], position=delivery.position)
+        return
+    await patiently(partial(projector.nudge, tokens[1], delivery.position))
+
+
+class Requests:
+    """Every verb. What is asked of one session is answered from rows that were brought up to date first."""
+
+    def __init__(self, log: StoreLog, database: Database, projector: Projector) -> None:
+        self._log = log
+        self._database = database
+        self._projector = projector
+
+    def responders(self) -> dict[str, Responder]:
+        """What answers on which subject."""
+        return dict(
+            (
+                _responder(api.SESSION_LOAD, self.load),
+                _responder(api.SESSION_GET, self.get),
+                _responder(api.SESSION_LIST, partial(queries.list_sessions, self._database)),
+                _responder(api.SESSION_PURGE, partial(purge, self._log, self._database, self._projector)),
+                _responder(api.JOURNAL_READ, self.journal),
+                _responder(api.PLAN_LIST, partial(queries.list_plans, self._database)),
+                _responder(api.PLAN_GET, self.plan),
+                _responder(api.PLAN_VERSIONS, self.plan_versions),
+                _responder(api.PLAN_DIFF, self.plan_diff),
+                _responder(api.PLAN_DELETE, self.delete_plan),
+                _responder(api.CODE_VERSIONS, self.code_versions),
+                _responder(api.USAGE_TOTALS, self.usage),
+                _responder(api.DEAD_LIST, partial(queries.list_dead, self._database)),
+                _responder(api.HEALTH, self.health),
+            )
+        )
+
+    async def load(self, ask: api.LoadSession) -> api.LoadedSession:
+        session, position = await self._projector.load(ask.session_id, at_least=ask.at_least, version=ask.version)
+        return api.LoadedSession(session=session, position=position)
+
+    async def get(self, ask: api.GetSession) -> api.SessionSummary:
+        await self._projector.load(ask.session_id)
+        return await queries.get_session(self._database, ask)
+
+    async def journal(self, ask: api.ReadJournal) -> api.JournalPage:
+        await self._projector.load(ask.session_id)
+        return await queries.read_journal(self._database, ask)
+
+    async def plan(self, ask: api.GetPlan) -> api.PlanRecord:
+        await self._projector.load(ask.session_id)
+        return await queries.get_plan(self._database, ask)
+
+    async def plan_versions(self, ask: api.PlanVersions) -> api.PlanHistory:
+        await self._projector.load(ask.session_id)
+        return await queries.plan_versions(self._database, ask.session_id)
+
+    async def plan_diff(self, ask: api.DiffPlans) -> api.PlanDiff:
+        old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))
+        new = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.new))
+        return await asyncio.to_thread(diff, old, new)
+
+    async def delete_plan(self, ask: api.DeletePlan) -> api.PlanRecord:
+        """Raises Refused where the session does not allow it now."""
+        loaded = await self._projector.load(ask.session_id)
+        session = loaded.session
+        if session.owner != ask.user and not session.shared_with.get(ask.user):
+            raise api.StoreError("forbidden", "Only its owner, or whoever may act in the session, can delete its plan.")
+        version = session.plan.version if session.plan else None
+        by = By(actor=f"user:{ask.user}", at=datetime.now(UTC), id=ask.id)
+        await commit(self._log, loaded, DeletePlan(), by)
+        return await self.plan(api.GetPlan(session_id=ask.session_id, version=version))
+
+    async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
+        await self._projector.load(ask.session_id)
+        return await queries.code_versions(self._database, ask)
+
+    async def usage(self, ask: api.UsageTotals) -> api.UsageReport:
+        if ask.session_id is not None:
+            await self._projector.load(ask.session_id)
+        return await queries.usage_totals(self._database, ask)
+
+    async def health(self, _: api.Health) -> api.HealthReport:
+        return await queries.health(self._database)
+
+
+def _responder[Q: api.Message, A: api.Message](
+    verb: api.Verb[Q, A], handle: Callable[[Q], Awaitable[A]]
+) -> tuple[str, Responder]:
+    async def respond(_: str, body: bytes) -> bytes:
+        try:
+            answer = (await handle(verb.request.model_validate_json(body))).model_dump_json().encode()
+        except Exception as error:
+            return _refusal(verb.name, error)
+        if len(answer) > MAX_ANSWER:
+            return _refusal(
+                verb.name, api.StoreError("too_large", f"The answer has {len(answer)} bytes: ask for less.")
+            )
+        return answer
+
+    return verb.subject, respond
+
+
+def _refusal(verb: str, error: Exception) -> bytes:
+    code: api.Code
+    message = str(error)
+    match error:
+        case api.StoreError():
+            code = error.code
+        case ValidationError() if error.title in _REQUESTS:
+            problems = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
+            code, message = "bad_request", "; ".join(problems)
+        case Refused():
+            code = "refused"
+        case DatabaseDown():
+            code = "database_down"
+        case LogDown():
+            code = "log_down"
+        case _:
+            log.exception("request_failed", verb=verb, exc_info=error)
+            code, message = "failed", "plan_store could not answer; its log says why."
+    return api.Failed(error=api.Problem(code=code, message=message)).model_dump_json().encode()
+
+
+_REQUESTS = {verb.request.__name__ for verb in vars(api).values() if isinstance(verb, api.Verb)}

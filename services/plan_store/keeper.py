@@ -1,0 +1,205 @@
+"""The keeper: what must happen though no person and no worker does it. Deadlines, dead letters, lost work."""
+
+import asyncio
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+import structlog
+from pydantic import AwareDatetime, BaseModel, ValidationError
+from sqlalchemy import select
+
+from services.plan_store.database import Database, put
+from services.plan_store.folded import Folded
+from services.plan_store.history import StoreLog
+from services.plan_store.parking import bounded
+from services.plan_store.patience import DOWN
+from services.plan_store.projection import Projector
+from services.plan_store.purge import finish, unfinished
+from services.plan_store.tables import dead, sessions
+from shared.bus import BusDown, Delivery, Park
+from shared.domain.commands import By, Expire, Fail, Work
+from shared.domain.errors import Refused
+from shared.events import parse_event
+from shared.log import Raw, commit
+from shared.store_api import StoreError
+
+log = structlog.get_logger("keeper")
+ACTOR = "keeper"
+APPROVAL = "approval"  # the kind of timer
+STREAM = "SESSIONS"
+
+
+class Broker(Protocol):
+    """What the keeper needs of the bus."""
+
+    async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None: ...
+    async def disarm(self, session_id: str, kind: str) -> None: ...
+    async def outstanding(self, durable: str) -> int: ...
+
+
+class Deadline(BaseModel):
+    """A timer's payload: nobody decided about what version `asked` asked for."""
+
+    asked: int
+
+
+class Advisory(BaseModel):
+    """What the broker says when a consumer gives a message up."""
+
+    type: str
+    stream: str
+    consumer: str
+    stream_seq: int
+    deliveries: int = 0
+    reason: str = ""
+    timestamp: AwareDatetime
+
+    @property
+    def kind(self) -> str:
+        return "terminated" if self.type.endswith("terminated") else "max_deliver"
+
+    @property
+    def told(self) -> str:
+        return self.reason or f"given up after {self.deliveries} deliveries: it ended its worker each time"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class Keeper:
+    """Everything it appends is guarded by the state it was decided on, so several keepers do no harm."""
+
+    def __init__(  # noqa: PLR0913  its whole world, by name
+        self,
+        broker: Broker,
+        log: StoreLog,
+        database: Database,
+        projector: Projector,
+        *,
+        stuck_after: float,
+        now: Callable[[], datetime] = _now,
+    ) -> None:
+        """`stuck_after`: seconds from which on work that nobody has in hand counts as lost."""
+        self._broker = broker
+        self._log = log
+        self._database = database
+        self._projector = projector
+        self._stuck_after = timedelta(seconds=stuck_after)
+        self._now = now
+
+    # --- deadlines of approvals
+
+    async def dead_letter(self, delivery: Delivery) -> None:
+        """Record a message that a consumer gave up; the session whose work it was fails, and can be retried."""
+        try:
+            advisory = Advisory.model_validate_json(delivery.data)
+        except ValidationError as error:
+            raise Park(f"not an advisory: {error.error_count()} errors") from error
+        raw = await self._log.message(advisory.stream_seq) if advisory.stream == STREAM else None
+        session_id = raw.subject.split(".")[1] if raw else ""
+        row = {
+            "stream": advisory.stream,
+            "consumer": advisory.consumer,
+            "stream_seq": advisory.stream_seq,
+            "kind": advisory.kind,
+            "reason": advisory.told[:500],
+            "session_id": bounded(session_id) if session_id else "",
+            "subject": raw.subject[:300] if raw else "",
+            "at": advisory.timestamp,
+        }
+        async with self._database.begin() as tx:
+            await put(tx, dead, [row])
+        if raw and (work := _work_begun_by(raw, advisory.consumer)):
+            await self._fail(session_id, work, f"The {work.service} gave the work up: {advisory.told}")
+
+    async def expired(self, delivery: Delivery) -> None:
+        """A timer has fired: `timerfired.<session>.approval`."""
+        _, session_id, kind = (*delivery.subject.split("."), "", "")[:3]
+        try:
+            deadline = Deadline.model_validate_json(delivery.data)
+        except ValidationError as error:
+            raise Park("not a deadline") from error
+        if kind != APPROVAL:
+            raise Park(f"no timer is of the kind {kind}")
+        await self._expire(session_id, deadline.asked)
+
+    # --- the sweep
+
+    async def keep_sweeping(self) -> None:
+        """Look for lost work and missed deadlines until cancelled."""
+        while True:
+            await asyncio.sleep(self._stuck_after.total_seconds() / 4)
+            try:
+                await self.sweep()
+            except DOWN as error:
+                log.warning("sweep_put_off", error=str(error)[:500])
+            except Exception:
+                log.exception("sweep_failed")
+
+    async def sweep(self) -> None:
+        """Fail work that is old and lies with nobody, expire what a timer missed, end purges that broke off."""
+        now = self._now()
+        for session_id, work in await self._old_work(now - self._stuck_after):
+            if await self._broker.outstanding(work.service) == 0:
+                await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
+        for session_id in await self._overdue(now - self._stuck_after / 4):
+            loaded = await self._projector.load(session_id)
+            await self._expire(session_id, loaded.session.since)
+        for session_id in await unfinished(self._database):
+            await finish(self._log, self._database, self._projector, session_id)
+
+    async def _old_work(self, before: datetime) -> list[tuple[str, Work]]:
+        columns = (sessions.c.id, sessions.c.work_service, sessions.c.work_version)
+        query = select(*columns).where(sessions.c.work_since < before, sessions.c.work_service.is_not(None))
+        async with self._database.begin() as tx:
+            found = (await tx.execute(query)).all()
+        return [(row[0], Work(service=row[1], version=row[2])) for row in found]
+
+    async def _overdue(self, before: datetime) -> list[str]:
+        async with self._database.begin() as tx:
+            return list(await tx.scalars(select(sessions.c.id).where(sessions.c.expires_at < before)))
+
+    # --- timers
+
+    async def moved(self, before: Folded, after: Folded) -> None:
+        """Arm and cancel the timer of an approval as sessions are projected. A missed one is made up by the sweep."""
+        if before.expires_at == after.expires_at and before.session.since == after.session.since:
+            return
+        try:
+            if after.expires_at is not None:
+                payload = Deadline(asked=after.session.since).model_dump_json().encode()
+                await self._broker.arm(after.session.id, APPROVAL, after.expires_at, payload)
+            elif before.expires_at is not None:
+                await self._broker.disarm(after.session.id, APPROVAL)
+        except BusDown as error:
+            log.warning("timer_not_set", session=after.session.id, error=str(error))
+
+    # --- what it appends
+
+    async def _fail(self, session_id: str, work: Work, reason: str) -> None:
+        try:
+            loaded = await self._projector.load(session_id)
+            if loaded.session.work == work:
+                by = By(actor=ACTOR, at=self._now(), work=work)
+                await commit(self._log, loaded, Fail(reason=reason), by)
+                log.warning("work_failed", session=session_id, work=work.service, version=work.version, reason=reason)
+        except (StoreError, Refused) as error:
+            log.info("nothing_to_fail", session=session_id, reason=str(error))
+
+    async def _expire(self, session_id: str, asked: int) -> None:
+        try:
+            loaded = await self._projector.load(session_id)
+            await commit(self._log, loaded, Expire(asked=asked), By(actor=ACTOR, at=self._now()))
+            log.info("approval_expired", session=session_id, asked=asked)
+        except (StoreError, Refused) as error:
+            log.info("nothing_to_expire", session=session_id, reason=str(error))
+
+
+def _work_begun_by(raw: Raw, consumer: str) -> Work | None:
+    """The work that this message gave to the consumer, if it is an event and the consumer a worker's."""
+    try:
+        return Work.model_validate({"service": consumer, "version": parse_event(raw.data).version})
+    except ValidationError:
+        return None

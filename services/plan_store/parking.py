@@ -1,0 +1,54 @@
+"""What is no session: messages under ids that cannot be one, and under ids of purged sessions."""
+
+import hashlib
+import re
+from typing import Any
+
+from sqlalchemy import exists, func, literal, select
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.plan_store.database import Database, put
+from services.plan_store.history import PAGE, Step, StoreLog
+from services.plan_store.rows import parked
+from services.plan_store.tables import parked as parked_table
+from services.plan_store.tables import sessions, tombstones
+from shared.domain.session import Session
+from shared.events.values import SESSION_ID
+from shared.log import Loaded
+
+
+def bounded(session_id: str) -> str:
+    """An id as it is stored: one that no session can have is cut, and stays unlike any other."""
+    if re.fullmatch(SESSION_ID, session_id):
+        return session_id
+    return f"{session_id[:40]}…{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
+
+
+async def park_all(log: StoreLog, database: Database, session_id: str, reason: str) -> None:
+    """Put aside every message under this id that is not put aside yet. Raises DatabaseDown, LogDown."""
+    shown = bounded(session_id)
+    async with database.begin() as tx:
+        newest = select(func.max(parked_table.c.position)).where(parked_table.c.session_id == shown)
+        after = await tx.scalar(newest) or 0
+    nothing = Loaded(Session(shown), 0)
+    while page := await log.read(session_id, after=after, limit=PAGE):
+        rows = [parked(Step(nothing, raw, None, reason, nothing), shown).values for raw in page]
+        async with database.begin() as tx:
+            await put(tx, parked_table, rows)
+        after = page[-1].position
+
+
+async def is_purged(tx: AsyncConnection, session_id: str) -> bool:
+    found = await tx.scalar(select(tombstones.c.session_id).where(tombstones.c.session_id == session_id))
+    return found is not None
+
+
+async def insert_new(tx: AsyncConnection, values: dict[str, Any]) -> bool:
+    """The first row of a session; False when somebody else has made it, or the session was purged."""
+    insert = sqlite.insert(sessions) if tx.dialect.name == "sqlite" else postgresql.insert(sessions)
+    gone = exists().where(tombstones.c.session_id == values["id"])
+    columns = [sessions.c[name] for name in values]
+    row = select(*(literal(value, column.type) for value, column in zip(values.values(), columns, strict=True)))
+    statement = insert.from_select(columns, row.where(~gone)).on_conflict_do_nothing()
+    return (await tx.execute(statement)).rowcount == 1

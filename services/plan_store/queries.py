@@ -1,0 +1,178 @@
+"""Questions that are answered from the rows alone."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic_core import to_json
+from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or_, select
+
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from shared import store_api as api
+from shared.domain.state import plan_text
+from shared.events.values import Step
+
+MAX_WORDS = 10
+PAGE_BYTES = 1_000_000  # of a page of the journal
+SUMMARY = tuple(t.sessions.c[name] for name in api.SessionSummary.model_fields)
+
+
+async def rows(database: Database, query: Select[Any]) -> list[RowMapping]:
+    async with database.begin() as tx:
+        return list((await tx.execute(query)).mappings())
+
+
+async def _page(
+    database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
+) -> tuple[list[RowMapping], int]:
+    """One page of the rows, and how many there are in all."""
+    async with database.begin() as tx:
+        total = await tx.scalar(select(func.count()).select_from(query.subquery()))
+        found = (await tx.execute(query.order_by(*order).limit(limit).offset(offset))).mappings()
+        return list(found), total or 0
+
+
+def visible_to(user: str) -> ColumnElement[bool]:
+    """Their own sessions and those that were shared with them."""
+    mine = and_(t.shares.c.session_id == t.sessions.c.id, t.shares.c.user == user)
+    return or_(t.sessions.c.owner == user, exists().where(mine))
+
+
+def matching(query: str) -> list[ColumnElement[bool]]:
+    """Every word, anywhere in title or requests, whatever its case; `%`, `_` and quotes are ordinary characters."""
+    words = query.replace("\x00", "").casefold().split()[:MAX_WORDS]
+    return [t.sessions.c.search.contains(word, autoescape=True) for word in words]
+
+
+async def list_sessions(database: Database, ask: api.ListSessions) -> api.SessionPage:
+    query = select(*SUMMARY).where(t.sessions.c.version > 0, *matching(ask.query))
+    if ask.user is not None:
+        query = query.where(visible_to(ask.user))
+    if ask.states:
+        query = query.where(t.sessions.c.state.in_(ask.states))
+    if ask.phases:
+        query = query.where(t.sessions.c.phase.in_(ask.phases))
+    order = (t.sessions.c.updated_at.desc(), t.sessions.c.id)
+    found, total = await _page(database, query, order, ask.limit, ask.offset)
+    return api.SessionPage(sessions=tuple(api.SessionSummary(**row) for row in found), total=total)
+
+
+async def get_session(database: Database, ask: api.GetSession) -> api.SessionSummary:
+    found = await rows(database, select(*SUMMARY).where(t.sessions.c.id == ask.session_id, t.sessions.c.version > 0))
+    if not found:
+        raise api.StoreError("unknown", "There is no such session.")
+    return api.SessionSummary(**found[0])
+
+
+async def read_journal(database: Database, ask: api.ReadJournal) -> api.JournalPage:
+    mine = t.journal.c.session_id == ask.session_id
+    query = select(t.journal.c.body).where(mine, t.journal.c.version > ask.after).order_by(t.journal.c.version)
+    async with database.begin() as tx:
+        events = _bounded((await tx.scalars(query.limit(ask.limit))).all())
+        newest = await tx.scalar(select(func.max(t.journal.c.version)).where(mine))
+    return api.JournalPage.model_validate({"events": events, "version": newest or 0})
+
+
+def _bounded(bodies: Sequence[Any]) -> list[Any]:
+    """As many of the first events as one answer should carry; at least one, if there is one."""
+    size = 0
+    for count, body in enumerate(bodies):
+        size += len(to_json(body))
+        if size > PAGE_BYTES and count:
+            return list(bodies[:count])
+    return list(bodies)
+
+
+# --- plans and code
+
+
+def plan_record(row: RowMapping) -> api.PlanRecord:
+    steps = tuple(Step.model_validate(step) for step in row["steps"])
+    fields = {**row, "steps": steps, "text": plan_text(row["goal"], steps, row["notes"])}
+    return api.PlanRecord.model_validate(fields)
+
+
+async def plan_versions(database: Database, session_id: str) -> api.PlanHistory:
+    query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number)
+    return api.PlanHistory(plans=tuple(plan_record(row) for row in await rows(database, query)))
+
+
+async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
+    """Raises StoreError (unknown). Without a version the newest that was not deleted."""
+    query = select(t.plans).where(t.plans.c.session_id == ask.session_id).order_by(t.plans.c.number.desc())
+    wanted = ~t.plans.c.deleted if ask.version is None else t.plans.c.version == ask.version
+    found = await rows(database, query.where(wanted).limit(1))
+    if not found:
+        raise api.StoreError("unknown", "There is no such plan.")
+    return plan_record(found[0])
+
+
+async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
+    newest = t.plans.alias()
+    number = select(func.max(newest.c.number)).where(newest.c.session_id == t.plans.c.session_id)
+    query = (
+        select(t.plans)
+        .join(t.sessions, t.sessions.c.id == t.plans.c.session_id)
+        .where(t.plans.c.number == number.scalar_subquery(), ~t.plans.c.deleted)
+    )
+    if ask.user is not None:
+        query = query.where(visible_to(ask.user))
+    if ask.statuses:
+        query = query.where(t.plans.c.status.in_(ask.statuses))
+    order = (t.plans.c.at.desc(), t.plans.c.session_id)
+    found, total = await _page(database, query, order, ask.limit, ask.offset)
+    return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)
+
+
+async def code_versions(database: Database, ask: api.CodeVersions) -> api.CodeHistory:
+    columns = (t.codes.c[name] for name in api.CodeRecord.model_fields)
+    query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number)
+    return api.CodeHistory(codes=tuple(api.CodeRecord.model_validate(dict(row)) for row in await rows(database, query)))
+
+
+# --- figures
+
+
+async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageReport:
+    """By model and role. A user's own sessions only: what was shared with them is not their bill."""
+    u = t.usage.c
+    sums = (u.prompt_tokens, u.cached_tokens, u.completion_tokens, u.cost, u.latency)
+    query = select(
+        u.model, u.role, func.count().label("calls"), *(func.sum(column).label(column.name) for column in sums)
+    )
+    if ask.session_id is not None:
+        query = query.where(u.session_id == ask.session_id)
+    if ask.user is not None:
+        query = query.join(t.sessions, t.sessions.c.id == u.session_id).where(t.sessions.c.owner == ask.user)
+    found = await rows(database, query.group_by(u.model, u.role).order_by(u.model, u.role))
+    return api.UsageReport(rows=tuple(api.UsageRow.model_validate(dict(row)) for row in found))
+
+
+async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
+    """Newest first."""
+    parked, parked_total = await _page(database, select(t.parked), (t.parked.c.position.desc(),), ask.limit, ask.offset)
+    order = (t.dead.c.at.desc(), t.dead.c.stream, t.dead.c.consumer, t.dead.c.stream_seq)
+    dead, dead_total = await _page(database, select(t.dead), order, ask.limit, ask.offset)
+    return api.DeadPage(
+        parked=tuple(api.ParkedRecord(**row) for row in parked),
+        parked_total=parked_total,
+        dead=tuple(api.DeadRecord(**row) for row in dead),
+        dead_total=dead_total,
+    )
+
+
+async def health(database: Database) -> api.HealthReport:
+    async with database.begin() as tx:
+        total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))
+    return api.HealthReport(database="sqlite" if database.is_sqlite else "postgresql", sessions=total or 0)
+
+
+async def descendants(database: Database, session_id: str) -> list[str]:
+    """Sessions that were forked from this one, and from those, in the order they can be folded again."""
+    found: list[str] = []
+    generation = [session_id]
+    while generation:
+        query = select(t.sessions.c.id).where(t.sessions.c.parent.in_(generation)).order_by(t.sessions.c.position)
+        generation = [row["id"] for row in await rows(database, query) if row["id"] not in found]
+        found += generation
+    return found

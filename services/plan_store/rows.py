@@ -1,0 +1,233 @@
+"""Which rows one fact changes: a pure function of the session before it, the fact, and the session after it."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Table, and_
+
+from services.plan_store import tables as t
+from services.plan_store.history import Step
+from shared.domain.session import Session
+from shared.domain.state import DONE, Action, ActionStatus
+from shared.events import SessionEvent, facts
+
+PREVIEW = 300
+Values = dict[str, Any]
+Outcome = facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain
+
+
+class Put(NamedTuple):
+    """Insert a row, or overwrite the one with its key."""
+
+    table: Table
+    values: Values
+
+
+class Patch(NamedTuple):
+    """Change columns of the rows that match."""
+
+    table: Table
+    where: ColumnElement[bool]
+    values: Values
+
+
+Change = Put | Patch
+
+
+def changes(step: Step) -> Iterator[Change]:
+    """The changes in the order they are to be made; the row of the session itself is not among them."""
+    event, after = step.event, step.after.session
+    if event is None:
+        yield parked(step, step.before.session.id)
+        return
+    before = Session(after.id) if isinstance(event, facts.SessionForked) else step.before.session
+    yield _journal(step, event)
+    yield from _told(event)
+    yield from _plan(before, event, after)
+    yield from _code(before, event, after)
+    yield from _turn(before, event, after)
+
+
+def parked(step: Step, session_id: str, reason: str = "") -> Put:
+    raw = step.raw
+    preview = raw.data[: PREVIEW * 4].decode(errors="replace")[:PREVIEW]
+    row = {"position": raw.position, "session_id": session_id, "subject": raw.subject[:PREVIEW], "at": raw.at}
+    return Put(t.parked, row | {"reason": (reason or step.reason)[:500], "preview": preview})
+
+
+def _journal(step: Step, event: SessionEvent) -> Change:
+    row = {"version": event.version, "position": step.raw.position, "type": event.type, "actor": event.actor}
+    body = event.model_dump(mode="json", by_alias=True)
+    return Put(t.journal, row | {"session_id": event.session_id, "at": event.at, "body": body})
+
+
+def _told(event: SessionEvent) -> Iterator[Change]:
+    """Facts that are rows of their own."""
+    key = {"session_id": event.session_id}
+    match event:
+        case facts.AnswerGiven():
+            fields = event.model_dump(mode="json", include={"version", "text", "confidence", "evidence"})
+            yield Put(t.answers, key | fields | {"at": event.at})
+        case facts.UsageSpent():
+            names = {column.name for column in t.usage.columns} - {"session_id", "at"}
+            yield Put(t.usage, key | event.model_dump(include=names) | {"at": event.at})
+        case facts.SessionShared():
+            yield Put(t.shares, key | {"user": event.user, "write": event.write})
+        case facts.PlanDeleted():
+            yield Patch(t.plans, t.plans.c.session_id == event.session_id, {"deleted": True})
+        case _:
+            pass
+
+
+# --- plans and code: a row a version; their state is the session's
+
+
+def _plan(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
+    plan, old = after.plan, before.plan
+    if plan is None or plan == old:
+        return
+    mine = t.plans.c.session_id == after.id
+    if old and old.number == plan.number:
+        yield Patch(t.plans, and_(mine, t.plans.c.number == plan.number), {"status": plan.status})
+        return
+    waiting = t.plans.c.status.in_(("draft", "pending_approval"))
+    yield Patch(t.plans, and_(mine, waiting), {"status": "superseded"})
+    row: Values = {
+        "session_id": after.id,
+        "number": plan.number,
+        "version": plan.version,
+        "kind": plan.kind,
+        "goal": plan.goal,
+        "steps": [step.model_dump(mode="json") for step in plan.steps],
+        "notes": plan.notes,
+        "status": plan.status,
+        "by": plan.by,
+        "at": event.at,
+        "hash": plan.hash,
+        "deleted": False,
+    }
+    yield Put(t.plans, row)
+
+
+def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
+    code, old = after.code, before.code
+    if code is None or code == old:
+        return
+    mine = t.codes.c.session_id == after.id
+    state: Values = {
+        "status": code.status,
+        "checks": [check.model_dump(mode="json") for check in code.checks],
+        "tests": code.tests,
+        "repairs": code.repairs,
+    }
+    if old and old.number == code.number:
+        yield Patch(t.codes, and_(mine, t.codes.c.number == code.number), state)
+        return
+    waiting = t.codes.c.status.in_(("checking", "review"))
+    yield Patch(t.codes, and_(mine, waiting), {"status": "superseded"})
+    row: Values = {
+        "session_id": after.id,
+        "number": code.number,
+        "version": code.version,
+        "plan_version": code.plan_version,
+        "code": code.code,
+        "explanation": code.explanation,
+        "by": code.by,
+        "at": event.at,
+        "hash": code.hash,
+    }
+    yield Put(t.codes, row | state)
+
+
+# --- turns and their actions
+
+
+def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
+    old, new = before.turn, after.turn
+    mine = t.actions.c.session_id == after.id
+    if old and (new is None or new.number != old.number):
+        unstarted = and_(mine, t.actions.c.turn == old.number, t.actions.c.status.in_(("planned", "approved", "asked")))
+        yield Patch(t.actions, unstarted, {"status": "skipped", "ended_at": event.at})
+    if isinstance(event, facts.TurnVerified) and new:
+        yield Patch(t.turns, and_(t.turns.c.session_id == after.id, t.turns.c.turn == event.turn), _verdict(event))
+    if new and (old is None or new.number != old.number or isinstance(event, facts.TurnPlanned)):
+        yield _new_turn(event, after)
+        for place, action in enumerate(new.actions, 1):
+            yield Put(t.actions, {"session_id": after.id, "turn": new.number} | _new_action(action, place))
+    elif new and old:
+        for was, action in zip(old.actions, new.actions, strict=True):
+            if was != action:
+                where = and_(mine, t.actions.c.turn == new.number, t.actions.c.id == action.spec.id)
+                yield Patch(t.actions, where, _action_state(action, event))
+    if isinstance(event, Outcome) and (late := _late(before, event)):
+        where = and_(mine, t.actions.c.id == event.action_id, t.actions.c.status == "started")
+        yield Patch(t.actions, where, _action_state(late, event))
+
+
+def _verdict(event: facts.TurnVerified) -> Values:
+    same = event.model_dump(include={"status", "next_action", "execution_analysis", "memory_analysis", "rule"})
+    return same | {"verdict_reasoning": event.reasoning, "verified_at": event.at}
+
+
+def _new_turn(event: SessionEvent, after: Session) -> Change:
+    assert after.turn is not None  # noqa: S101  the caller has looked
+    planned = event if isinstance(event, facts.TurnPlanned) else None
+    row: Values = {
+        "session_id": after.id,
+        "turn": after.turn.number,
+        "version": event.version,
+        "sub_goal": after.turn.sub_goal,
+        "by": after.turn.by,
+        "at": event.at,
+        "selected_tool": planned.selected_tool if planned else "",
+        "required_skills": list(planned.required_skills) if planned else [],
+        "reasoning": planned.reasoning if planned else "",
+    }
+    unjudged = ("status", "next_action", "execution_analysis", "memory_analysis", "verdict_reasoning", "rule")
+    return Put(t.turns, row | dict.fromkeys(unjudged) | {"verified_at": None})
+
+
+def _new_action(action: Action, place: int) -> Values:
+    spec = action.spec.model_dump(mode="json")
+    same = {name: spec[name] for name in ("id", "tool", "arguments", "text", "effect", "depends_on", "approval")}
+    ran = {"seconds": None, "started_at": None, "ended_at": None}
+    return (
+        same
+        | ran
+        | {
+            "place": place,
+            "hash": action.hash,
+            "status": action.status,
+            "result": action.result,
+            "error": action.error,
+        }
+    )
+
+
+def _action_state(action: Action, event: SessionEvent) -> Values:
+    state: Values = {"status": action.status, "result": action.result, "error": action.error}
+    if action.status == "started":
+        state["started_at"] = event.at
+    elif action.status in DONE:
+        state["ended_at"] = event.at
+    if isinstance(event, facts.ActionFinished) and event.action_id == action.spec.id:
+        state["seconds"] = event.seconds
+    return state
+
+
+def _late(before: Session, event: Outcome) -> Action | None:
+    """The action that this outcome ends, if it outlived its turn."""
+    if before.turn and any(action.spec.id == event.action_id for action in before.turn.actions):
+        return None
+    action = next((a for a in before.loose if a.spec.id == event.action_id), None)
+    if action is None:
+        return None
+    match event:
+        case facts.ActionFinished():
+            status: ActionStatus = "finished" if event.ok else "failed"
+            return replace(action, status=status, result=event.result, error=event.error)
+        case facts.ActionSkipped():
+            return replace(action, status="skipped", error=event.reason)
+        case facts.ActionUncertain():
+            return replace(action, status="uncertain", error=event.reason)

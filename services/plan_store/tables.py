@@ -1,0 +1,218 @@
+"""The tables. `PROJECTED` can be made again from the log at any time; the others are kept by a rebuild."""
+
+from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, MetaData, Table
+
+from services.plan_store.columns import Count, Utc, Words
+
+METADATA = MetaData(
+    naming_convention={
+        "pk": "pk_%(table_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_name)s",
+        "ix": "ix_%(column_0_N_label)s",
+    }
+)
+
+
+def _session_id() -> Column[str]:
+    return Column("session_id", Words, ForeignKey("sessions.id", ondelete="CASCADE"), primary_key=True)
+
+
+sessions = Table(
+    "sessions",
+    METADATA,
+    Column("id", Words, primary_key=True),
+    Column("position", Count, nullable=False),  # stream sequence of the last message folded, readable or not
+    Column("version", Count, nullable=False),  # 0: none of its messages was an event
+    Column("digest", Words, nullable=False),  # of the folded session: what is remembered elsewhere must have it too
+    Column("owner", Words, nullable=False),
+    Column("title", Words, nullable=False),
+    Column("request", Words, nullable=False),
+    Column("search", Words, nullable=False),  # title and requests, case folded
+    Column("workflow", Words, nullable=False),
+    Column("phase", Words, nullable=False),
+    Column("state", Words, nullable=False),  # the name that clients know the phase by
+    Column("paused", Boolean, nullable=False),
+    Column("work_service", Words),
+    Column("work_version", Count),
+    Column("work_since", Utc),
+    Column("scene_since", Utc, nullable=False),  # when what is before the person came there
+    Column("expires_at", Utc),  # when the approval asked for now is given up
+    Column("parent", Words),
+    Column("created_at", Utc, nullable=False),
+    Column("updated_at", Utc, nullable=False),
+    Column("session", JSON, nullable=False),  # the folded session itself
+    Index(None, "owner", "updated_at"),
+    Index(None, "updated_at"),
+    Index(None, "parent"),
+    Index(None, "work_since"),
+    Index(None, "expires_at"),
+)
+
+journal = Table(
+    "journal",
+    METADATA,
+    _session_id(),
+    Column("version", Count, primary_key=True, autoincrement=False),
+    Column("position", Count, nullable=False),
+    Column("type", Words, nullable=False),
+    Column("actor", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Column("body", JSON, nullable=False),
+    Index(None, "position"),
+)
+
+plans = Table(
+    "plans",
+    METADATA,
+    _session_id(),
+    Column("number", Count, primary_key=True, autoincrement=False),
+    Column("version", Count, nullable=False),
+    Column("kind", Words, nullable=False),
+    Column("goal", Words, nullable=False),
+    Column("steps", JSON, nullable=False),
+    Column("notes", Words, nullable=False),
+    Column("status", Words, nullable=False),
+    Column("by", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Column("hash", Words, nullable=False),
+    Column("deleted", Boolean, nullable=False),
+)
+
+codes = Table(
+    "codes",
+    METADATA,
+    _session_id(),
+    Column("number", Count, primary_key=True, autoincrement=False),
+    Column("version", Count, nullable=False),
+    Column("plan_version", Count, nullable=False),
+    Column("code", Words, nullable=False),
+    Column("explanation", Words, nullable=False),
+    Column("status", Words, nullable=False),
+    Column("by", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Column("hash", Words, nullable=False),
+    Column("checks", JSON, nullable=False),
+    Column("tests", Words, nullable=False),
+    Column("repairs", Count, nullable=False),
+)
+
+turns = Table(
+    "turns",
+    METADATA,
+    _session_id(),
+    Column("turn", Count, primary_key=True, autoincrement=False),
+    Column("version", Count, nullable=False),
+    Column("sub_goal", Words, nullable=False),
+    Column("by", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Column("selected_tool", Words, nullable=False),
+    Column("required_skills", JSON, nullable=False),
+    Column("reasoning", Words, nullable=False),
+    Column("status", Words),  # the verdict's, from here on; None: not judged
+    Column("next_action", Words),
+    Column("execution_analysis", Words),
+    Column("memory_analysis", Words),
+    Column("verdict_reasoning", Words),
+    Column("rule", Words),
+    Column("verified_at", Utc),
+)
+
+actions = Table(
+    "actions",
+    METADATA,
+    _session_id(),
+    Column("turn", Count, primary_key=True, autoincrement=False),
+    Column("id", Words, primary_key=True),
+    Column("place", Count, nullable=False),  # 1, 2, 3 within its turn
+    Column("tool", Words, nullable=False),
+    Column("arguments", JSON, nullable=False),
+    Column("text", Words, nullable=False),
+    Column("effect", Words, nullable=False),
+    Column("depends_on", JSON, nullable=False),
+    Column("approval", Words),
+    Column("hash", Words, nullable=False),
+    Column("status", Words, nullable=False),
+    Column("result", JSON),
+    Column("error", Words, nullable=False),
+    Column("seconds", Double),
+    Column("started_at", Utc),
+    Column("ended_at", Utc),
+)
+
+answers = Table(
+    "answers",
+    METADATA,
+    _session_id(),
+    Column("version", Count, primary_key=True, autoincrement=False),
+    Column("text", Words, nullable=False),
+    Column("confidence", Double, nullable=False),
+    Column("evidence", JSON, nullable=False),
+    Column("at", Utc, nullable=False),
+)
+
+usage = Table(
+    "usage",
+    METADATA,
+    _session_id(),
+    Column("version", Count, primary_key=True, autoincrement=False),
+    Column("model", Words, nullable=False),
+    Column("role", Words, nullable=False),
+    Column("prompt_tokens", Count, nullable=False),
+    Column("cached_tokens", Count, nullable=False),
+    Column("completion_tokens", Count, nullable=False),
+    Column("cost", Double, nullable=False),
+    Column("latency", Double, nullable=False),
+    Column("attempts", Count, nullable=False),
+    Column("outcome", Words, nullable=False),
+    Column("estimated", Boolean, nullable=False),
+    Column("at", Utc, nullable=False),
+)
+
+shares = Table(
+    "shares",
+    METADATA,
+    _session_id(),
+    Column("user", Words, primary_key=True),
+    Column("write", Boolean, nullable=False),
+    Index(None, "user"),
+)
+
+# Messages on a session's subjects that are not its events. Their session may not exist, so there is no foreign key.
+parked = Table(
+    "parked",
+    METADATA,
+    Column("position", Count, primary_key=True, autoincrement=False),
+    Column("session_id", Words, nullable=False),
+    Column("subject", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("preview", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Index(None, "session_id"),
+)
+
+PROJECTED = (sessions, journal, plans, codes, turns, actions, answers, usage, shares, parked)
+
+# Deliveries that a consumer gave up, from the broker's advisories.
+dead = Table(
+    "dead",
+    METADATA,
+    Column("stream", Words, primary_key=True),
+    Column("consumer", Words, primary_key=True),
+    Column("stream_seq", Count, primary_key=True, autoincrement=False),
+    Column("kind", Words, nullable=False),
+    Column("reason", Words, nullable=False),
+    Column("session_id", Words, nullable=False),
+    Column("subject", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Index(None, "session_id"),
+)
+
+# Sessions that were purged: their ids are never used again. `done`: the log is known to be purged too.
+tombstones = Table(
+    "tombstones",
+    METADATA,
+    Column("session_id", Words, primary_key=True),
+    Column("owner", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+    Column("done", Boolean, nullable=False),
+)

@@ -1,0 +1,1 @@
+"""Drafts plans: new ones, revised by feedback, and others from scratch."""

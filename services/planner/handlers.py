@@ -1,0 +1,17 @@
+"""Planner: when a session is due for planning, draft its plan, or ask what is missing."""
+
+from services.planner.prompt import PlanReply, brief, shown
+from shared.domain import commands as c
+from shared.events.values import Step
+from shared.llm import ModelFailed
+from shared.worker import Desk
+
+
+async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
+    reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
+    if reply.question and reply.question.strip():
+        return c.Ask(text=reply.question.strip())
+    steps = tuple(Step(text=text.strip()[:2000]) for text in reply.steps if text.strip())
+    if not reply.goal.strip() or not steps:
+        raise ModelFailed("The model proposed neither a plan nor a question.", raw=reply.model_dump_json())
+    return c.DraftPlan(goal=reply.goal.strip(), steps=steps, notes=reply.notes.strip())

@@ -1,0 +1,43 @@
+"""Verifier: check the code before a person sees it; judge a run against the plan."""
+
+from services.verifier.checks import lints, parses, passes
+from services.verifier.prompt import (
+    TestsReply,
+    VerdictReply,
+    tests_brief,
+    tests_shown,
+    verdict_brief,
+    verdict_shown,
+)
+from shared import sandbox
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.state import Turn
+from shared.events.values import Check
+from shared.worker import Desk
+
+
+async def verify(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
+    turn = desk.session.turn
+    return await _judge(desk, turn) if turn else await _check(desk, desk.session)
+
+
+async def _check(desk: Desk, session: Session) -> c.VerifyCode:
+    code = session.code.code if session.code else ""
+    checks = [parses(code)]
+    if not checks[0].ok:
+        return c.VerifyCode(checks=tuple(checks))
+    checks.append(await lints(code))
+    if missing := sandbox.available():
+        return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
+    reply = await desk.ask(tests_brief(session), TestsReply, kind="tests", render=tests_shown)
+    return c.VerifyCode(checks=(*checks, await passes(code, reply.tests)), tests=reply.tests)
+
+
+async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
+    """A run that did not happen, or was cut short, needs no model to be judged."""
+    if all(action.status in ("skipped", "denied") for action in turn.actions):
+        return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")
+    brief = verdict_brief(desk.session, turn)
+    reply = await desk.ask(brief, VerdictReply, kind="verdict", render=verdict_shown)
+    return c.VerifyTurn(**reply.model_dump())

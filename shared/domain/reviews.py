@@ -1,0 +1,119 @@
+"""What a person may do with what is in review, and when: approve, reject, replan, edit."""
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.stamp import stamp
+from shared.domain.state import Action, Code, Plan
+from shared.events import SessionEvent, facts
+
+
+def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
+    if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
+        action = _waiting_action(session, command.action_id)
+        if command.version < session.since:
+            raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
+        if command.hash is not None and command.hash != action.hash:
+            raise Stale("The action's arguments differ from what you saw. Look at them and decide again.")
+        kind = "approval.given"
+        return facts.ApprovalGiven(
+            **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, hash=action.hash
+        )
+    item = _in_review(session, command.version, command.hash)
+    if isinstance(item, Code):
+        return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
+    return facts.PlanApproved(**stamp(session, by, "plan.approved"), plan_version=item.version, hash=item.hash)
+
+
+def reject(session: Session, command: c.Reject, by: By) -> SessionEvent:
+    if command.action_id is not None or (reviewing(session) == "actions" and not command.replan):
+        action = _waiting_action(session, command.action_id)
+        kind = "approval.denied"
+        return facts.ApprovalDenied(
+            **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, reason=command.reason
+        )
+    if command.replan:
+        return _replan(session, command, by)
+    item = _in_review(session, command.version)
+    if command.target is not None and command.target != reviewing(session):
+        raise OutOfTurn(f"The {reviewing(session)} is in review now, not the {command.target}.")
+    if isinstance(item, Code):
+        return facts.CodeRejected(**stamp(session, by, "code.rejected"), code_version=item.version)
+    return facts.PlanRejected(**stamp(session, by, "plan.rejected"), plan_version=item.version)
+
+
+def _replan(session: Session, command: c.Reject, by: By) -> SessionEvent:
+    """Something else instead: at a review, after a refusal, and at rest; never during work."""
+    if session.phase in SERVICE_OF:
+        raise OutOfTurn(f"The session is {session.phase}: stop it first, or say what to change.")
+    target = command.target or ("code" if reviewing(session) == "code" else "text")
+    item = session.code if target == "code" else session.plan
+    if item is None:
+        raise OutOfTurn(f"There is no {'code' if target == 'code' else 'plan'} to replace yet.")
+    if command.version is not None and command.version != item.version:
+        raise Stale(f"Version {command.version} is no longer the newest; version {item.version} is.")
+    if isinstance(item, Code):
+        _for_this_plan(session, item)
+        return facts.CodeRejected(**stamp(session, by, "code.rejected"), code_version=item.version, replan=True)
+    return facts.PlanRejected(**stamp(session, by, "plan.rejected"), plan_version=item.version, replan=True)
+
+
+def _for_this_plan(session: Session, code: Code) -> None:
+    if session.plan is None or session.plan.version != code.plan_version:
+        raise OutOfTurn("The plan has changed since this code was written: approve the plan first.")
+
+
+def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
+    plan = session.plan
+    if plan is None or session.phase in SERVICE_OF:
+        raise OutOfTurn("A plan can be edited while it is in review or the session rests.")
+    if command.base != plan.version:
+        raise Stale(f"You edited version {command.base}, but version {plan.version} is the newest.")
+    goal = plan.goal if command.goal is None else command.goal.strip() or plan.goal
+    notes = plan.notes if command.notes is None else command.notes
+    if not command.steps:
+        raise Invalid("A plan needs at least one step.")
+    if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
+        raise Invalid("The edit changes nothing.")
+    kind = "plan.edited"
+    return facts.PlanEdited(**stamp(session, by, kind), base=plan.version, goal=goal, steps=command.steps, notes=notes)
+
+
+def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
+    code = session.code
+    if code is None or session.phase in SERVICE_OF or code.status == "superseded":
+        raise OutOfTurn("Code can be edited while it is in review or the session rests.")
+    if command.base != code.version:
+        raise Stale(f"You edited version {command.base}, but version {code.version} is the newest.")
+    _for_this_plan(session, code)
+    if not command.code.strip():
+        raise Invalid("The program is empty.")
+    if command.code == code.code:
+        raise Invalid("The edit changes nothing.")
+    return facts.CodeEdited(**stamp(session, by, "code.edited"), base=code.version, code=command.code)
+
+
+def _in_review(session: Session, version: int | None, hash_: str | None = None) -> Plan | Code:
+    """The plan or code in review, if it is the one the person means."""
+    target = reviewing(session)
+    item = session.code if target == "code" else session.plan if target == "text" else None
+    if session.phase != "awaiting_approval" or item is None:
+        raise OutOfTurn(f"There is no plan or code in review now: the session is {session.phase}.")
+    if version is not None and version != item.version:
+        raise Stale(
+            f"Version {version} is not the one in review; version {item.version} is. Look at it and decide again."
+        )
+    if hash_ is not None and hash_ != item.hash:
+        raise Stale(f"The content differs from version {item.version} as it is stored. Look at it and decide again.")
+    return item
+
+
+def _waiting_action(session: Session, action_id: str | None) -> Action:
+    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    if action_id is None and len(waiting) > 1:
+        raise Invalid("Several actions wait for approval: name one with action_id.")
+    for action in waiting:
+        if action_id in (None, action.spec.id):
+            return action
+    raise OutOfTurn(f"No action {action_id or ''} waits for approval.".replace("  ", " "))

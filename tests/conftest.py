@@ -1,0 +1,59 @@
+"""Fixtures that most suites use: a real nats-server of one's own for each test, provisioned, and a bus on it."""
+
+from collections.abc import AsyncIterator, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+
+from cli.nats_server import NatsServer, nats_server
+from shared.bus import Bus
+from shared.bus.provision import provision
+from shared.domain.commands import By
+from shared.settings import Settings
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--live", action="store_true", help="also run the tests that call a real, configured model")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--live"):
+        for item in items:
+            if item.get_closest_marker("live"):
+                item.add_marker(pytest.mark.skip(reason="calls a real model: run with --live"))
+
+
+@pytest.fixture
+def nats(tmp_path: Path) -> Iterator[NatsServer]:
+    """A fresh nats-server (about 0.15 s): a log is shared state."""
+    with nats_server(tmp_path) as server:
+        yield server
+
+
+@pytest.fixture
+async def settings(nats: NatsServer, tmp_path: Path) -> Settings:
+    """Settings of a provisioned server, with times short enough for tests."""
+    settings = Settings(nats_url=nats.url, parley_home=tmp_path, ack_wait=2, graceful_timeout=2, model_patience=5)
+    await provision(settings)
+    return settings
+
+
+@pytest.fixture
+async def bus(settings: Settings) -> AsyncIterator[Bus]:
+    """A connected bus that consumes nothing."""
+    bus = Bus(settings, "test")
+    await bus.connect()
+    yield bus
+    await bus.stop()
+
+
+@pytest.fixture
+def session_id() -> str:
+    return uuid4().hex[:16]
+
+
+def person(command_id: str | None = None, name: str = "ann") -> By:
+    """By a person, with a command id of its own unless one is given."""
+    return By(f"user:{name}", datetime.now(UTC), command_id or uuid4().hex[:12])

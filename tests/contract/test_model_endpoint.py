@@ -1,0 +1,177 @@
+"""One question to many kinds of servers, each a small imitation of what such servers were seen to do."""
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import JSONResponse, StreamingResponse
+from pydantic import BaseModel, ConfigDict
+
+from services.rehearsal.serving import serving
+from shared.llm import Call, Message, OpenAIModel
+from shared.settings import Settings
+
+
+class TextPlan(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    question: str | None
+    goal: str
+    steps: list[str]
+    notes: str
+
+
+PLAN = TextPlan(question=None, goal="Tea", steps=["Boil water", "Wait"], notes="")
+TEXT = PLAN.model_dump_json()
+USAGE = {"prompt_tokens": 20, "completion_tokens": 9, "total_tokens": 29}
+MESSAGES: list[Message] = [{"role": "system", "content": "You plan."}, {"role": "user", "content": "Make tea"}]
+type Kind = Callable[[dict[str, Any]], Response]
+
+
+def chunk(**fields: Any) -> str:
+    head = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "m"}
+    return f"data: {json.dumps(head | fields)}\n\n"
+
+
+def delta(finish: str | None = None, **fields: Any) -> str:
+    return chunk(choices=[{"index": 0, "delta": fields, "finish_reason": finish}])
+
+
+def stream(events: Iterator[str]) -> Response:
+    return StreamingResponse(events, media_type="text/event-stream")
+
+
+def rejects(message: str) -> Response:
+    return JSONResponse({"error": {"message": message, "type": "invalid_request_error"}}, 400)
+
+
+def format_of(body: dict[str, Any]) -> str:
+    return str(body.get("response_format", {}).get("type", "text"))
+
+
+def openai_style(body: dict[str, Any]) -> Response:
+    """Strict: the schema must be closed; one empty delta first, usage last with no choices."""
+    shape = body["response_format"]["json_schema"]
+    if shape["strict"] and set(shape["schema"]["required"]) != set(shape["schema"]["properties"]):
+        return rejects("every property must be required")
+
+    def events() -> Iterator[str]:
+        yield delta(role="assistant", content="", refusal=None)
+        for start in range(0, len(TEXT), 7):
+            yield delta(content=TEXT[start : start + 7])
+        yield delta(finish="stop")
+        yield chunk(choices=[], usage=USAGE | {"prompt_tokens_details": {"cached_tokens": 16}})
+        yield "data: [DONE]\n\n"
+
+    return stream(events())
+
+
+def without_json_schema(body: dict[str, Any]) -> Response:
+    """An older local server: JSON mode only; repeats the usage in every chunk."""
+    if format_of(body) == "json_schema":
+        return rejects("response_format json_schema is not supported by this backend")
+
+    def events() -> Iterator[str]:
+        for start in range(0, len(TEXT), 20):
+            yield chunk(choices=[{"index": 0, "delta": {"content": TEXT[start : start + 20]}}], usage=USAGE)
+        yield chunk(choices=[{"index": 0, "delta": {}, "finish_reason": "stop"}], usage=USAGE)
+        yield "data: [DONE]\n\n"
+
+    return stream(events())
+
+
+def ignores_the_schema(body: dict[str, Any]) -> Response:
+    """Takes any format and answers prose until the schema stands in the prompt itself."""
+    told = any("JSON schema" in message["content"] for message in body["messages"])
+    text = f"Of course!\n\n```json\n{TEXT}\n```\nAnything else?" if told else "First boil water, then wait."
+    return stream(iter([delta(content=text), delta(finish="stop"), chunk(choices=[], usage=USAGE), "data: [DONE]\n\n"]))
+
+
+def without_usage(body: dict[str, Any]) -> Response:
+    """Knows no stream_options at all and counts nothing."""
+    if "stream_options" in body:
+        return rejects("Unrecognized request argument supplied: stream_options")
+    return stream(iter([delta(content=TEXT), delta(finish="stop"), "data: [DONE]\n\n"]))
+
+
+def with_reasoning(_: dict[str, Any]) -> Response:
+    """Thinks aloud in a field of its own, and within the text."""
+
+    def events() -> Iterator[str]:
+        yield ": keep-alive\n\n"
+        for word in ("What ", "about ", '{"goal": "coffee"}?'):
+            yield delta(reasoning_content=word, content=None)
+        yield delta(content="<think>Tea it is.</think>\n")
+        yield delta(content=TEXT)
+        yield delta(finish="stop", content=None)
+        yield chunk(choices=[], usage=USAGE)
+        yield "data: [DONE]\n\n"
+
+    return stream(events())
+
+
+def with_empty_choices_first(_: dict[str, Any]) -> Response:
+    """Begins with a chunk about content filters that has no choices, and never says [DONE]."""
+    first = chunk(choices=[], prompt_filter_results=[{"prompt_index": 0}])
+    return stream(iter([first, delta(content=TEXT), delta(finish="stop"), chunk(choices=[], usage=USAGE)]))
+
+
+def in_one_piece(_: dict[str, Any]) -> Response:
+    """Does not stream, whatever is asked."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": TEXT}, "finish_reason": "stop"}
+    head = {"id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "m"}
+    return JSONResponse(head | {"choices": [choice], "usage": USAGE})
+
+
+def without_temperature(body: dict[str, Any]) -> Response:
+    """A reasoning model that has one temperature only."""
+    if "temperature" in body:
+        return rejects("Unsupported value: 'temperature' does not support 0.3 with this model.")
+    return openai_style(body)
+
+
+# kind of server -> what became of the calls of the first question; the second always takes one call
+KINDS: dict[Kind, list[str]] = {
+    openai_style: ["ok"],
+    without_json_schema: ["failed", "ok"],
+    ignores_the_schema: ["invalid", "ok"],
+    without_usage: ["failed", "ok"],
+    with_reasoning: ["ok"],
+    with_empty_choices_first: ["ok"],
+    in_one_piece: ["ok"],
+    without_temperature: ["failed", "ok"],
+}
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
+    app = FastAPI()
+    calls: list[Call] = []
+    partials: list[Any] = []
+
+    @app.post("/v1/chat/completions")
+    async def complete(request: Request) -> Response:
+        return kind(await request.json())
+
+    async def called(call: Call) -> None:
+        calls.append(call)
+
+    async def grown(partial: Any) -> None:
+        partials.append(partial)
+
+    async with serving(app) as url:
+        settings = Settings(
+            openai_base_url=f"{url}/v1", openai_model="m", model_timeout=10, parley_temperatures={"planner": 0.3}
+        )
+        model = OpenAIModel(settings, first_wait=0.01)
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called, on_partial=grown) == PLAN
+        first = [call.outcome for call in calls]
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called) == PLAN
+        await model.aclose()
+    assert first == KINDS[kind]
+    assert [call.outcome for call in calls[len(first) :]] == ["ok"], "what was learned is remembered"
+    assert partials[-1] == PLAN.model_dump()
+    assert calls[-1].estimated is (kind is without_usage)
+    assert calls[-1].completion_tokens == (-(-len(TEXT) // 4) if kind is without_usage else 9)
+    assert calls[-1].cached_tokens == (16 if kind in (openai_style, without_temperature) else 0)

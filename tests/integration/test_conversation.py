@@ -1,0 +1,133 @@
+"""The conversation workflow through the real services on a real bus, with the rehearsal model."""
+
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from services.rehearsal.app import build
+from services.rehearsal.serving import serving
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.events.values import Step
+from shared.llm import OpenAIModel
+from shared.settings import Settings
+from tests.support.stack import Person, working
+
+
+@pytest.fixture
+async def rehearsal() -> AsyncIterator[str]:
+    async with serving(build(pace=0)) as url:
+        yield url
+
+
+@pytest.fixture
+async def person(settings: Settings, bus: Bus, rehearsal: str, session_id: str) -> AsyncIterator[Person]:
+    model = OpenAIModel(settings.model_copy(update={"openai_base_url": f"{rehearsal}/v1", "openai_model": "rehearsal"}))
+    async with working(settings, model):
+        yield Person(bus, session_id)
+    await model.aclose()
+
+
+async def to_code(person: Person) -> None:
+    await person.does(c.Say(text="Help me create a simple calculator"))
+    plan = (await person.phase("awaiting_approval", "failed")).plan
+    assert plan
+    await person.does(c.Approve(version=plan.version, hash=plan.hash))
+    await person.sees(lambda s: s.phase in ("awaiting_approval", "failed") and s.code is not None)
+
+
+async def test_from_a_request_to_a_run_of_approved_code_and_on(person: Person) -> None:
+    await person.does(c.Say(text="Help me create a simple calculator"))
+    first = (await person.phase("awaiting_approval")).plan
+    assert first
+    assert len(first.steps) >= 3
+
+    await person.does(c.Say(text="Add a step to write a short help text"))
+    second = (await person.sees(lambda s: s.plans == 2 and s.asking)).plan
+    assert second
+    assert len(second.steps) == len(first.steps) + 1
+
+    await person.does(c.EditPlan(base=second.version, steps=second.steps[:-1]))
+    third = (await person.phase("awaiting_approval")).plan
+    assert third
+    await person.does(c.Approve(version=third.version, hash=third.hash))
+
+    reviewed = await person.sees(lambda s: s.phase == "awaiting_approval" and s.code is not None)
+    assert reviewed.code
+    assert [(check.name, check.ok) for check in reviewed.code.checks] == [
+        ("parses", True),
+        ("lints", True),
+        ("tests", True),
+    ]
+    await person.does(c.Say(text="Add support for floating point numbers"))
+    floats = await person.sees(lambda s: s.codes == 2 and s.asking)
+    assert floats.code
+    assert "float" in floats.code.code
+    assert all(check.ok for check in floats.code.checks)
+
+    await person.does(c.Approve(version=floats.code.version, hash=floats.code.hash))
+    await person.phase("resting")
+    await person.does(c.Run())
+    ran = await person.sees(lambda s: s.phase == "resting" and s.turn is not None and s.turn.verdict is not None)
+    assert ran.turn
+    assert ran.turn.verdict
+    assert ran.turn.verdict.next_action == "complete"
+    assert ran.turn.actions[0].result["exit_code"] == 0  # type: ignore[index, call-overload]
+
+    await person.does(c.Continue())
+    await person.does(c.Answer(text="Now make a to-do list"))
+    again = await person.phase("awaiting_approval")
+    assert again.rounds[0].request == "Help me create a simple calculator"
+    assert again.plan
+    assert again.plan.number == 4
+    assert [event.version for event in await person.events()] == list(range(1, again.version + 1))
+
+
+async def test_other_plans_and_other_code_on_demand(person: Person) -> None:
+    await to_code(person)
+    code = (await person.load()).session.code
+    assert code
+    await person.does(c.Reject(version=code.version, replan=True, target="code"))
+    other = (await person.sees(lambda s: s.codes == 2 and s.asking)).code
+    assert other
+    assert other.code != code.code
+    plan = (await person.load()).session.plan
+    assert plan
+    await person.does(c.Reject(replan=True, target="text"))
+    new = (await person.sees(lambda s: s.plans == 2 and s.asking)).plan
+    assert new
+    assert new.steps != plan.steps
+
+
+async def test_broken_code_of_a_person_is_shown_with_what_is_wrong(person: Person) -> None:
+    await to_code(person)
+    code = (await person.load()).session.code
+    assert code
+    await person.does(c.EditCode(base=code.version, code="def broken(:\n"))
+    edited = (await person.sees(lambda s: s.codes == 2 and s.asking)).code
+    assert edited
+    assert [(check.name, check.ok) for check in edited.checks] == [("parses", False)]
+
+
+async def test_an_edited_plan_is_what_the_code_is_made_from(person: Person) -> None:
+    await person.does(c.Say(text="Help me create a simple calculator"))
+    plan = (await person.phase("awaiting_approval")).plan
+    assert plan
+    steps = (*plan.steps, Step(text="Support floating point numbers"))
+    edited = await person.does(c.EditPlan(base=plan.version, steps=steps))
+    await person.does(c.Approve(version=edited.version))
+    code = (await person.sees(lambda s: s.code is not None and s.asking)).code
+    assert code
+    assert "float" in code.code
+
+
+async def test_a_word_during_work_is_taken_in_before_anything_is_shown(person: Person, rehearsal: str) -> None:
+    async with httpx2.AsyncClient() as http:
+        await http.post(f"{rehearsal}/faults", json={"task": "text_plan", "latency": 0.5, "times": 1})
+    await person.does(c.Say(text="Help me create a simple calculator"))
+    await person.does(c.Say(text="Add a step to write a short help text"))
+    session = await person.sees(lambda s: s.asking and not s.unread)
+    assert session.plans == 2
+    assert session.plan
+    assert any("help" in step.text.lower() for step in session.plan.steps)

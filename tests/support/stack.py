@@ -1,0 +1,95 @@
+"""The four workers in this process, on a real bus, with whatever model a test gives them; sessions folded from the log."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from uuid import uuid4
+
+from services.executor.handlers import run_wave
+from services.generator.handlers import write_code
+from services.planner.handlers import draft_plan
+from services.verifier.handlers import verify
+from shared.bus import Bus
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.events import SessionEvent
+from shared.events.values import Service
+from shared.llm import Model
+from shared.log import Loaded, commit
+from shared.settings import Settings
+from shared.testing import InMemoryStore
+from shared.worker import Drafts, Handler, Kit, Worker
+
+HANDLERS: dict[Service, Handler] = {
+    "planner": draft_plan,
+    "generator": write_code,
+    "verifier": verify,
+    "executor": run_wave,
+}
+
+
+@asynccontextmanager
+async def working(
+    settings: Settings, model: Model, *services: Service, handlers: dict[Service, Handler] | None = None
+) -> AsyncIterator[list[Bus]]:
+    """These services (default: all four), each with a bus of its own, until the block ends."""
+    buses: list[Bus] = []
+    for service in services or tuple(HANDLERS):
+        bus = Bus(settings, service)
+        await bus.connect()
+        drafts = Drafts(bus)
+        kit = Kit(service, InMemoryStore(bus.log), bus.log, model, drafts, settings)
+        worker = Worker(kit, (handlers or HANDLERS)[service])
+        bus.consume(service, worker.on_delivery)
+        await drafts.start()
+        await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
+        await bus.start()
+        buses.append(bus)
+    try:
+        yield buses
+    finally:
+        await asyncio.gather(*(bus.stop() for bus in buses))
+
+
+class Person:
+    """Somebody who acts in one session and waits for what the log says, not for time to pass."""
+
+    def __init__(self, bus: Bus, session_id: str) -> None:
+        self.id = session_id
+        self._bus = bus
+        self._store = InMemoryStore(bus.log)
+
+    async def load(self) -> Loaded:
+        return await self._store.load(self.id)
+
+    async def does(self, command: AnyCommand, command_id: str | None = None) -> SessionEvent:
+        by = By("user:ann", datetime.now(UTC), command_id or uuid4().hex[:12])
+        return (await commit(self._bus.log, await self.load(), command, by))[1]
+
+    async def sees(self, wanted: Callable[[Session], bool], *, seconds: float = 20) -> Session:
+        """The session once it is as wanted; looks again at every stored event."""
+        changed = asyncio.Event()
+
+        async def stored(_: str, __: bytes) -> None:
+            changed.set()
+
+        feed = await self._bus.subscribe(f"feed.{self.id}.>", stored)
+        try:
+            async with asyncio.timeout(seconds):
+                while not wanted(session := (await self.load()).session):
+                    await changed.wait()
+                    changed.clear()
+                return session
+        except TimeoutError:
+            session = (await self.load()).session
+            raise AssertionError(f"still {session.phase}, version {session.version}, {session.failure}") from None
+        finally:
+            await feed.stop()
+
+    async def phase(self, *phases: str, seconds: float = 20) -> Session:
+        return await self.sees(lambda session: session.phase in phases, seconds=seconds)
+
+    async def events(self) -> list[SessionEvent]:
+        return await self._store.events(self.id)

@@ -1,0 +1,229 @@
+"""given(what happened).when(a command).then(the event it makes) or .refused(why): how the domain's tests are told.
+
+What happened is told in commands: a person's by "user:ann", a worker's on the work that the session holds at that
+moment. Where a command names a version, it is a function of the session that it is given to (`approve`, `edit`, …).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Self
+
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.errors import Refused
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import SERVICE_OF, SESSION, Session
+from shared.domain.state import Code, Plan
+from shared.domain.waves import ready
+from shared.events import SessionEvent, dump_event, facts, parse_event
+from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
+
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+ANN = "user:ann"
+
+type Told = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
+
+
+def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> By:
+    """Who gives this command by default: Ann, the keeper, or the service whose work it is."""
+    if isinstance(command, PersonCommand):
+        return By(actor or ANN, NOON, **named)
+    service = session.work.service if session.work else "keeper"
+    return By(actor or service, NOON, **({"work": session.work} | named))
+
+
+def step(session: Session, told: Told) -> tuple[Session, SessionEvent]:
+    """The session after one thing that happened, and the event; what must hold after every event is checked."""
+    if callable(told):
+        told = told(session)
+    event = told if isinstance(told, facts.Event) else decide(session, told, by(session, told))
+    after = evolve(session, event)
+    check(after, event)
+    return after, event
+
+
+def check(after: Session, event: SessionEvent) -> None:
+    """What holds after every event, in every story."""
+    assert after.version == event.version
+    assert SESSION.validate_json(SESSION.dump_json(after)) == after
+    assert parse_event(dump_event(event)) == event
+    assert after.work is None or SERVICE_OF.get(after.phase) == after.work.service
+    assert after.question is None or after.phase == "awaiting_input"
+    assert (after.failure is not None) == (after.phase == "failed")
+
+
+@dataclass(frozen=True)
+class Given:
+    session: Session
+
+    def when(self, told: Callable[[Session], AnyCommand] | AnyCommand, actor: str = "", **named: Any) -> "When":
+        command = told(self.session) if callable(told) else told
+        return When(self.session, command, by(self.session, command, actor, **named))
+
+
+@dataclass(frozen=True)
+class When:
+    before: Session
+    command: AnyCommand
+    by: By
+
+    def then_event(self) -> SessionEvent:
+        """The event alone, where it is folded over another session (a fork over its parent)."""
+        return decide(self.before, self.command, self.by)
+
+    def then(self, kind: str, **fields: Any) -> "Then":
+        """The event is of this type and has these fields."""
+        event = decide(self.before, self.command, self.by)
+        after = evolve(self.before, event)
+        check(after, event)
+        assert event.type == kind
+        assert {name: getattr(event, name) for name in fields} == fields
+        return Then(after, event)
+
+    def refused(self, why: type[Refused], text: str = "") -> None:
+        """The command is refused for this reason, in words that contain `text`."""
+        try:
+            event = decide(self.before, self.command, self.by)
+        except Refused as refusal:
+            assert type(refusal) is why, refusal
+            assert text in str(refusal)
+            return
+        raise AssertionError(f"accepted: {event!r}")
+
+
+@dataclass(frozen=True)
+class Then:
+    session: Session
+    event: SessionEvent
+
+    def leaves(self, phase: str, whose: str, **state: Any) -> Self:
+        """The session is now in this phase, this one is due, and its state has these values."""
+        assert (self.session.phase, due(self.session)) == (phase, whose)
+        assert {name: getattr(self.session, name) for name in state} == state
+        return self
+
+    @property
+    def given(self) -> Given:
+        """What came of it, as the beginning of the next sentence."""
+        return Given(self.session)
+
+
+def given(*told: Told, begin: Session | None = None) -> Given:
+    session = begin or Session("s1")
+    for one in told:
+        session, _ = step(session, one)
+    return Given(session)
+
+
+# --- words of the stories
+
+
+def say(text: str = "write a calculator", **more: Any) -> c.Say:
+    return c.Say(text=text, **more)
+
+
+def request(workflow: Workflow, text: str = "cancel my order", **settings: Any) -> c.Say:
+    return c.Say(text=text, workflow=workflow, settings=SessionSettings(**settings))
+
+
+def draft(*steps: str, goal: str = "a calculator", **more: Any) -> c.DraftPlan:
+    return c.DraftPlan(goal=goal, steps=tuple(Step(text=text) for text in steps or ("add",)), **more)
+
+
+def program(code: str = "print(1)") -> c.DraftCode:
+    return c.DraftCode(code=code)
+
+
+def checked(ok: bool = True) -> c.VerifyCode:
+    return c.VerifyCode(checks=(Check(name="tests", ok=ok, detail="" if ok else "1 failed"),), tests="assert 1")
+
+
+def reviewed(session: Session) -> Plan | Code:
+    """Code in review, or else the plan."""
+    item = session.code if session.code and session.code.status == "review" else session.plan
+    assert item is not None
+    return item
+
+
+def approve(session: Session) -> c.Approve:
+    return c.Approve(version=reviewed(session).version, hash=reviewed(session).hash)
+
+
+def reject(session: Session) -> c.Reject:
+    return c.Reject(version=reviewed(session).version)
+
+
+def edit(*steps: str) -> Callable[[Session], c.EditPlan]:
+    def told(session: Session) -> c.EditPlan:
+        assert session.plan is not None
+        return c.EditPlan(base=session.plan.version, steps=tuple(Step(text=text) for text in steps))
+
+    return told
+
+
+def edit_code(code: str) -> Callable[[Session], c.EditCode]:
+    def told(session: Session) -> c.EditCode:
+        assert session.code is not None
+        return c.EditCode(base=session.code.version, code=code)
+
+    return told
+
+
+def allow(action_id: str) -> Callable[[Session], c.Approve]:
+    """Approve one action as it is shown now."""
+
+    def told(session: Session) -> c.Approve:
+        assert session.turn is not None
+        action = next(a for a in session.turn.actions if a.spec.id == action_id)
+        return c.Approve(version=session.version, action_id=action_id, hash=action.hash)
+
+    return told
+
+
+def act(id_: str, *after: str, ask: str | None = None, effect: str = "read") -> ActionSpec:
+    """An action; `ask` is why a person must allow it."""
+    return ActionSpec.model_validate(
+        {"id": id_, "tool": "orders", "arguments": {"id": id_}, "effect": effect, "depends_on": after, "approval": ask}
+    )
+
+
+def turn(*actions: ActionSpec) -> c.PlanTurn:
+    return c.PlanTurn(sub_goal="look at the order", actions=actions or (act("1.1"),))
+
+
+def done(action_id: str = "1.1", ok: bool = True) -> c.Finish:
+    return c.Finish(action_id=action_id, ok=ok, result={"found": True} if ok else None, error="" if ok else "no")
+
+
+def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyTurn:
+    return c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": "seen"})
+
+
+def answer(text: str = "It is done.") -> c.GiveAnswer:
+    return c.GiveAnswer(text=text, confidence=0.9, evidence=("1.1",))
+
+
+def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.Spend:
+    fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 0, "completion_tokens": tokens}
+    return c.Spend.model_validate(fields | {"cost": cost, "latency": 0.1, "attempts": 1} | more)
+
+
+def waves(session: Session) -> tuple[str, ...]:
+    """The ids of the wave that is ready."""
+    return tuple(action.spec.id for action in ready(session.turn))
+
+
+def status(session: Session, action_id: str) -> str:
+    actions = (*(session.turn.actions if session.turn else ()), *session.loose)
+    return next(action.status for action in actions if action.spec.id == action_id)
+
+
+RUN_CODE = (c.Run(), c.Start(), done("1.1"))
+TO_PLAN = (say(), draft())
+TO_CODE = (*TO_PLAN, approve, program(), checked())
+TO_DONE = (*TO_CODE, approve)
+NOTES = Knowledge(name="notes.txt", text="tax is 19 %")
+OLD_WORK = Work(service="planner", version=1)

@@ -1,0 +1,367 @@
+"""The conversation: a request, its plan argued over, its code argued over, its run, and on."""
+
+from typing import Any
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, Session, reviewing
+from shared.domain.waves import find
+from shared.events.values import Step, content_hash
+from tests.unit.domain.spec import (
+    NOTES,
+    RUN_CODE,
+    TO_CODE,
+    TO_DONE,
+    TO_PLAN,
+    Told,
+    approve,
+    checked,
+    draft,
+    edit,
+    edit_code,
+    given,
+    program,
+    reject,
+    say,
+    verdict,
+)
+
+
+def test_a_request_is_due_planner() -> None:
+    told = given().when(say("write a calculator\nwith brackets", knowledge=(NOTES,))).then("message.received")
+    told.leaves("planning", "planner", owner="ann", title="write a calculator", knowledge=(NOTES,), version=1)
+    assert told.event.id == "s1:0:message.received"
+
+
+@pytest.mark.parametrize("text", ["", " \n "])
+def test_an_empty_message_is_refused(text: str) -> None:
+    given().when(say(text)).refused(Invalid, "empty")
+
+
+def test_a_plan_is_drafted_for_the_person() -> None:
+    told = given(say()).when(draft("add", "divide")).then("plan.drafted", version=2, actor="planner")
+    told.leaves("awaiting_approval", "user", work=None, plans=1)
+    assert told.session.plan is not None
+    assert told.session.plan.text == "Goal: a calculator\n\n1. add\n2. divide"
+    assert told.event.id == "s1:1:plan.drafted"
+
+
+def test_a_plan_s_text_shows_tools_and_notes() -> None:
+    steps = (Step(text="find it", tool="orders", arguments={"id": 7}), Step(text="look", tool="see"))
+    plan = given(say(), c.DraftPlan(goal="g", steps=steps, notes="be kind")).session.plan
+    assert plan is not None
+    assert plan.text == "Goal: g\n\n1. find it — `orders(id=7)`\n2. look — `see()`\n\nNotes: be kind"
+
+
+def test_feedback_is_never_approval() -> None:
+    told = given(*TO_PLAN).when(say("yes, and floats")).then("message.received", intent="feedback")
+    told.leaves("planning", "planner", feedback=("yes, and floats",))
+    assert told.session.plan is not None
+    assert told.session.plan.status == "rejected"
+    told.given.when(draft("floats")).then("plan.drafted").leaves("awaiting_approval", "user", feedback=(), plans=2)
+
+
+def test_an_edit_is_a_new_version_that_waits_for_its_own_approval() -> None:
+    told = given(*TO_PLAN).when(edit("add", "divide")).then("plan.edited", base=2, version=3)
+    told.leaves("awaiting_approval", "user", plans=2)
+    told.given.when(c.Approve(version=2)).refused(Stale, "version 3")
+    told.given.when(approve).then("plan.approved", plan_version=3).leaves("coding", "generator")
+
+
+def test_approval_is_bound_to_the_version_and_its_hash() -> None:
+    at_review = given(*TO_PLAN)
+    at_review.when(c.Approve(version=2, hash=content_hash("something else"))).refused(Stale, "differs")
+    at_review.when(c.Approve(version=1)).refused(Stale, "version 2 is")
+    text = "Goal: a calculator\n\n1. add"
+    at_review.when(approve).then("plan.approved", plan_version=2, hash=content_hash(text))
+
+
+def test_refusing_the_plan_asks_for_feedback_and_survives() -> None:
+    told = given(*TO_PLAN).when(reject).then("plan.rejected", plan_version=2, replan=False)
+    told.leaves("awaiting_input", "user", question=None)
+    told.given.when(approve).refused(OutOfTurn, "no plan or code in review")
+    told.given.when(say("shorter")).then("message.received", intent="feedback").leaves("planning", "planner")
+
+
+@pytest.mark.parametrize(
+    ("before", "phase", "target", "kind", "due"),
+    [
+        (TO_PLAN, "planning", None, "plan.rejected", "planner"),
+        ((*TO_PLAN, reject), "planning", None, "plan.rejected", "planner"),
+        (TO_CODE, "coding", None, "code.rejected", "generator"),
+        (TO_CODE, "planning", "text", "plan.rejected", "planner"),
+        (TO_DONE, "coding", "code", "code.rejected", "generator"),
+        (TO_DONE, "planning", None, "plan.rejected", "planner"),
+        ((*TO_DONE, c.Continue()), "coding", "code", "code.rejected", "generator"),
+        ((*TO_DONE, *RUN_CODE, verdict()), "coding", "code", "code.rejected", "generator"),
+    ],
+)
+def test_replan_wants_something_else(
+    before: tuple[Told, ...], phase: str, target: str | None, kind: str, due: str
+) -> None:
+    told = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
+    told.leaves(phase, due, replan=True, question=None, turn=None)
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "why", "text"),
+    [
+        ((say(),), c.Reject(replan=True), OutOfTurn, "stop it first"),
+        ((say(), c.Stop()), c.Reject(replan=True), OutOfTurn, "no plan to replace"),
+        (TO_PLAN, c.Reject(replan=True, target="code"), OutOfTurn, "no code to replace"),
+        (TO_PLAN, c.Reject(replan=True, version=1), Stale, "version 2 is"),
+        ((*TO_CODE, edit("other")), c.Reject(replan=True, target="code"), OutOfTurn, "approve the plan first"),
+        (TO_CODE, c.Reject(target="text"), OutOfTurn, "The code is in review"),
+        (TO_CODE, c.Reject(version=2), Stale, "version 4 is"),
+        (TO_DONE, c.Reject(), OutOfTurn, "the session is resting"),
+    ],
+)
+def test_a_refusal_of_something_else_is_refused(
+    before: tuple[Told, ...], command: c.Reject, why: type[Stale], text: str
+) -> None:
+    given(*before).when(command).refused(why, text)
+
+
+@pytest.mark.parametrize(
+    ("before", "base", "steps", "why", "text"),
+    [
+        ((say(),), 1, ("x",), OutOfTurn, "in review or the session rests"),
+        (TO_PLAN, 1, ("x",), Stale, "version 2 is the newest"),
+        (TO_PLAN, 2, (), Invalid, "at least one step"),
+        (TO_PLAN, 2, ("add",), Invalid, "changes nothing"),
+    ],
+)
+def test_edits_of_the_plan_that_are_refused(
+    before: tuple[Told, ...], base: int, steps: tuple[str, ...], why: type[Stale], text: str
+) -> None:
+    command = c.EditPlan(base=base, steps=tuple(Step(text=one) for one in steps))
+    given(*before).when(command).refused(why, text)
+
+
+def test_an_edit_may_change_goal_and_notes_only() -> None:
+    command = c.EditPlan(base=2, steps=(Step(text="add"),), goal=" two calculators ", notes="small")
+    given(*TO_PLAN).when(command).then("plan.edited", goal="two calculators", notes="small")
+
+
+def test_editing_the_plan_while_its_code_is_in_review_puts_the_code_aside() -> None:
+    told = given(*TO_CODE).when(edit("subtract")).then("plan.edited").leaves("awaiting_approval", "user")
+    assert told.session.code is not None
+    assert told.session.code.status == "superseded"
+    assert reviewing(told.session) == "text"
+    told.given.when(edit_code("x = 1")).refused(OutOfTurn)
+    told.given.when(approve).then("plan.approved", plan_version=6).leaves("coding", "generator")
+
+
+def test_old_code_is_not_edited_past_a_plan_that_nobody_approved() -> None:
+    given(*TO_DONE, say("another"), draft("b")).when(edit_code("x = 1")).refused(OutOfTurn, "approve the plan first")
+
+
+@pytest.mark.parametrize(
+    ("before", "base", "code", "why"),
+    [
+        (TO_PLAN, 2, "x", OutOfTurn),
+        ((*TO_PLAN, approve, program()), 4, "x", OutOfTurn),
+        (TO_CODE, 2, "x", Stale),
+        (TO_CODE, 4, "  \n", Invalid),
+        (TO_CODE, 4, "print(1)", Invalid),
+    ],
+)
+def test_edits_of_the_code_that_are_refused(before: tuple[Told, ...], base: int, code: str, why: type[Stale]) -> None:
+    given(*before).when(c.EditCode(base=base, code=code)).refused(why)
+
+
+def test_code_is_checked_before_it_is_reviewed() -> None:
+    told = given(*TO_PLAN, approve).when(program()).then("code.drafted", plan_version=2)
+    told.leaves("verifying", "verifier")
+    told.given.when(checked()).then("code.verified", code_version=4).leaves("awaiting_approval", "user")
+
+
+def test_the_verifier_of_code_has_no_turn_to_judge() -> None:
+    given(*TO_PLAN, approve, program()).when(verdict()).refused(OutOfTurn, "no turn")
+
+
+def test_the_verifier_of_a_run_has_no_code_to_check() -> None:
+    given(*TO_DONE, *RUN_CODE).when(checked()).refused(OutOfTurn, "no code to verify")
+
+
+def test_failing_code_is_repaired_so_often_and_then_shown_as_it_is() -> None:
+    story: list[Told] = [*TO_PLAN, approve]
+    for number in range(MAX_REPAIRS):
+        told = given(*story, program(f"x = {number}")).when(checked(ok=False)).then("code.verified")
+        told.leaves("coding", "generator", problems=("tests: 1 failed",))
+        story += [program(f"x = {number}"), checked(ok=False)]
+    told = given(*story, program("x = 9")).when(checked(ok=False)).then("code.verified")
+    told.leaves("awaiting_approval", "user")
+    told.given.when(approve).then("code.approved")
+
+
+def test_a_person_s_own_code_is_checked_but_not_repaired() -> None:
+    told = given(*TO_CODE, edit_code("x = 1/0")).when(checked(ok=False)).then("code.verified")
+    told.leaves("awaiting_approval", "user", problems=())
+
+
+def test_feedback_on_code_begins_the_repairs_anew() -> None:
+    broken = (
+        *TO_PLAN,
+        approve,
+        program(),
+        checked(ok=False),
+        program(),
+        checked(ok=False),
+        program(),
+        checked(ok=False),
+    )
+    told = given(*broken).when(say("use floats")).then("message.received", intent="feedback")
+    told.leaves("coding", "generator", feedback=("use floats",), problems=())
+    told.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", feedback=())
+    again = given(*broken, say("use floats"), program("y")).when(checked(ok=False)).then("code.verified")
+    again.leaves("coding", "generator")
+
+
+def test_refusing_the_code_asks_for_feedback() -> None:
+    refused = given(*TO_CODE).when(reject).then("code.rejected", code_version=4, replan=False)
+    refused.leaves("awaiting_input", "user")
+    refused.given.when(say("use floats")).then("message.received").leaves("coding", "generator")
+    refused.given.when(edit_code("x = 2.0")).then("code.edited").leaves("verifying", "verifier")
+
+
+def test_approved_code_rests_and_names_what_was_approved() -> None:
+    told = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=content_hash("print(1)"))
+    told.leaves("resting", "nobody", reason="answered")
+    assert told.session.plan is not None
+    assert told.session.plan.status == "completed"
+
+
+def test_approved_code_is_run_when_the_person_asks() -> None:
+    told = given(*TO_DONE).when(c.Run(stdin="1", args=("-v",))).then("turn.planned", selected_tool="run_code")
+    told.leaves("executing", "executor")
+    action = find(told.session, "1.1")
+    assert action is not None
+    arguments = {"code_version": 4, "hash": content_hash("print(1)"), "stdin": "1", "args": ["-v"]}
+    assert action.spec.arguments == arguments
+
+
+@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, say("more"))])
+def test_only_approved_code_is_run_at_rest(before: tuple[Told, ...]) -> None:
+    given(*before).when(c.Run()).refused(OutOfTurn, "Only approved code")
+
+
+@pytest.mark.parametrize(
+    ("next_action", "phase", "due", "problems"),
+    [
+        ("complete", "resting", "nobody", ()),
+        ("continue", "resting", "nobody", ()),
+        ("escalate", "resting", "nobody", ()),
+        ("retry", "coding", "generator", ("seen",)),
+    ],
+)
+def test_the_verdict_on_a_run(next_action: str, phase: str, due: str, problems: tuple[str, ...]) -> None:
+    told = given(*TO_DONE, *RUN_CODE).when(verdict(next_action)).then("turn.verified", turn=1)
+    told.leaves(phase, due, problems=problems)
+
+
+def test_continue_asks_and_the_answer_is_the_next_request() -> None:
+    asked = given(*TO_DONE).when(c.Continue()).then("question.asked", about="continue")
+    asked.leaves("awaiting_input", "user")
+    asked.given.when(say("add floats", knowledge=(NOTES,))).then("message.received", intent="request").leaves(
+        "planning", "planner", knowledge=(NOTES,), request="add floats", question=None
+    )
+    asked.given.when(c.Answer(text="add floats")).then("question.answered").leaves(
+        "planning", "planner", request="add floats", question=None
+    )
+
+
+def test_a_session_at_work_is_not_continued() -> None:
+    given(say()).when(c.Continue()).refused(OutOfTurn, "come to rest")
+
+
+@pytest.mark.parametrize(
+    "before",
+    [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
+)
+def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[Told, ...]) -> None:
+    told = given(*before).when(c.Complete()).then("session.completed")
+    told.leaves("resting", "nobody", reason="completed", question=None, halted=None)
+    told.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
+    plan = told.session.plan
+    told.given.when(say("more")).then("message.received", intent="request").leaves("planning", "planner", plan=plan)
+
+
+def test_what_failed_after_a_completed_round_can_be_completed_too() -> None:
+    given(*TO_DONE, c.Complete(), say("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
+
+
+@pytest.mark.parametrize("before", [(say(),), TO_PLAN])
+def test_work_and_reviews_are_not_completed(before: tuple[Told, ...]) -> None:
+    given(*before).when(c.Complete()).refused(OutOfTurn)
+
+
+@pytest.mark.parametrize(
+    ("before", "outcome"),
+    [
+        (TO_DONE, "code approved for the plan: a calculator"),
+        ((*TO_DONE, say("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
+        ((*TO_PLAN, reject, c.Stop()), "plan rejected: a calculator"),
+        ((say(), c.Stop()), "stopped"),
+        ((say(), c.Stop(), c.Continue()), "stopped"),
+        ((say(), c.Fail(reason="no")), "failed"),
+    ],
+)
+def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[Told, ...], outcome: str) -> None:
+    session = given(*before, say("next")).session
+    assert session.rounds[-1].outcome == outcome
+    assert session.rounds[0].request == "write a calculator"
+
+
+def test_the_summary_stays_bounded() -> None:
+    story: list[Told] = [one for number in range(ROUNDS_KEPT + 3) for one in (say(f"{number} " + "x" * 900), c.Stop())]
+    session = given(*story).session
+    assert len(session.rounds) == ROUNDS_KEPT
+    assert {len(one.request) for one in session.rounds} == {400}
+
+
+def test_a_repeated_command_changes_nothing() -> None:
+    told = given(*TO_PLAN).when(approve, id="c7").then("plan.approved")
+    assert told.event.id == "s1:c7"
+    told.given.when(c.Stop(), id="c7").refused(AlreadyDone, "nothing was done twice")
+    told.given.when(c.Stop(), id="c8").then("session.stopped")
+
+
+@pytest.mark.parametrize(("id_", "fine"), [("7:plan.drafted", False), ("a:7", True), ("7", True)])
+def test_a_command_s_id_never_passes_for_a_worker_s(id_: str, fine: bool) -> None:
+    when = given().when(say(), id=id_)
+    if fine:
+        when.then("message.received")
+    else:
+        when.refused(Invalid, "must not begin")
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "text"),
+    [
+        ((), say("x" * 50_001), "text"),
+        ((say(),), c.DraftPlan(goal="", steps=(Step(text="a"),)), "goal"),
+        ((say(),), c.DraftPlan(goal="g", steps=()), "steps"),
+        ((say(),), c.Rename(title=""), "title"),
+        ((*TO_PLAN, approve), c.DraftCode(code=""), "code"),
+    ],
+)
+def test_what_no_event_may_hold_is_refused_in_words(before: tuple[Told, ...], command: Any, text: str) -> None:
+    given(*before).when(command).refused(Invalid, text)
+
+
+@pytest.mark.parametrize("command", [c.Stop(), c.Approve(version=1), c.Rename(title="x"), c.Expire(asked=1)])
+def test_a_session_begins_with_a_message(command: c.Stop) -> None:
+    given().when(command).refused(OutOfTurn, "no such session")
+
+
+def test_knowledge_is_kept_whenever_it_is_given() -> None:
+    assert given(say(), say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
+    assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
+
+
+def test_a_blank_first_message_from_outside_still_has_a_title() -> None:
+    stray = given().when(say("x")).then("message.received").event.model_copy(update={"text": " "})
+    assert given(stray, begin=Session("s1")).session.title == "Untitled"

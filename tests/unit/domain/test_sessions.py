@@ -1,0 +1,243 @@
+"""What is done with a session as a whole: forked, shared, renamed, its plan put aside; and facts from elsewhere."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from shared.domain import commands as c
+from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.evolve import evolve, fold
+from shared.domain.session import COMMANDS_KEPT, Session, reviewing
+from shared.domain.waves import advance
+from shared.events import EVENT_CLASSES, SessionEvent, dump_event, facts, parse_event
+from tests.unit.domain.spec import (
+    ANN,
+    NOON,
+    TO_CODE,
+    TO_DONE,
+    TO_PLAN,
+    Told,
+    approve,
+    check,
+    draft,
+    edit,
+    given,
+    program,
+    request,
+    say,
+    spend,
+    step,
+    turn,
+)
+
+
+def fact(kind: type[facts.Event], version: int = 1, **fields: Any) -> SessionEvent:
+    """A fact as the log might hold it, whether or not today's `decide` would make it."""
+    envelope = {"id": f"s1:{version}", "session_id": "s1", "version": version, "at": NOON, "actor": ANN}
+    return parse_event(kind.model_validate(envelope | fields).model_dump_json())
+
+
+# --- forks
+
+
+def fork_of(parent: Session) -> Session:
+    command = c.Fork(parent=parent.id, parent_version=parent.version)
+    event = given(begin=Session("s2")).when(command, "user:bob").then_event()
+    return evolve(parent, event)
+
+
+def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
+    parent = given(*TO_DONE, spend()).session
+    child = fork_of(parent)
+    check(child, fact(facts.SessionForked, session_id="s2", parent="s1", parent_version=parent.version))
+    assert (child.id, child.version, child.owner, child.parent) == ("s2", 1, "bob", "s1")
+    assert (child.phase, child.spent.calls, child.request) == ("awaiting_approval", 0, parent.request)
+    assert child.plan is not None
+    assert child.code is not None
+    assert (child.plan.version, child.plan.status, child.code.version, child.code.status) == (
+        1, "pending_approval", 1, "review")  # fmt: skip
+    given(begin=child).when(c.Run()).refused(OutOfTurn, "Only approved code")
+    given(begin=child).when(approve).then("code.approved", code_version=1).leaves("resting", "nobody")
+
+
+@pytest.mark.parametrize(
+    ("before", "phase", "target"),
+    [
+        (TO_PLAN, "awaiting_approval", "text"),
+        (TO_CODE, "awaiting_approval", "code"),
+        ((*TO_DONE, say("more"), draft("b")), "awaiting_approval", "text"),
+        ((*TO_CODE, edit("other")), "awaiting_approval", "text"),
+        ((say(), c.Stop()), "resting", None),
+    ],
+)
+def test_a_fork_shows_what_was_last_under_way(before: tuple[Told, ...], phase: str, target: str | None) -> None:
+    child = fork_of(given(*before).session)
+    assert (child.phase, reviewing(child)) == (phase, target)
+
+
+def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
+    child = fork_of(given(*TO_PLAN, say("floats"), say("tests"), c.Stop()).session)
+    assert child.feedback == ("floats",)
+    assert child.unread == ("tests",)
+    given(begin=child).when(say("go on")).then("message.received", intent="feedback").leaves(
+        "planning", "planner", feedback=("floats", "go on", "tests")
+    )
+
+
+def test_a_fork_begins_a_session() -> None:
+    given(say()).when(c.Fork(parent="s0", parent_version=1)).refused(OutOfTurn, "begins a new session")
+
+
+# --- plans put aside
+
+
+@pytest.mark.parametrize("before", [TO_PLAN, (*TO_PLAN, approve), (*TO_PLAN, approve, program())])
+def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[Told, ...]) -> None:
+    told = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
+    told.leaves("resting", "nobody", reason="stopped")
+    told.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
+
+
+def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
+    told = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
+    told.leaves("resting", "nobody", plan=None, code=None, reason="completed")
+    told.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
+    given(*TO_PLAN, say("x")).when(c.DeletePlan()).refused(OutOfTurn, "stop or cancel it first")
+    given(*TO_DONE).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
+
+
+# --- names, policies, sharing, workflows
+
+
+@pytest.mark.parametrize("before", [(say(),), TO_PLAN, TO_DONE, (say(), c.Fail(reason="x"))])
+@pytest.mark.parametrize(
+    ("command", "kind", "state"),
+    [
+        (c.Rename(title="Sums"), "session.renamed", {"title": "Sums"}),
+        (c.Share(user="bob", write=True), "session.shared", {"shared_with": {"bob": True}}),
+        (c.Remember(tool="orders", policy="never"), "policy.remembered", {"policies": {"orders": "never"}}),
+        (c.RaiseBudget(tokens=5), "budget.raised", {}),
+    ],
+)
+def test_the_session_s_own_matters_change_nobody_s_turn(
+    before: tuple[Told, ...], command: c.Rename, kind: str, state: dict[str, Any]
+) -> None:
+    session = given(*before).session
+    told = given(*before).when(command).then(kind)
+    whose = "user" if session.asking else "nobody"
+    told.leaves(session.phase, whose, work=session.work, since=session.since, **state)
+
+
+def test_a_workflow_is_chosen_at_rest() -> None:
+    told = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_chosen")
+    told.leaves("resting", "nobody", workflow="agentflow")
+    given(say()).when(c.ChooseWorkflow(workflow="flow")).refused(OutOfTurn, "while the session rests")
+    given(*TO_DONE).when(request("agentflow")).then("message.received").leaves(
+        "planning", "planner", workflow="agentflow"
+    )
+
+
+def test_the_commands_remembered_are_bounded() -> None:
+    story = [c.Rename(title=f"{number}") for number in range(COMMANDS_KEPT + 5)]
+    session = given(say(), *story, draft()).session
+    assert len(session.recent) == COMMANDS_KEPT
+
+
+# --- facts from elsewhere
+
+
+def test_evolve_takes_every_fact_in_any_state() -> None:
+    """Whatever a log holds is folded: `decide` may refuse, `evolve` never does."""
+    strays = [
+        fact(facts.SessionEscalated, reason="by hand"),
+        fact(facts.PlanApproved, plan_version=1, hash=""),
+        fact(facts.PlanEdited, base=1, goal="g", steps=[{"text": "a"}]),
+        fact(facts.PlanRejected, plan_version=1),
+        fact(facts.CodeDrafted, plan_version=1, code="x"),
+        fact(facts.CodeVerified, code_version=1, checks=[]),
+        fact(facts.CodeRejected, code_version=1, replan=True),
+        fact(facts.TurnVerified, turn=1, status="failure", next_action="retry"),
+        fact(facts.ActionsStarted, action_ids=["a"]),
+        fact(facts.ActionFinished, action_id="a", ok=True),
+        fact(facts.SessionRetried),
+        fact(facts.ApprovalGiven, action_id="a", hash=""),
+        fact(facts.MessageReceived, text=" \n "),
+    ]
+    for before in (
+        Session("s1"),
+        given(say()).session,
+        given(*TO_DONE).session,
+        given(request("agentflow"), turn()).session,
+    ):
+        for stray in strays:
+            version = before.version + 1
+            after = evolve(before, stray.model_copy(update={"version": version}))
+            assert (after.id, after.version) == ("s1", version)
+
+
+def test_a_person_is_named_by_an_escalation() -> None:
+    after = evolve(given(say()).session, fact(facts.SessionEscalated, 2, reason="too hard"))
+    assert (after.phase, after.work) == ("escalated", None)
+
+
+def test_a_turn_of_nothing_is_judged() -> None:
+    assert advance(Session("s1"), 1).phase == "verifying"
+
+
+def test_a_session_is_the_fold_of_its_events() -> None:
+    session, events = Session("s1"), []
+    for told in TO_DONE:
+        session, event = step(session, told)
+        events.append(event)
+    assert fold(Session("s1"), events) == session
+    assert [event.version for event in events] == list(range(1, len(events) + 1))
+
+
+# --- the events themselves
+
+
+@pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
+def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[facts.Event]) -> None:
+    name = kind.model_fields["type"].default
+    entity, _, verb = name.partition(".")
+    assert entity in {
+        "message", "plan", "code", "question", "turn", "approval", "actions", "action", "answer", "usage", "budget",
+        "policy", "session",
+    }  # fmt: skip
+    assert verb
+    assert kind.__doc__
+
+
+def test_the_names_are_distinct() -> None:
+    assert len({kind.model_fields["type"].default for kind in EVENT_CLASSES}) == len(EVENT_CLASSES)
+
+
+def test_an_event_is_stored_as_json_and_read_back() -> None:
+    event = given().when(say(), id="c1").then("message.received").event
+    body = dump_event(event)
+    assert b'"schema":1' in body
+    assert parse_event(body) == event
+    assert parse_event(body.decode()) == event
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"{",
+        b"[]",
+        b'{"type":"session.exploded"}',
+        b'{"type":"session.stopped","id":"x","session_id":"a b","version":1,"at":"2030-01-01T00:00:00Z","actor":"user:ann"}',
+        b'{"type":"session.stopped","id":"x","session_id":"s","version":0,"at":"2030-01-01T00:00:00Z","actor":"user:ann"}',
+        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00","actor":"user:ann"}',
+        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00Z","actor":"a","schema":2}',
+        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00Z","actor":"a","more":2}',
+    ],
+)
+def test_what_is_not_an_event_is_not_read_as_one(body: bytes) -> None:
+    with pytest.raises(ValidationError):
+        parse_event(body)
+
+
+def test_an_action_nobody_can_name_is_refused() -> None:
+    given(request("agentflow"), turn()).when(c.Skip(action_id="9.9")).refused(Invalid)

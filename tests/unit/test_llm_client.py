@@ -1,0 +1,311 @@
+"""The model client against a scripted transport: what it sends, how it tries again, what it reports."""
+
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic import BaseModel, ConfigDict
+
+from shared.llm import (
+    Call,
+    Message,
+    ModelError,
+    ModelFailed,
+    ModelMisconfigured,
+    ModelUnreachable,
+    OpenAIModel,
+)
+from shared.settings import Settings
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    text: str
+    number: int = 0
+
+
+KEY = "sk-very-secret-key"
+MESSAGES: list[Message] = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Six times seven?"}]
+GOOD = '{"text": "it is 42", "number": 42}'
+USAGE = {
+    "prompt_tokens": 100,
+    "completion_tokens": 10,
+    "total_tokens": 110,
+    "prompt_tokens_details": {"cached_tokens": 40},
+}
+type Answering = Callable[[httpx2.Request], httpx2.Response] | httpx2.Response | Exception
+
+
+def sse(*texts: str, finish: str | None = "stop", usage: Mapping[str, Any] | None = USAGE) -> httpx2.Response:
+    chunks: list[dict[str, Any]] = [{"choices": [{"index": 0, "delta": {"content": text}}]} for text in texts]
+    chunks.append({"choices": [{"index": 0, "delta": {}, "finish_reason": finish}]})
+    if usage:
+        chunks.append({"choices": [], "usage": usage})
+    body = "".join(f"data: {json.dumps({'id': 'x', 'created': 1, 'model': 'm', **chunk})}\n\n" for chunk in chunks)
+    return httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=f"{body}data: [DONE]\n\n")
+
+
+def error(status: int, message: str = "no", **headers: str) -> httpx2.Response:
+    return httpx2.Response(status, json={"error": {"message": message}}, headers=headers)
+
+
+class Scene:
+    """A client whose transport gives the answers in order and fails when asked more often."""
+
+    def __init__(self, *answers: Answering, **settings: Any) -> None:
+        self.answers = list(answers)
+        self.sent: list[dict[str, Any]] = []
+        self.calls: list[Call] = []
+        self.partials: list[Mapping[str, Any]] = []
+        given = {"openai_base_url": "http://model/v1", "openai_api_key": KEY, "openai_model": "m"} | settings
+        http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))
+        self.model = OpenAIModel(Settings(**given), http_client=http, first_wait=0.001)
+
+    async def ask(self, messages: list[Message] = MESSAGES) -> Answer:
+        try:
+            return await self.model.ask(
+                "planner", messages, Answer, on_call=_into(self.calls), on_partial=_into(self.partials)
+            )
+        finally:
+            assert len(self.calls) <= len(self.sent)
+
+    def _answer(self, request: httpx2.Request) -> httpx2.Response:
+        assert request.headers["authorization"] == f"Bearer {KEY}"
+        if request.url.path == "/v1/chat/completions":
+            self.sent.append(json.loads(request.content))
+        answer = self.answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer if isinstance(answer, httpx2.Response) else answer(request)
+
+
+def _into(items: list[Any]) -> Callable[[Any], Awaitable[None]]:
+    async def add(item: Any) -> None:
+        items.append(item)
+
+    return add
+
+
+async def test_a_reply_with_usage_and_cost() -> None:
+    scene = Scene(sse(GOOD[:9], GOOD[9:]), parley_prices={"m": (10.0, 1.0, 100.0)})
+    assert await scene.ask() == Answer(text="it is 42", number=42)
+    [call] = scene.calls
+    assert (call.prompt_tokens, call.cached_tokens, call.completion_tokens) == (100, 40, 10)
+    assert call.cost == pytest.approx((60 * 10 + 40 * 1 + 10 * 100) / 1e6)
+    assert (call.model, call.role, call.attempts, call.outcome, call.estimated) == ("m", "planner", 1, "ok", False)
+
+
+async def test_what_is_sent() -> None:
+    scene = Scene(sse(GOOD), parley_models={"planner": "big"}, parley_temperatures={"planner": 0.2})
+    await scene.ask()
+    [body] = scene.sent
+    assert (body["model"], body["temperature"], body["stream"]) == ("big", 0.2, True)
+    assert body["stream_options"] == {"include_usage": True}
+    assert body["messages"] == MESSAGES
+    schema = body["response_format"]["json_schema"]
+    assert (schema["name"], schema["strict"]) == ("Answer", True)
+    assert schema["schema"]["required"] == ["text", "number"]
+    assert schema["schema"]["additionalProperties"] is False
+
+
+async def test_no_temperature_where_none_is_set() -> None:
+    scene = Scene(sse(GOOD), parley_temperatures={"verifier": 0.2})
+    await scene.ask()
+    assert "temperature" not in scene.sent[0]
+
+
+async def test_tokens_are_estimated_where_the_server_does_not_count() -> None:
+    scene = Scene(sse(GOOD, usage=None))
+    await scene.ask()
+    [call] = scene.calls
+    assert call.estimated
+    assert call.prompt_tokens == -(-sum(len(message["content"]) for message in MESSAGES) // 4)
+    assert (call.cached_tokens, call.completion_tokens) == (0, -(-len(GOOD) // 4))
+
+
+@pytest.mark.parametrize("word", ["temperature", "stream_options"])
+async def test_an_option_that_the_server_refuses_is_left_out_and_remembered(word: str) -> None:
+    scene = Scene(error(400, f"unsupported: {word}"), sse(GOOD), sse(GOOD), parley_temperatures={"planner": 1.0})
+    await scene.ask()
+    await scene.ask()
+    assert [word in body for body in scene.sent] == [True, False, False]
+    assert all("response_format" in body for body in scene.sent), "nothing else is given up"
+    assert [call.outcome for call in scene.calls] == ["failed", "ok", "ok"]
+    assert scene.calls[0].prompt_tokens == 0, "a refused request used nothing"
+
+
+async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt() -> None:
+    scene = Scene(error(400), error(422), sse(f"Sure!\n```json\n{GOOD}\n```"), sse(GOOD))
+    await scene.ask()
+    await scene.ask()
+    formats = [body.get("response_format", {}).get("type") for body in scene.sent]
+    assert formats == ["json_schema", "json_object", None, None]
+    assert '"number"' in scene.sent[2]["messages"][0]["content"]
+    assert scene.sent[2]["messages"][0]["content"].startswith("Be brief.")
+    assert scene.sent[2]["messages"][1:] == MESSAGES[1:]
+
+
+async def test_a_prompt_without_system_message_gets_one_for_the_schema() -> None:
+    scene = Scene(error(400), sse(GOOD))
+    await scene.ask(MESSAGES[1:])
+    assert [message["role"] for message in scene.sent[1]["messages"]] == ["system", "user"]
+
+
+async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_remembered() -> None:
+    scene = Scene(*(error(400, "context too long") for _ in range(4)), sse(GOOD))
+    with pytest.raises(ModelFailed, match="context too long") as failed:
+        await scene.ask()
+    assert not failed.value.retryable
+    await scene.ask()
+    assert "response_format" in scene.sent[-1]
+
+
+async def test_an_invalid_reply_is_sent_back_with_its_errors_but_without_its_values() -> None:
+    bad = '{"text": "x", "number": "seven hundred", "mood": 1}'
+    scene = Scene(sse(bad), sse(GOOD))
+    assert (await scene.ask()).number == 42
+    echoed, complaint = scene.sent[1]["messages"][-2:]
+    assert echoed == {"role": "assistant", "content": bad}
+    assert "number: " in complaint["content"]
+    assert "mood: " in complaint["content"]
+    assert "seven hundred" not in complaint["content"]
+    assert [(call.outcome, call.attempts) for call in scene.calls] == [("invalid", 1), ("ok", 2)]
+
+
+async def test_two_repairs_then_an_honest_failure_with_the_raw_reply() -> None:
+    scene = Scene(sse('{"text": 1}'), sse('{"text": 2}'), sse('{"text": 3}'))
+    with pytest.raises(ModelFailed, match="not valid") as failed:
+        await scene.ask()
+    assert failed.value.raw == '{"text": 3}'
+    assert len(scene.sent[2]["messages"]) == len(MESSAGES) + 2, "only the last bad reply is sent back"
+
+
+async def test_prose_means_that_the_format_is_ignored() -> None:
+    scene = Scene(sse("The answer is forty-two."), sse(GOOD), sse(GOOD))
+    await scene.ask()
+    await scene.ask()
+    assert [body["response_format"]["type"] for body in scene.sent] == ["json_schema", "json_object", "json_object"]
+
+
+async def test_half_a_reply_is_never_completed_by_repair() -> None:
+    scene = Scene(sse('{"text": "half a pro'), sse(GOOD))
+    assert (await scene.ask()).text == "it is 42"
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (error(503, "warming up"), "503"),
+        (error(429, "slow down", **{"retry-after": "0.01"}), "429"),
+        (httpx2.ReadTimeout("slow"), "in time"),
+        (httpx2.RemoteProtocolError("gone"), "connection"),
+        (sse(GOOD, finish=None), "cut off"),
+        (httpx2.Response(200, text="<html>"), "page"),
+        (httpx2.Response(200, json={"error": {"message": "overloaded"}}), "overloaded"),
+        (httpx2.Response(200, json=[1]), "error"),
+        (httpx2.Response(200, json={"choices": [{"message": "x"}]}), "no chat completion"),
+        (httpx2.Response(200, headers={"content-type": "text/event-stream"}, text="data: nonsense\n\n"), "not JSON"),
+        (httpx2.Response(200, headers={"content-type": "text/event-stream"}, text=""), "cut off"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+async def test_a_passing_fault_is_tried_again_within_bounds(fault: Answering, reason: str) -> None:
+    scene = Scene(fault, sse(GOOD))
+    assert (await scene.ask()).number == 42
+    assert [call.outcome for call in scene.calls] == ["failed", "ok"]
+    scene = Scene(fault, fault, model_attempts=2)
+    with pytest.raises(ModelFailed, match=reason) as failed:
+        await scene.ask()
+    assert failed.value.retryable
+    assert len(scene.sent) == 2
+
+
+@pytest.mark.parametrize(
+    ("fault", "setting"),
+    [
+        (error(401, f"Incorrect API key: {KEY}"), "OPENAI_API_KEY"),
+        (error(403), "OPENAI_API_KEY"),
+        (error(404), "OPENAI_BASE_URL and OPENAI_MODEL"),
+        (error(402), "account"),
+        (httpx2.Response(429, json={"error": {"message": "pay", "code": "insufficient_quota"}}), "quota"),
+    ],
+)
+async def test_wrong_settings_are_named_and_not_tried_again(fault: Answering, setting: str) -> None:
+    scene = Scene(fault)
+    with pytest.raises(ModelMisconfigured, match=setting) as wrong:
+        await scene.ask()
+    assert not wrong.value.retryable
+    assert KEY not in str(wrong.value)
+
+
+async def test_the_settings_named_are_those_in_use() -> None:
+    scene = Scene(error(401), openai_base_url="", openai_api_key="", internlm_api_key=KEY)
+    with pytest.raises(ModelMisconfigured, match="INTERNLM_API_KEY"):
+        await scene.ask()
+
+
+async def test_nobody_listens() -> None:
+    scene = Scene(httpx2.ConnectError("refused"))
+    with pytest.raises(ModelUnreachable, match="http://model/v1"):
+        await scene.ask()
+    assert [(call.outcome, call.prompt_tokens) for call in scene.calls] == [("failed", 0)]
+
+
+async def test_a_refusal_and_a_filter_are_told_as_such() -> None:
+    refusal = {
+        "choices": [{"index": 0, "finish_reason": "stop", "message": {"role": "assistant", "refusal": "I must not"}}]
+    }
+    with pytest.raises(ModelFailed, match="I must not"):
+        await Scene(httpx2.Response(200, json=_completion(refusal))).ask()
+    with pytest.raises(ModelFailed, match="content filter"):
+        await Scene(sse("{", finish="content_filter")).ask()
+
+
+def _completion(body: dict[str, Any]) -> dict[str, Any]:
+    return {"id": "x", "object": "chat.completion", "created": 1, "model": "m"} | body
+
+
+async def test_a_reply_that_never_ends_is_given_up() -> None:
+    with pytest.raises(ModelFailed, match="longer than"):
+        await Scene(sse("x" * 1_000_001)).ask()
+
+
+async def test_the_last_partial_is_the_whole_reply() -> None:
+    scene = Scene(sse(*GOOD))
+    await scene.ask()
+    assert scene.partials[-1] == {"text": "it is 42", "number": 42}
+
+
+@pytest.mark.parametrize(
+    ("listed", "used"),
+    [
+        (httpx2.Response(200, json={"object": "list", "data": [{"id": "first"}, {"id": "second"}]}), "first"),
+        (httpx2.Response(200, json={"object": "list", "data": []}), "gpt-5-mini"),
+        (error(404), "gpt-5-mini"),
+        (httpx2.Response(200, text="<html>"), "gpt-5-mini"),
+    ],
+)
+async def test_the_model_where_none_is_named(listed: httpx2.Response, used: str) -> None:
+    scene = Scene(listed, sse(GOOD), openai_model="")
+    await scene.ask()
+    assert scene.sent[0]["model"] == used
+
+
+async def test_openai_itself_is_not_asked_for_its_list() -> None:
+    scene = Scene(sse(GOOD), openai_model="", openai_base_url="")
+    await scene.ask()
+    assert scene.sent[0]["model"] == "gpt-5-mini"
+
+
+async def test_without_settings_the_rehearsal_model_is_meant() -> None:
+    model = OpenAIModel(Settings(openai_base_url="", openai_api_key="", rehearsal_port=23333))
+    assert "127.0.0.1:23333" in str(model._client.base_url)
+    await model.aclose()
+
+
+def test_every_error_has_reason_and_raw() -> None:
+    for error_type in (ModelUnreachable, ModelFailed, ModelMisconfigured):
+        found: ModelError = error_type("why", raw="what it said")
+        assert (found.reason, found.raw, str(found)) == ("why", "what it said", "why")

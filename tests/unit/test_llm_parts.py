@@ -1,0 +1,165 @@
+"""The small parts of the model client: parsing, schemas, waiting, estimates, the scripted model."""
+
+import email.utils
+import json
+import time
+from typing import Any, Literal
+
+import httpx2
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict
+
+from shared.llm import Call, Message, ModelFailed, ScriptedModel
+from shared.llm.faults import RETRY_AFTER_CAP, BadReply, retry_after, shorten
+from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object
+from shared.llm.schema import strict_schema
+from shared.llm.usage import Tokens, cost, estimate
+
+
+class Item(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    title: str
+    kind: Literal["a", "b"] = "a"
+
+
+class Nested(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+    items: list[Item]
+    best: Item | None = None
+
+
+class Open(BaseModel):
+    anything: dict[str, Any]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"title": "x"}',
+        'Here you are:\n```json\n{"title": "x"}\n```\nIs {this} right?',
+        '<think>maybe {"title": "y"}?</think>{"title": "x"}',
+        'I use {braces} first. {"title": "x"} And more.',
+        "{'title': 'x',}",
+        '```\n{"title": "x", // the title\n}\n```',
+    ],
+)
+def test_the_object_is_found(text: str) -> None:
+    assert parse_reply(text, Item) == Item(title="x")
+
+
+def test_fences_and_line_breaks_inside_the_object_do_no_harm() -> None:
+    code = "```python\nprint({'a': 1})\n```"
+    assert find_object(f"```json\n{json.dumps({'title': code})}\n```") == {"title": code}
+    assert find_object('{"title": "two\nlines"}') == {"title": "two\nlines"}
+
+
+@pytest.mark.parametrize(
+    ("text", "prose"),
+    [
+        ("", False),
+        ("no object here", True),
+        ("[1, 2]", True),
+        ('{"title": "x', False),
+        ('{"title": "print({})\\n', False),
+        ('{"title": ' * 100_000, False),
+        ('{"a":' + "[" * 50_000 + "}", False),
+        ("{'title': '" + "x" * REPAIR_LIMIT + "',}", False),
+    ],
+    ids=range(8),
+)
+def test_what_is_no_object_is_refused(text: str, prose: bool) -> None:
+    with pytest.raises(BadReply) as bad:
+        parse_reply(text, Item)
+    assert bad.value.prose is prose
+    assert bad.value.raw == text
+
+
+def test_errors_name_the_place_and_hide_the_value() -> None:
+    with pytest.raises(BadReply) as bad:
+        parse_reply('{"items": [{"title": 7777}], "extra": 1}', Nested)
+    assert "items.0.title" in bad.value.reason
+    assert "extra" in bad.value.reason
+    assert "7777" not in bad.value.reason
+
+
+def test_a_lone_surrogate_is_refused() -> None:
+    with pytest.raises(BadReply):
+        parse_reply('{"title": "\\ud800"}', Item)
+
+
+@given(st.dictionaries(st.text(), st.text() | st.integers() | st.lists(st.text()), min_size=1), st.data())
+def test_a_growing_object_never_fails_and_ends_whole(content: dict[str, Any], data: st.DataObject) -> None:
+    text = json.dumps(content)
+    cut = data.draw(st.integers(0, len(text)))
+    partial = partial_object(text[:cut])
+    assert partial is None or set(partial) <= set(content)
+    assert partial_object(text) == content
+
+
+def test_an_open_string_is_shown() -> None:
+    assert partial_object('Sure:\n```json\n{"goal": "Write a calc') == {"goal": "Write a calc"}
+    assert partial_object("Sure:") is None
+    assert partial_object('<think>{"goal": 1}') is None
+
+
+def test_the_schema_is_closed_and_everything_required() -> None:
+    schema, closed = strict_schema(Nested)
+    assert closed
+    item = schema["$defs"]["Item"]
+    assert item["required"] == ["title", "kind"]
+    assert item["additionalProperties"] is False
+    assert "title" in item["properties"], "a field called title is no annotation"
+    assert "default" not in json.dumps(schema)
+    assert schema["properties"]["items"]["items"] == {"$ref": "#/$defs/Item"}
+
+
+def test_an_open_object_is_not_called_strict() -> None:
+    assert strict_schema(Open)[1] is False
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [("2", 2.0), ("0.5", 0.5), ("-3", 0.0), ("99999", RETRY_AFTER_CAP), ("soon", None), (None, None)],
+)
+def test_retry_after(header: str | None, seconds: float | None) -> None:
+    assert retry_after(httpx2.Response(429, headers={"retry-after": header} if header else {})) == seconds
+
+
+def test_retry_after_as_a_date() -> None:
+    date = email.utils.formatdate(time.time() + 10, usegmt=True)
+    assert retry_after(httpx2.Response(429, headers={"retry-after": date})) == pytest.approx(10, abs=2)
+
+
+def test_estimates_and_costs() -> None:
+    assert (estimate([]), estimate(["abc", "de"]), estimate(["abcd"])) == (0, 2, 1)
+    assert cost({}, "m", Tokens(1000, 0, 1000)) == 0
+    assert cost({"m": (1, 0.5, 2)}, "m", Tokens(1_000_000, 500_000, 1_000_000)) == pytest.approx(0.5 + 0.25 + 2)
+    assert shorten("a\n b", 10) == "a b"
+    assert len(shorten("x" * 500)) == 300
+
+
+async def test_the_scripted_model_plays_its_script_and_stops_hard() -> None:
+    calls: list[Call] = []
+    partials: list[Any] = []
+    messages: list[Message] = [{"role": "user", "content": "hello"}]
+
+    async def called(call: Call) -> None:
+        calls.append(call)
+
+    async def grown(partial: Any) -> None:
+        partials.append(partial)
+
+    model = ScriptedModel(Item(title="x"), ModelFailed("tired"), Item(title="y"))
+    assert await model.ask("planner", messages, Item, on_call=called, on_partial=grown) == Item(title="x")
+    with pytest.raises(ModelFailed, match="tired"):
+        await model.ask("planner", messages, Item, on_call=called)
+    with pytest.raises(AssertionError, match="Nested"):
+        await model.ask("verifier", messages, Nested, on_call=called)
+    with pytest.raises(AssertionError, match="no reply left"):
+        await model.ask("generator", messages, Item, on_call=called)
+    assert [call.outcome for call in calls] == ["ok", "failed"]
+    assert partials == [{"title": "x", "kind": "a"}]
+    assert [prompt.role for prompt in model.prompts] == ["planner", "planner", "verifier", "generator"]
+    assert model.prompts[0].text == "hello"

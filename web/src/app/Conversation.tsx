@@ -1,0 +1,58 @@
+// The journal of the session, and under it what is being written or waits for the person.
+import { ActionIcon } from "@mantine/core";
+import { useEffect, useRef } from "react";
+import { Journal } from "../journal/Journal";
+import { Review } from "../review/Review";
+import { worker } from "../state/state";
+import { useStickToBottom } from "../ui/hooks";
+import { Down } from "../ui/icons";
+import { DraftView } from "./DraftView";
+import { useSession } from "./session";
+import { Welcome } from "./Welcome";
+
+export function Conversation() {
+  const { state } = useSession();
+  const box = useRef<HTMLElement>(null);
+  const content = useRef<HTMLDivElement>(null);
+  const review = useRef<HTMLDivElement>(null);
+  const { away, toBottom, stuck } = useStickToBottom(box, content);
+  const subject = subjectOf(state);
+
+  // What is new to review is read from its beginning, by whoever followed the conversation to its end.
+  useEffect(() => {
+    if (!subject || !stuck.current || !box.current || !review.current) return;
+    const top = review.current.offsetTop - 8;
+    if (review.current.offsetHeight > box.current.clientHeight) {
+      stuck.current = false;
+      box.current.scrollTop = top;
+    }
+  }, [subject, stuck]);
+
+  return (
+    <main className="conversation" ref={box} tabIndex={-1}>
+      <div className="conversation-content" ref={content}>
+        {state.sessionId === null ? (
+          <Welcome />
+        ) : (
+          <>
+            <Journal />
+            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} />}
+            <div ref={review}>
+              <Review />
+            </div>
+          </>
+        )}
+      </div>
+      {away && (
+        <ActionIcon className="to-bottom" variant="default" radius="xl" size="lg" onClick={toBottom} aria-label="Go to the newest">
+          <Down />
+        </ActionIcon>
+      )}
+    </main>
+  );
+}
+
+function subjectOf({ snapshot }: ReturnType<typeof useSession>["state"]): string {
+  if (!snapshot || worker(snapshot)) return "";
+  return `${snapshot.phase} ${snapshot.plan?.version} ${snapshot.code?.version} ${snapshot.question?.question_id}`;
+}

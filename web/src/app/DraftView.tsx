@@ -1,0 +1,29 @@
+// What a service is writing at this moment.
+import { Loader } from "@mantine/core";
+import type { Draft, DraftKind } from "../state/state";
+import { Markdown } from "../ui/Markdown";
+
+const TITLES: Record<DraftKind, string> = {
+  plan: "Drafting a plan",
+  code: "Writing the code",
+  tests: "Writing tests",
+  answer: "Writing the answer",
+  verdict: "Judging the result",
+};
+
+export function DraftView({ draft }: { draft: Draft }) {
+  const text = draft.torn ? "…" : draft.text;
+  const asCode = draft.kind === "code" || draft.kind === "tests" || /^\s*[{[]/.test(text);
+  return (
+    <section className="draft" data-testid="draft" aria-label={TITLES[draft.kind]} aria-busy="true">
+      <h2 className="draft-title">
+        <Loader size={14} type="dots" aria-hidden="true" /> {TITLES[draft.kind]}
+      </h2>
+      {asCode ? <pre className="draft-code">{unfenced(text)}</pre> : <Markdown text={text} />}
+    </section>
+  );
+}
+
+function unfenced(text: string): string {
+  return text.replace(/^\s*```\w*\n/, "").replace(/\n```\s*$/, "");
+}

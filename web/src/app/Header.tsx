@@ -1,0 +1,130 @@
+// Which session this is and where it stands, what it has cost, and what can be done with it as a whole.
+import { ActionIcon, Badge, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
+import { useState } from "react";
+import { exportUrl } from "../net/api";
+import { count, money, stateWords } from "../ui/format";
+import * as Icon from "../ui/icons";
+import { useAct, useCan, useSession } from "./session";
+import { TitleEditor } from "./TitleEditor";
+
+export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boolean }) {
+  const { state } = useSession();
+  const can = useCan();
+  const [renaming, setRenaming] = useState(false);
+  const { snapshot } = state;
+  return (
+    <header className="header">
+      <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label="Sessions" aria-expanded={menuOpen}>
+        <Icon.Menu />
+      </ActionIcon>
+      {renaming ? (
+        <TitleEditor title={snapshot?.title ?? ""} onDone={() => setRenaming(false)} />
+      ) : (
+        <h1 className="header-title" title={snapshot?.title}>
+          {can("rename") ? (
+            <UnstyledButton onClick={() => setRenaming(true)} aria-label={`Rename: ${snapshot?.title}`}>
+              {snapshot?.title}
+            </UnstyledButton>
+          ) : (
+            (snapshot?.title ?? (state.sessionId ? "…" : "New conversation"))
+          )}
+        </h1>
+      )}
+      {snapshot && (
+        <Badge className="header-state" variant="light" color={stateColor(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
+          {snapshot.paused ? "paused" : stateWords(snapshot.state)}
+        </Badge>
+      )}
+      <UsageNote />
+      <ColorToggle />
+      {snapshot && <SessionMenu onRename={() => setRenaming(true)} />}
+    </header>
+  );
+}
+
+function stateColor(phase: string, reason: string): string {
+  if (phase === "failed") return "red";
+  if (phase.startsWith("awaiting") || phase === "escalated") return "yellow.8";
+  if (phase === "resting") return reason === "stopped" ? "gray" : "teal";
+  return "indigo";
+}
+
+function UsageNote() {
+  const { state } = useSession();
+  const { usage } = state;
+  if (!usage || usage.calls === 0) return null;
+  const tokens = usage.prompt_tokens + usage.completion_tokens;
+  const detail = `${usage.calls} model calls: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written`;
+  return (
+    <Tooltip label={detail} events={{ hover: true, focus: true, touch: true }} multiline maw={300}>
+      <span className="usage" data-testid="usage" tabIndex={0} aria-label={`${detail}, ${money(usage.cost)}`}>
+        {count(tokens)} tokens{usage.token_budget ? ` of ${count(usage.token_budget)}` : ""}
+        <span className="usage-more">
+          {" · "}
+          {money(usage.cost)} · {usage.calls} calls
+        </span>
+      </span>
+    </Tooltip>
+  );
+}
+
+function ColorToggle() {
+  const { setColorScheme } = useMantineColorScheme();
+  const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
+  const other = scheme === "dark" ? "light" : "dark";
+  return (
+    <ActionIcon variant="subtle" color="gray" size="lg" onClick={() => setColorScheme(other)} aria-label={`Use ${other} colours`}>
+      {scheme === "dark" ? <Icon.Sun /> : <Icon.Moon />}
+    </ActionIcon>
+  );
+}
+
+function SessionMenu({ onRename }: { onRename: () => void }) {
+  const { state } = useSession();
+  const can = useCan();
+  const act = useAct();
+  const { snapshot } = state;
+  if (!snapshot?.version) return null;
+  const id = snapshot.session_id;
+  return (
+    <Menu position="bottom-end" withinPortal shadow="md">
+      <Menu.Target>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Session menu" data-testid="session-menu" loading={act.busy}>
+          <Icon.Dots />
+        </ActionIcon>
+      </Menu.Target>
+      <Menu.Dropdown>
+        {can("rename") && (
+          <Menu.Item leftSection={<Icon.Pen />} onClick={onRename}>
+            Rename
+          </Menu.Item>
+        )}
+        {can("fork") && (
+          <Menu.Item leftSection={<Icon.Fork />} onClick={() => act.send({ type: "fork" })}>
+            Fork from here
+          </Menu.Item>
+        )}
+        <Menu.Label>Export</Menu.Label>
+        <Menu.Item component="a" href={exportUrl(id, "md")} download leftSection={<Icon.Download />}>
+          Markdown
+        </Menu.Item>
+        <Menu.Item component="a" href={exportUrl(id, "json")} download leftSection={<Icon.Download />}>
+          JSON
+        </Menu.Item>
+        {snapshot.code && (
+          <Menu.Item component="a" href={exportUrl(id, "py")} download leftSection={<Icon.Download />}>
+            Python file
+          </Menu.Item>
+        )}
+        {can("cancel") && (
+          <>
+            <Menu.Divider />
+            <Menu.Item color="red" leftSection={<Icon.Cross />} onClick={() => act.send({ type: "cancel" })}>
+              Give the plan up
+            </Menu.Item>
+          </>
+        )}
+      </Menu.Dropdown>
+    </Menu>
+  );
+}

@@ -1,0 +1,107 @@
+// All sessions of this person: search, open, begin another.
+import { Badge, Button, ScrollArea, Text, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useEffect, useState } from "react";
+import { sessions, type SessionSummary } from "../net/api";
+import { ago, stateWords } from "../ui/format";
+import { Logo, Plus, Search } from "../ui/icons";
+import { go, pathOf } from "./route";
+import { useSession } from "./session";
+
+const SHOWN = 100;
+const LOOK = 15_000; // milliseconds: what other tabs and devices did
+
+export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: () => void }) {
+  const { state } = useSession();
+  const [query, setQuery] = useState("");
+  const { list, failed } = useSessions(query, `${state.snapshot?.session_id} ${state.snapshot?.state} ${state.snapshot?.title}`);
+  return (
+    <div className="sessions" data-testid="session-list">
+      <div className="sessions-brand">
+        <Logo />
+        <span>Parley</span>
+      </div>
+      <Button leftSection={<Plus />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
+        New conversation
+      </Button>
+      <TextInput
+        type="search"
+        aria-label="Search sessions"
+        placeholder="Search"
+        data-testid="session-search"
+        leftSection={<Search size={16} />}
+        value={query}
+        onChange={(event) => setQuery(event.currentTarget.value)}
+      />
+      <ScrollArea className="sessions-scroll" type="auto">
+        {failed && <Text size="sm" c="dimmed">The list cannot be loaded just now.</Text>}
+        {list?.length === 0 && (
+          <Text size="sm" c="dimmed" p="xs">
+            {query ? "Nothing found." : "Your conversations will be listed here."}
+          </Text>
+        )}
+        <ul>
+          {list?.map((session) => (
+            <li key={session.session_id}>
+              <Item session={session} current={session.session_id === state.sessionId} onChosen={onChosen} />
+            </li>
+          ))}
+        </ul>
+      </ScrollArea>
+    </div>
+  );
+}
+
+const WAITS = /^awaiting|^escalated/;
+
+function Item({ session, current, onChosen }: { session: SessionSummary; current: boolean; onChosen: () => void }) {
+  const color = session.phase === "failed" ? "red" : WAITS.test(session.phase) ? "yellow.8" : session.phase === "resting" ? "gray" : "indigo";
+  return (
+    <a
+      href={pathOf(session.session_id)}
+      className="sessions-item"
+      data-testid="session-item"
+      aria-current={current ? "page" : undefined}
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        go(session.session_id);
+        onChosen();
+      }}
+    >
+      <span className="sessions-title">{session.title || "Untitled"}</span>
+      <span className="sessions-meta">
+        <Badge size="xs" variant="dot" color={color}>
+          {stateWords(session.state)}
+        </Badge>
+        <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>
+      </span>
+    </a>
+  );
+}
+
+/** The list for the words typed, asked again when the session on the screen has `changed`. */
+function useSessions(query: string, changed: string) {
+  const [list, setList] = useState<SessionSummary[] | null>(null);
+  const [failed, setFailed] = useState(false);
+  const [wanted] = useDebouncedValue(query, 200);
+  const [settled] = useDebouncedValue(changed, 500);
+  useEffect(() => {
+    const aborter = new AbortController();
+    const load = async () => {
+      try {
+        setList((await sessions(wanted, SHOWN, aborter.signal)).sessions);
+        setFailed(false);
+      } catch {
+        if (!aborter.signal.aborted) setFailed(true);
+      }
+    };
+    void load();
+    const timer = setInterval(() => document.visibilityState === "visible" && void load(), LOOK);
+    return () => {
+      aborter.abort();
+      clearInterval(timer);
+    };
+  }, [wanted, settled]);
+  return { list, failed };
+}

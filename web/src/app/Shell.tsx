@@ -1,0 +1,48 @@
+// The frame: sessions at the left (a drawer on phones), the conversation in the middle, the composer below it.
+import { Drawer } from "@mantine/core";
+import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { Notices } from "../ui/Notices";
+import { Banner } from "./Banner";
+import { Conversation } from "./Conversation";
+import { Footer } from "./Footer";
+import { Header } from "./Header";
+import { SessionList } from "./SessionList";
+
+export function Shell({ onNew }: { onNew: () => void }) {
+  const wide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
+  const [folded, fold] = useDisclosure(false);
+  const [opened, drawer] = useDisclosure(false);
+  const list = (
+    <SessionList
+      onNew={() => {
+        drawer.close();
+        onNew();
+      }}
+      onChosen={drawer.close}
+    />
+  );
+  return (
+    <div className="shell" data-folded={folded || !wide || undefined}>
+      <a className="skip-link" href="#composer">
+        Skip to the composer
+      </a>
+      {wide && !folded && (
+        <nav className="sidebar" aria-label="Sessions">
+          {list}
+        </nav>
+      )}
+      {!wide && (
+        <Drawer opened={opened} onClose={drawer.close} title="Sessions" size={300} padding="sm" closeButtonProps={{ "aria-label": "Close the sessions" }}>
+          {list}
+        </Drawer>
+      )}
+      <div className="column">
+        <Header onMenu={wide ? fold.toggle : drawer.toggle} menuOpen={wide ? !folded : opened} />
+        <Banner />
+        <Conversation />
+        <Footer />
+      </div>
+      <Notices />
+    </div>
+  );
+}

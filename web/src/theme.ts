@@ -1,0 +1,15 @@
+import { createTheme } from "@mantine/core";
+
+const SANS = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Noto Sans', 'Helvetica Neue', Arial, sans-serif";
+const MONO = "ui-monospace, 'Cascadia Code', 'SF Mono', Menlo, Consolas, 'DejaVu Sans Mono', monospace";
+
+export const theme = createTheme({
+  primaryColor: "indigo",
+  primaryShade: { light: 6, dark: 5 },
+  autoContrast: true,
+  defaultRadius: "md",
+  fontFamily: SANS,
+  fontFamilyMonospace: MONO,
+  respectReducedMotion: true,
+  focusRing: "auto",
+});

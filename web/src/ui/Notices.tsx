@@ -1,0 +1,42 @@
+// What the gateway says in passing: refusals stay until they are closed, words go by themselves.
+import { Notification } from "@mantine/core";
+import { useEffect } from "react";
+import { useSession } from "../app/session";
+import type { Notice } from "../state/state";
+import { Warning } from "./icons";
+
+const READ = 6_000;
+const READ_ERROR = 15_000;
+
+export function Notices() {
+  const { state, client } = useSession();
+  return (
+    <div className="notices">
+      {state.notices.map((notice) => (
+        <One key={notice.key} notice={notice} onClose={() => client.dismiss(notice.key)} />
+      ))}
+    </div>
+  );
+}
+
+function One({ notice, onClose }: { notice: Notice; onClose: () => void }) {
+  const bad = notice.kind === "error";
+  useEffect(() => {
+    const timer = setTimeout(onClose, bad ? READ_ERROR : READ);
+    return () => clearTimeout(timer);
+  }, [notice.key]);
+  return (
+    <Notification
+      role={bad ? "alert" : "status"}
+      data-testid={bad && notice.replyTo === null ? "error" : undefined}
+      withBorder
+      color={bad ? "red" : "indigo"}
+      icon={bad ? <Warning /> : undefined}
+      title={bad ? (notice.code === "stale_version" ? "There is a newer version" : "That was not done") : undefined}
+      closeButtonProps={{ "aria-label": "Close this message" }}
+      onClose={onClose}
+    >
+      {notice.text} {notice.hint}
+    </Notification>
+  );
+}

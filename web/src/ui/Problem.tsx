@@ -1,0 +1,13 @@
+// A refusal, beside the control that asked.
+import type { Notice } from "../state/state";
+
+export function Problem({ error }: { error: Notice | null }) {
+  if (!error) return null;
+  const stale = error.code === "stale_version";
+  return (
+    <p className="problem" role="alert" data-testid="error">
+      {stale ? "A newer version exists; it is shown now. " : ""}
+      {error.text} {error.hint}
+    </p>
+  );
+}

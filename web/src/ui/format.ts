@@ -1,0 +1,44 @@
+// Numbers, times and names as people read them.
+
+export function count(value: number): string {
+  if (value < 1000) return String(value);
+  if (value < 1_000_000) return `${(value / 1000).toFixed(value < 10_000 ? 1 : 0)}k`;
+  return `${(value / 1_000_000).toFixed(1)}M`;
+}
+
+export function money(dollars: number): string {
+  if (dollars === 0) return "$0";
+  return dollars < 0.01 ? `$${dollars.toFixed(4)}` : `$${dollars.toFixed(2)}`;
+}
+
+export function clock(iso: string): string {
+  return new Date(iso).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+}
+
+/** "just now", "5 min", "3 h", then the date. */
+export function ago(iso: string, now: number): string {
+  const seconds = (now - Date.parse(iso)) / 1000;
+  if (seconds < 60) return "just now";
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3600)} h`;
+  return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
+}
+
+const STATES: Record<string, string> = {
+  greeting: "new",
+  text_plan_generation: "planning",
+  text_plan_approval: "plan to approve",
+  text_plan_feedback: "plan feedback",
+  code_generation: "writing code",
+  code_approval: "code to approve",
+  code_feedback: "code feedback",
+  action_approval: "action to approve",
+};
+
+export function stateWords(state: string): string {
+  return STATES[state] ?? state.replaceAll("_", " ");
+}
+
+export function plural(value: number, one: string): string {
+  return `${value} ${one}${value === 1 ? "" : "s"}`;
+}
