@@ -24,7 +24,6 @@ class Running(BaseModel):
     pid: int
     page: str  # with the login token, where one is needed
     nats_url: str  # with its token
-    openai_base_url: str
 
 
 @contextlib.contextmanager
@@ -100,15 +99,7 @@ def running(home: Path) -> Running | None:
 
 
 def attached(settings: Settings) -> Settings:
-    """The settings that reach the running `parley up` of this home, for the commands that need its bus or its model.
-
-    What the environment names wins.
-    """
-    if not (found := running(settings.parley_home)):
+    """The settings that reach the bus of the `parley up` that runs on this home, if one does; NATS_URL wins."""
+    if "nats_url" in settings.model_fields_set or not (found := running(settings.parley_home)):
         return settings
-    update: dict[str, object] = {}
-    if "nats_url" not in settings.model_fields_set:
-        update["nats_url"] = found.nats_url
-    if not settings.model_url:
-        update |= {"openai_base_url": found.openai_base_url, "openai_model": settings.openai_model or "rehearsal"}
-    return settings.model_copy(update=update)
+    return settings.model_copy(update={"nats_url": found.nats_url})

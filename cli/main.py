@@ -1,16 +1,206 @@
-"""The `parley` command. Everything heavy is imported inside the command that needs it, so that --help is quick."""
+"""The `parley` command. What is heavy is imported inside the command that needs it, so that --help is quick."""
 
-from typing import Annotated, Literal
+# ruff: noqa: PLC0415, PLR0913, PLR0917  imports where they are needed; a command has as many options as it has
+
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
 app = typer.Typer(
     name="parley",
-    help="Parley: a planning agent you can argue with.",
+    help="Parley: a planning agent you can argue with. `parley up` starts it, `parley chat` talks to it.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-sessions_app = typer.Typer(help="Sessions: list, show, export, purge.", invoke_without_command=True, rich_markup_mode=None)
+
+Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
+
+
+def main() -> None:
+    """The entry point."""
+    app()
+
+
+def _settings() -> "Settings":
+    from pydantic import ValidationError
+
+    from shared.settings import Settings
+
+    try:
+        return Settings()
+    except ValidationError as error:
+        for problem in error.errors(include_url=False, include_input=False):
+            name = str(problem["loc"][0]).upper() if problem["loc"] else "the environment"
+            print(f"parley: {name}: {problem['msg']}", file=sys.stderr)
+        raise typer.Exit(2) from None
+
+
+def _run(name: str, command: "Callable[[Settings], Awaitable[int]]") -> None:
+    from cli.running import run
+
+    settings = _settings()
+    raise typer.Exit(run(name, lambda: command(settings)))
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"parley {version('parley')}")
+        except PackageNotFoundError:  # run from its folder, as `make` does
+            import tomllib
+
+            project = tomllib.loads((Path(__file__).parent.parent / "pyproject.toml").read_text(encoding="utf-8"))
+            print(f"parley {project['project']['version']}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Which one this is.")
+    ] = False,
+) -> None:
+    pass
+
+
+@app.command()
+def up(
+    verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that the programs write.")] = False,
+) -> None:
+    """Start everything on this machine; Ctrl-C stops it."""
+    from cli.up import up as start
+
+    raise typer.Exit(start(_settings(), verbose=verbose))
+
+
+@app.command()
+def doctor() -> None:
+    """What Parley needs here, what is there, and what to do about the rest."""
+    from cli.doctor import doctor as examine
+
+    raise typer.Exit(examine(_settings()))
+
+
+@app.command()
+def provision(
+    check: Annotated[bool, typer.Option("--check", help="Only tell what differs (exit code 1).")] = False,
+) -> None:
+    """Make or mend the streams and consumers on NATS."""
+    from cli.provision import provision as bring
+
+    _run("provision", lambda settings: bring(settings, check=check))
+
+
+@app.command()
+def rebuild() -> None:
+    """Make the database again from the log."""
+    from cli.rebuild import rebuild as again
+
+    raise typer.Exit(again(_settings()))
+
+
+@app.command()
+def chat(
+    request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What should be planned.")] = None,
+    session: Annotated[str, typer.Option(help="Go on with this session.")] = "",
+    url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
+    yes: Annotated[bool, typer.Option("--yes", help="Approve everything (for scripts).")] = False,
+) -> None:
+    """Talk to Parley in the terminal. Without one, lines are read from stdin and plain text is written.
+
+    Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
+    """
+    from cli.chat.run import chat as talk
+
+    words = " ".join(request or ())
+    _run("chat", lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes))
+
+
+@app.command()
+def tail(
+    session: Annotated[str, typer.Argument(help="Of this session only, from its beginning.")] = "",
+    as_json: Json = False,
+    follow: Annotated[bool, typer.Option(help="Wait for what is to come.")] = True,
+) -> None:
+    """Follow the stored events, one line each."""
+    if not session and not follow:
+        raise typer.BadParameter("--no-follow needs a session: its journal is what there is to show.")
+    from cli.tail import tail as listen
+
+    _run("tail", lambda settings: listen(settings, session, as_json=as_json, follow=follow))
+
+
+@app.command()
+def publish(
+    text: Annotated[str, typer.Option(help="Begin a session with this request; prints its id.")] = "",
+    file: Annotated[str, typer.Option("--file", "-f", help="One event as JSON; - is stdin.")] = "",
+    workflow: Annotated[
+        Literal["conversation", "agentflow", "execution_plan", "flow"] | None, typer.Option(help="With --text.")
+    ] = None,
+    session: Annotated[str, typer.Option(help="With --text: the new session's id.")] = "",
+    user: Annotated[str, typer.Option(help="With --text: whose session it is.")] = "local",
+    raw: Annotated[str, typer.Option(metavar="SUBJECT", help="With --file: these bytes there, unguarded.")] = "",
+) -> None:
+    """Write events straight onto the log, on their subject and with their guard, as any program can."""
+    if bool(text) == bool(file) or (raw and not file):
+        raise typer.BadParameter("give either --text or --file (with --raw SUBJECT for bytes as they are)")
+    from cli import publish as publishing
+
+    if text:
+        _run("publish", lambda s: publishing.text(s, text, workflow=workflow, session_id=session, user=user))
+    elif raw:
+        _run("publish", lambda s: publishing.raw(s, raw, publishing.read(file)))
+    _run("publish", lambda s: publishing.body(s, publishing.read(file)))
+
+
+@app.command()
+def sessions(
+    words: Annotated[list[str] | None, typer.Argument(metavar="[WORDS]... | show ID | export ID | purge ID")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1000)] = 50,
+    as_json: Json = False,
+    form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="Of export.")] = "md",
+    yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Purge even what others were forked from.")] = False,
+) -> None:
+    """List sessions (with these words), show one with its journal, export it, or remove it for good."""
+    from cli import sessions as stored
+
+    match words or []:
+        case ["show", session]:
+            _run("sessions", lambda s: stored.show(s, session, as_json=as_json))
+        case ["export", session]:
+            _run("sessions", lambda s: stored.save(s, session, form))
+        case ["purge", session]:
+            _run("sessions", lambda s: stored.purge(s, session, yes=yes, force=force))
+        case ["show" | "export" | "purge" as verb]:
+            raise typer.BadParameter(f"{verb} which session? `parley sessions` lists them.")
+        case found:
+            _run("sessions", lambda s: stored.listing(s, words=" ".join(found), limit=limit, as_json=as_json))
+
+
+@app.command()
+def dead(
+    as_json: Json = False,
+    retry: Annotated[str, typer.Option(metavar="SESSION", help="Have its failed stage done again.")] = "",
+) -> None:
+    """Messages that were put aside, why, and what to do."""
+    from cli import dead as letters
+
+    if retry:
+        _run("dead", lambda settings: letters.retry(settings, retry))
+    _run("dead", lambda settings: letters.dead(settings, as_json=as_json))
+
+
+if __name__ == "__main__":
+    main()

@@ -3,6 +3,7 @@
 import errno
 import random
 import socket
+import sys
 from pathlib import Path
 
 # Below the ports that the kernel hands out for outgoing connections (Linux from 32768, macOS from 49152): a client that
@@ -25,13 +26,29 @@ def is_free(host: str, port: int) -> bool:
 
 
 def free_port(host: str = "127.0.0.1", preferred: int = 0) -> int:
-    """`preferred` where it is free, else a free port between 20000 and 30000."""
-    if preferred and is_free(host, preferred):
-        return preferred
-    for port in random.sample(_OURS, 200):
-        if is_free(host, port):
+    """`preferred` where it is free, else a free port between 20000 and 30000.
+
+    Another Parley that starts at the same time is not given the same one: it is claimed while this process lives.
+    """
+    for port in (*([preferred] if preferred else []), *random.sample(_OURS, 200)):
+        if is_free(host, port) and _claim(port):
             return port
     raise OSError(errno.EADDRINUSE, f"no free port on {host} between {_OURS.start} and {_OURS.stop}")
+
+
+def _claim(port: int) -> bool:
+    """Say to other Parleys that this port is spoken for, though nobody listens yet; False if one of them said so."""
+    if sys.platform != "linux":
+        return True
+    claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # An abstract name: seen where the port is (in this network namespace), and gone with the process.
+        claim.bind(f"\0parley-port-{port}")
+    except OSError:
+        claim.close()
+        return False
+    claim.detach()
+    return True
 
 
 def who_listens(port: int) -> str:

@@ -15,7 +15,7 @@ from shared.domain.commands import By
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, parse_event
+from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.values import Workflow
 from shared.log import Loaded, LogDown, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
 from shared.settings import Settings
@@ -23,13 +23,15 @@ from shared.settings import Settings
 PAGE = 1000
 
 
-async def text(settings: Settings, words: str, *, workflow: Workflow | None, session_id: str, user: str = LOCAL_USER) -> int:
+async def text(
+    settings: Settings, words: str, *, workflow: Workflow | None, session_id: str, user: str = LOCAL_USER
+) -> int:
     """Begin a session with this request, expected to be the first under its subject; prints its id."""
     session_id = session_id or uuid.uuid4().hex[:16]
     by = By(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
     event = decide(Session(session_id), c.Say(text=words, workflow=workflow), by)
     async with bus(settings) as found:
-        await _append(found, event, after=0, base=Session(session_id))
+        await _append(found, event, Loaded(Session(session_id), 0))
     print(session_id)
     return 0
 
@@ -45,7 +47,7 @@ async def body(settings: Settings, data: bytes) -> int:
         loaded = await _load(found, event.session_id)
         if event.version != loaded.session.version + 1:
             raise Declined(_moved_on(event, loaded.session.version))
-        position = await _append(found, event, after=loaded.position, base=loaded.session)
+        position = await _append(found, event, loaded)
     print(f"stored {event.type} as version {event.version} of {event.session_id}, position {position}")
     return 0
 
@@ -98,32 +100,38 @@ async def _accept(found: Bus, loaded: Loaded, message: Raw) -> Loaded:
         return accept(loaded, message, parent)[0]
 
 
-async def _append(found: Bus, event: SessionEvent, *, after: int, base: Session) -> int:
-    """Store it, if the log will accept it and nobody was faster."""
-    if wrong := await _objection(found, event, after, base):
-        raise Declined(f"The log would park this event: {wrong}")
+async def _append(found: Bus, event: SessionEvent, loaded: Loaded) -> int:
+    """Store it as the next event of the session, if the log's readers would take it and nobody was faster."""
+    parent = (
+        (await _fold(found, event.parent, event.parent_version)).session
+        if isinstance(event, facts.SessionForked)
+        else None
+    )
+    whose = due(evolve(parent or loaded.session, event))
+    headers, after = guard(event.session_id, loaded.position, event.id), loaded.position
+    message = Raw(after + 1, subject_of(event, whose), headers, dump_event(event), event.at)
+    if wrong := accept(loaded, message, parent)[2]:
+        raise Declined(f"The log's readers would park this event: {wrong}")
     try:
-        return await found.log.append(event, after=after, due=due(evolve(base, event)))
+        return await found.log.append(event, after=after, due=whose)
     except LostRace as error:
         raise Declined(_moved_on(event, None)) from error
     except TooLarge as error:
         raise Declined(str(error)) from error
     except Unsure as error:
-        # Whether it was stored is told by the log: this very event in the tail means yes.
-        for message in await found.log.read(event.session_id, after=after, leader=True):
-            if message.data == dump_event(event):
-                return message.position
-        raise Unreachable(f"It was not stored: {error}. `parley provision --check` tells what is missing.") from error
+        return await _find(found, event, after, error)
 
 
-async def _objection(found: Bus, event: SessionEvent, after: int, base: Session) -> str:
-    """Why readers would not take this event; "" when they would."""
-    subject = subject_of(event, due(evolve(base, event)))
-    message = Raw(after + 1, subject, guard(event.session_id, after, event.id), dump_event(event), event.at)
+async def _find(found: Bus, event: SessionEvent, after: int, why: Unsure) -> int:
+    """Nobody could tell whether it was stored: this very event in the tail means yes."""
     try:
-        return accept(Loaded(base, after), message)[2]
-    except NeedsParent:
-        return "" if after == 0 else "a fork begins a session"
+        tail = await found.log.read(event.session_id, after=after, leader=True)
+    except LogDown as error:
+        raise Unreachable(f"{error} `parley provision --check` tells what is missing.") from error
+    for message in tail:
+        if message.data == dump_event(event):
+            return message.position
+    raise Declined(f"It was not stored: {why}")
 
 
 def _moved_on(event: SessionEvent, version: int | None) -> str:

@@ -39,7 +39,9 @@ async def listing(settings: Settings, *, words: str = "", limit: int = 50, as_js
         return 0
     console = Console(highlight=False)
     if not page.sessions:
-        console.print("No session has these words." if words else "There are no sessions yet: `parley chat` begins one.")
+        console.print(
+            "No session has these words." if words else "There are no sessions yet: `parley chat` begins one."
+        )
         return 0
     console.print(_table(page.sessions, narrow=console.width < 70))
     if page.total > len(page.sessions):
@@ -91,7 +93,9 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
         return 0
     console = Console(highlight=False)
     console.print(Text(clean(one.title or one.request), style="bold"))
-    console.print(f"{one.workflow} · {one.state.replace('_', ' ')} · version {one.version} · of {one.owner}", markup=False)
+    console.print(
+        f"{one.workflow} · {one.state.replace('_', ' ')} · version {one.version} · of {one.owner}", markup=False
+    )
     for event in events:
         console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), render.line(event)))
     console.print(f"Go on with: parley chat --session {one.id}", style="dim", markup=False)

@@ -146,7 +146,8 @@ class Supervisor:
                 log.emit(makeLogRecord({"msg": text}))
                 if self._is_ready(text):
                     child.ready.set()
-                self._line(name, text)
+                if not self._stopping.is_set():  # their farewells are of interest to the log alone
+                    self._line(name, text)
 
 
 async def _next_line(lines: asyncio.StreamReader) -> bytes:

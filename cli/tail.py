@@ -41,7 +41,12 @@ class Printer:
             print(dump_event(event).decode(), flush=True)
             return
         self._line(
-            f"{event.at.astimezone():%H:%M:%S}", event.session_id, str(event.version), event.type, event.actor, gist(event)
+            f"{event.at.astimezone():%H:%M:%S}",
+            event.session_id,
+            str(event.version),
+            event.type,
+            event.actor,
+            gist(event),
         )
 
     def unreadable(self, subject: str, body: bytes) -> None:

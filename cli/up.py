@@ -80,7 +80,7 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
             console.say(f"model      {_model(settings, rehearsal=rehearsal)}")
             console.say(f"services   {', '.join(services.children)}; logs in {logs}")
             page, urls = page_url(settings), health_urls(settings, rehearsal=rehearsal)
-            here = Running(pid=os.getpid(), page=page, nats_url=settings.nats_url, openai_base_url=settings.model_url)
+            here = Running(pid=os.getpid(), page=page, nats_url=settings.nats_url)
             with announce(settings.parley_home, here):
                 await watch(
                     lambda: missing(children, urls),
@@ -123,9 +123,7 @@ async def _provision(bus: ModuleType, settings: Settings, console: Console) -> N
         try:
             async with asyncio.timeout(_PROVISIONS_WITHIN):
                 changes = await bus.provision(settings)
-            for change in changes:
-                console.say(f"provision  {change}")
-            return
+            break
         except bus.ProvisionError as error:
             raise CannotStart(str(error)) from error
         except Exception as error:  # only the bus knows what NATS raises, and it may mend itself: it is said
@@ -133,6 +131,10 @@ async def _provision(bus: ModuleType, settings: Settings, console: Console) -> N
                 told = why
                 console.say(f"provision  {why}; trying again")
             await asyncio.sleep(_RETRY)
+    mended = [change for change in changes if not change.endswith(": made")]
+    made = len(changes) - len(mended)
+    for text in ([f"{made} streams and consumers made"] if made else []) + mended:
+        console.say(f"provision  {text}")
 
 
 async def _answer(url: str, say: Callable[[str], None]) -> Info:

@@ -124,6 +124,12 @@ def _picked(line: str, offered: tuple[Choice, ...]) -> str | None:
     return next((choice.word for choice in offered if choice.word.casefold() == line.casefold()), None)
 
 
+def chosen(line: str, view: View) -> str:
+    """The label of the choice that a typed number stands for, to be shown after it; "" if it stands for none."""
+    offered = choices(view.ask)
+    return f" {offered[int(line) - 1].label}" if line.isdigit() and 1 <= int(line) <= len(offered) else ""
+
+
 def _words(line: str, ask: Ask) -> Doing:
     match ask.kind:
         case "plan" | "code" | "feedback":

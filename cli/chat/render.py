@@ -43,7 +43,6 @@ def plan(item: Plan) -> RenderableType:
     return Panel(
         Markdown(clean(item.text), hyperlinks=False),
         title=f"Plan {item.number}",
-        subtitle=f"version {item.version}",
         border_style="cyan",
         padding=(0, 1),
     )
@@ -51,10 +50,10 @@ def plan(item: Plan) -> RenderableType:
 
 def code(item: Code) -> RenderableType:
     """A rule above and below instead of a frame, so that the program can be copied."""
-    parts: list[RenderableType] = [Text(f"── Code {item.number} · version {item.version}", style="cyan")]
+    parts: list[RenderableType] = [Text(f"── Code {item.number} ──", style="cyan")]
     if item.explanation:
         parts.append(Markdown(clean(item.explanation), hyperlinks=False))
-    parts += [python(item.code), Text("──", style="cyan")]
+    parts += [python(item.code.rstrip()), Text("────────────", style="cyan")]
     return Group(*parts)
 
 
@@ -76,8 +75,8 @@ def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line
             return Text.assemble(("? ", "bold yellow"), clean(message.content))
         case s.ApprovalRequest() as message:
             return Group(Text(clean(message.message)), *(_action(action) for action in message.actions))
-        case s.Continue() as message:
-            return Text(clean(message.content.message))
+        case s.Continue() as message if ask and ask.kind == "stopped":
+            return Text(clean(message.content.message), style="yellow")
         case s.Stopped() as message:
             return Text(clean(message.message), style="yellow")
         case s.Completed() as message:
@@ -167,7 +166,7 @@ def outcome(event: facts.ActionFinished) -> RenderableType:
 
 def _verdict(event: facts.TurnVerified) -> RenderableType:
     mark, style = ("✓", "green") if event.status == "success" else ("✗", "yellow")
-    words = event.reasoning or event.execution_analysis
+    words = "" if event.next_action == "complete" else event.reasoning  # `completion` says it
     return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), clean(words))
 
 
@@ -204,8 +203,10 @@ def progress(view: View, elapsed: float) -> Text:
 def offered(ask: Ask) -> RenderableType:
     """The numbered choices, and what else can be typed."""
     lines = [Text.assemble((f"{n:>2} ", "bold cyan"), clean(choice.label)) for n, choice in enumerate(choices(ask), 1)]
-    which = Text(f"about {ask.actions[0].action_id}: {short(ask.actions[0].text or ask.actions[0].tool)}")
-    return Group(*([which] if len(ask.actions) > 1 else []), *lines, Text(hint(ask), style="dim"))
+    if len(ask.actions) > 1:
+        first = ask.actions[0]
+        lines.insert(0, Text(f"about {clean(first.action_id)}: {short(first.text or first.tool)}"))
+    return Group(*lines, Text(hint(ask), style="dim"))
 
 
 def _tail(part: RenderableType, rows: int, console: Console) -> RenderableType:

@@ -9,7 +9,7 @@ from rich.console import Group, RenderableType
 from rich.text import Text
 
 from cli.chat import render
-from cli.chat.choices import Doing, Local, More, Say, Send, approve, understand
+from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
 from cli.chat.edit import edit
 from cli.chat.export import CannotExport, export, format_of
 from cli.chat.slash import command
@@ -195,7 +195,7 @@ class Talk:
     async def _obey(self, line: str) -> bool:
         """Do what the line says; True when it says to leave."""
         if line:
-            self._front.show(Text.assemble(("› ", "bold"), line))
+            self._front.show(Text.assemble(("› ", "bold"), line, (chosen(line, self.view), "dim")))
         doing = command(line, self.view) if line.startswith("/") else understand(line, self.view)
         if isinstance(doing, Local) and doing.name == "quit":
             return True

@@ -70,6 +70,7 @@ class View:
     plan: Plan | None = None
     code: Code | None = None
     draft: Draft | None = None
+    reviewed: Kind = "plan"  # what was in review last: feedback is about that
     worker: Service | None = None  # who is probably at work, for the progress line
     usage: s.Usage | None = None
     can: tuple[str, ...] = ()
@@ -135,7 +136,8 @@ def _asked(
     actions: tuple[s.ActionView, ...] = (),
 ) -> View:
     ask = Ask(kind, max(view.version, view.known), message, options, actions)
-    return replace(view, ask=ask, draft=None, worker=None)
+    reviewed = kind if kind in ("plan", "code") else view.reviewed
+    return replace(view, ask=ask, draft=None, worker=None, reviewed=reviewed)
 
 
 def _rest_options(view: View) -> tuple[str, ...]:
@@ -221,7 +223,7 @@ def _next(view: View, event: SessionEvent) -> Service | None:  # noqa: PLR0911  
     """Who is probably at work after this event."""
     match event:
         case facts.MessageReceived() if event.intent == "feedback":
-            return "generator" if view.ask and isinstance(view.ask.message, s.CodeReview) else "planner"
+            return "generator" if view.reviewed == "code" else "planner"
         case facts.MessageReceived() | facts.QuestionAnswered():
             return "planner"
         case facts.PlanApproved():

@@ -15,6 +15,7 @@ from shared.settings import Settings
 
 COOKIE_DAYS = 30
 COOKIE_AUDIENCE = "parley-page"
+MAX_NAME = 150  # characters of a user's id
 MIN_SECRET = 32  # bytes
 
 
@@ -65,7 +66,7 @@ class Door:
                 return Login(User(names[0]), self._proof(names[0])) if names else None
             case "jwt":
                 claims = self._decode(secret)
-                return Login(User(claims["sub"]), "jwt") if claims and claims["sub"] else None
+                return Login(User(claims["sub"]), "jwt") if claims and 0 < len(claims["sub"]) <= MAX_NAME else None
             case "none":
                 return Login(LOCAL, "none")
 

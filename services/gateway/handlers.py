@@ -118,3 +118,8 @@ async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core
 
 def new_session_id() -> str:
     return secrets.token_hex(8)
+
+
+def session_id_for(user: User, key: str | None) -> str:
+    """A new session's id; the same for the same user and key, so that beginning twice begins one."""
+    return hashlib.sha256(f"{user.id}\n{key}".encode()).hexdigest()[:16] if key else new_session_id()

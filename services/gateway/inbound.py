@@ -1,7 +1,7 @@
 """Bytes from a client become a typed message, or a Trouble that says what is wrong with them."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -21,16 +21,18 @@ def parse(text: str) -> AnyClientMessage:
             "too_large", f"A message may have {MAX_MESSAGE // 1024} KiB at most.", "Send it in smaller parts."
         )
     try:
-        return _without_nul(CLIENT_MESSAGES.validate_json(text), text)
+        message = CLIENT_MESSAGES.validate_json(text)
     except ValidationError as error:
-        raise _explained(error, text) from error
-
-
-def _without_nul(message: AnyClientMessage, text: str) -> AnyClientMessage:
-    """Databases cannot keep the character U+0000, so no event may carry it."""
-    if "\\u0000" in text and any("\0" in found for found in _strings(json.loads(text))):
-        raise Trouble("bad_message", "The message has a NUL character in it.", "Take it out.", reply_to=message.id)
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        raise explained(problems, reply_to=_id_of(text)) from error
+    refuse_nul(message)
     return message
+
+
+def refuse_nul(message: AnyClientMessage) -> None:
+    """Databases cannot keep the character U+0000, so no event may carry it."""
+    if any("\0" in found for found in _strings(message.model_dump())):
+        raise Trouble("bad_message", "The message has a NUL character in it.", "Take it out.", reply_to=message.id)
 
 
 def _strings(value: Any) -> Iterator[str]:
@@ -41,15 +43,14 @@ def _strings(value: Any) -> Iterator[str]:
             for name, item in value.items():
                 yield name
                 yield from _strings(item)
-        case list():
+        case list() | tuple():
             for item in value:
                 yield from _strings(item)
 
 
-def _explained(error: ValidationError, text: str) -> Trouble:
-    problems = error.errors(include_url=False, include_input=False, include_context=False)
+def explained(problems: Sequence[Mapping[str, Any]], *, reply_to: str | None = None) -> Trouble:
+    """pydantic's account of what is wrong, as one Trouble."""
     kinds = {problem["type"] for problem in problems}
-    reply_to = _id_of(text)
     if "union_tag_invalid" in kinds:
         return Trouble("unknown_type", "There is no message of this type.", KNOWN, reply_to=reply_to)
     if "union_tag_not_found" in kinds:
@@ -60,6 +61,7 @@ def _explained(error: ValidationError, text: str) -> Trouble:
 
 
 def _place(location: tuple[int | str, ...]) -> str:
+    """Where, without the message's own type in front."""
     return ".".join(str(part) for part in location[1:]) or "message"
 
 

@@ -1,7 +1,7 @@
 """Where a request comes from: a browser tells, and a foreign page must not act in its user's name. Pure."""
 
 from collections.abc import Collection
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
 
@@ -18,7 +18,7 @@ def check_host(connection: HTTPConnection, allowed: Collection[str]) -> None:
 
     Raises Trouble(forbidden).
     """
-    name = urlsplit(f"//{connection.headers.get('host', '')}").hostname or ""
+    name = _host(connection).hostname or ""
     if not is_loopback(name) and name not in {urlsplit(origin).hostname for origin in allowed}:
         raise Trouble("forbidden", f"This Parley is not known as {name!r}.", "Use 127.0.0.1, or set PARLEY_ORIGINS.")
 
@@ -43,10 +43,17 @@ def check_not_forged(connection: HTTPConnection, allowed: Collection[str], *, co
 
 def _own(origin: str, connection: HTTPConnection) -> bool:
     try:
-        theirs, ours = urlsplit(origin), urlsplit(f"//{connection.headers.get('host', '')}")
+        theirs, ours = urlsplit(origin), _host(connection)
         scheme = PLAIN.get(connection.url.scheme, connection.url.scheme)
         default = PORTS.get(scheme)
         same_port = (theirs.port or default) == (ours.port or default)
     except ValueError:
         return False
     return theirs.scheme == scheme and theirs.hostname == ours.hostname and same_port
+
+
+def _host(connection: HTTPConnection) -> SplitResult:
+    try:
+        return urlsplit(f"//{connection.headers.get('host', '')}")
+    except ValueError as error:
+        raise Trouble("forbidden", "The Host header cannot be read.") from error

@@ -1,8 +1,7 @@
 """Wiring of plan_store: `python -m services.plan_store.app`."""
 
 import asyncio
-import signal
-from functools import cached_property, partial
+from functools import partial
 
 import structlog
 
@@ -12,41 +11,49 @@ from services.plan_store.keeper import Keeper
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from shared.bus import Bus, Delivery
-from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.store_api import QUEUE
+from shared.worker.run import health, run
 
 log = structlog.get_logger("plan_store")
 
 
 class PlanStore:
-    """The service in one process. What needs the log is made when the bus has connected."""
+    """The service, in one process."""
 
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
+        self._answers = False
+        self._sweeping: asyncio.Task[None] | None = None
         self.bus = Bus(settings, "plan_store")
         self.database = Database(settings.sql_url)
-        self._sweeping: asyncio.Task[None] | None = None
 
-    @cached_property
-    def projector(self) -> Projector:
-        return Projector(self.bus.log, self.database, on_moved=lambda before, after: self.keeper.moved(before, after))
-
-    @cached_property
-    def keeper(self) -> Keeper:
-        return Keeper(self.bus, self.bus.log, self.database, self.projector, stuck_after=self._settings.stuck_after)
+    @property
+    def ready(self) -> bool:
+        return self._answers and self.bus.ready
 
     async def start(self) -> None:
         """Migrate, consume, answer. Waits for the database and NATS for as long as it takes."""
         await patiently(self.database.migrate)
-        self.bus.consume("plan_store", self._project)
-        self.bus.consume("keeper", self._dead_letter, stream="DEAD")
-        self.bus.consume("timers", self._expired, stream="TIMERS")
-        await self.bus.start()
-        requests = Requests(self.bus.log, self.database, self.projector)
-        for subject, respond in requests.responders().items():
+        await self.bus.connect()
+        projector = Projector(self.bus.log, self.database)
+        keeper = Keeper(self.bus, self.bus.log, self.database, projector, stuck_after=self._settings.stuck_after)
+        projector.on_moved = keeper.moved
+
+        async def dead_letter(delivery: Delivery) -> None:
+            await patiently(partial(keeper.dead_letter, delivery))
+
+        async def expired(delivery: Delivery) -> None:
+            await patiently(partial(keeper.expired, delivery))
+
+        self.bus.consume("plan_store", partial(project, projector))
+        self.bus.consume("keeper", dead_letter, stream="DEAD")
+        self.bus.consume("timers", expired, stream="TIMERS")
+        for subject, respond in Requests(self.bus.log, self.database, projector).responders().items():
             await self.bus.answer(subject, respond, queue=QUEUE)
-        self._sweeping = asyncio.create_task(self.keeper.keep_sweeping())
+        await self.bus.start()
+        self._answers = True
+        self._sweeping = asyncio.create_task(keeper.keep_sweeping())
 
     async def stop(self) -> None:
         if self._sweeping:
@@ -55,38 +62,19 @@ class PlanStore:
         await self.bus.stop()
         await self.database.close()
 
-    async def _project(self, delivery: Delivery) -> None:
-        await project(self.projector, delivery)
-
-    async def _dead_letter(self, delivery: Delivery) -> None:
-        await patiently(partial(self.keeper.dead_letter, delivery))
-
-    async def _expired(self, delivery: Delivery) -> None:
-        await patiently(partial(self.keeper.expired, delivery))
-
-
-async def serve(settings: Settings) -> None:
-    """Run until SIGTERM or SIGINT."""
-    leave = asyncio.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        asyncio.get_running_loop().add_signal_handler(number, leave.set)
-    service = PlanStore(settings)
-    starting = asyncio.create_task(service.start())
-    leaving = asyncio.create_task(leave.wait())
-    await asyncio.wait((starting, leaving), return_when=asyncio.FIRST_COMPLETED)
-    if starting.done():
-        await starting
-        log.info("ready", database=service.database.shown)
-        await leaving
-    starting.cancel()
-    await asyncio.gather(starting, return_exceptions=True)
-    await service.stop()
-
 
 def main() -> None:
     settings = Settings()
-    configure_logging("plan_store", settings.log_level)
-    asyncio.run(serve(settings))
+
+    async def live(stop: asyncio.Event) -> None:
+        service = PlanStore(settings)
+        async with health(settings.health_port, lambda: service.ready):
+            await service.start()
+            log.info("ready", database=service.database.shown)
+            await stop.wait()
+            await service.stop()
+
+    run("plan_store", settings, live)
 
 
 if __name__ == "__main__":

@@ -89,7 +89,7 @@ class Keeper:
         self._stuck_after = timedelta(seconds=stuck_after)
         self._now = now
 
-    # --- deadlines of approvals
+    # --- what the broker tells
 
     async def dead_letter(self, delivery: Delivery) -> None:
         """Record a message that a consumer gave up; the session whose work it was fails, and can be retried."""

@@ -30,11 +30,10 @@ Moved = Callable[[Folded, Folded], Awaitable[None]]
 class Projector:
     """Keeps rows and log together. Several may work on one database: whoever commits first has projected."""
 
-    def __init__(self, log: StoreLog, database: Database, *, on_moved: Moved | None = None) -> None:
-        """`on_moved` is called with a session before and after it was projected here, once it is stored."""
+    def __init__(self, log: StoreLog, database: Database) -> None:
         self._log = log
         self._database = database
-        self._on_moved = on_moved
+        self.on_moved: Moved | None = None  # told a session before and after it was projected here, once stored
         self._remembered: OrderedDict[str, Folded] = OrderedDict()
         self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
@@ -129,8 +128,8 @@ class Projector:
                 return False
             await _write(tx, [change for step in steps for change in changes(step)])
         self._remember(after)
-        if self._on_moved:
-            await self._on_moved(known, after)
+        if self.on_moved:
+            await self.on_moved(known, after)
         return True
 
     def _remember(self, folded: Folded) -> Folded:

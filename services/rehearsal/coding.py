@@ -45,8 +45,7 @@ def answer_code(prompt: Prompt) -> dict[str, Any]:
         variant = from_plan(program, plan, prompt)
         return {"explanation": explain(variant, plan), "code": variant.code()}
     current = from_code(program, old)
-    wanted = turned(current, old) if prompt.replan or prompt["problems"] else current
-    return revise(prompt, old, current, wanted, plan)
+    return revise(prompt, old, current, plan)
 
 
 def draft(program: Program, plan: Plan, prompt: Prompt, old: str) -> Variant:
@@ -89,36 +88,44 @@ def from_code(program: Program, code: str) -> Variant:
     return Variant(program, approach, frozenset(features), numbers)
 
 
-def turned(current: Variant, old: str) -> Variant:
-    """The other approach; code that is not ours becomes ours first."""
-    return replace(current, approach=1 - current.approach) if same(current.code(), old) else current
+def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, Any]:
+    """Apply every line of feedback: features and numbers make a new text, small edits change the text at hand.
 
-
-def revise(prompt: Prompt, old: str, current: Variant, wanted: Variant, plan: Plan) -> dict[str, Any]:
-    """Apply every line of feedback: features and numbers make a new text, small edits change the text at hand."""
-    said, lost, text_edits = [], [], []
-    if prompt.replan:
+    The feedback may repeat what the code has taken in already: doing it again changes nothing.
+    """
+    wishes = directives(prompt["feedback"])
+    big = [wish for wish in wishes if find_features(current.program, wish) or find_number(current.program, wish)]
+    small = [wish for wish in wishes if wish not in big]
+    ours = is_ours(current, old, small)
+    wanted = with_wishes(current, big)
+    if prompt.replan or (prompt["problems"] and ours):
         wanted = replace(wanted, approach=1 - current.approach)
-    for wish in directives(prompt["feedback"]):
-        if find_features(wanted.program, wish) or find_number(wanted.program, wish):
-            wanted = with_wishes(wanted, [wish])
-        else:
-            text_edits.append(wish)
-    code = old
+    code, said = old, []
     if wanted != current or prompt["problems"]:
         code = wanted.code()
         said.append(explain(wanted, plan))
-        if not same(current.code(), old):
+        if not ours:
             said.append("The program was written anew: changes made to it by hand are not in it any more.")
-    for wish in text_edits:
+    code, remarks, lost = edit_all(code, small)
+    said += remarks + ([not_understood(lost)] if lost else [])
+    return {"explanation": " ".join(said) or "Nothing had to be changed.", "code": code}
+
+
+def edit_all(code: str, wishes: Sequence[str]) -> tuple[str, list[str], list[str]]:
+    """The code after all small edits, what was done, and the wishes that were not understood."""
+    remarks, lost = [], []
+    for wish in wishes:
         if edited := edits.edit(code, wish):
             code = edited[0]
-            said.append(edited[1])
+            remarks += [edited[1]] if edited[1] else []
         else:
             lost.append(wish)
-    if lost:
-        said.append(not_understood(lost))
-    return {"explanation": " ".join(said) or "Nothing had to be changed.", "code": code}
+    return code, remarks, lost
+
+
+def is_ours(variant: Variant, code: str, small: Sequence[str]) -> bool:
+    """Whether the code is this variant after some of the small edits: then nobody else has changed it."""
+    return any(same(edit_all(variant.code(), small[:count])[0], code) for count in range(len(small) + 1))
 
 
 def explain(variant: Variant, plan: Plan) -> str:
@@ -162,6 +169,7 @@ def answer_tests(prompt: Prompt) -> dict[str, Any]:
         flags = from_plan(program, plan, prompt).features | {"unsure"}
     tests = render(f"{program.name}_tests", flags)
     for wish in directives(prompt["feedback"]):
-        if edits.is_rename(wish) and (edited := edits.edit(tests, wish)):
-            tests = edited[0]
+        names = edits.renaming(wish)
+        if names and (not prompt["code"] or edits.is_renamed(prompt["code"], *names)):
+            tests = edits.rename(tests, *names) or tests
     return {"tests": tests}

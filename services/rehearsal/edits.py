@@ -24,9 +24,10 @@ def edit(code: str, wish: str) -> tuple[str, str] | None:
         tree = ast.parse(code)
     except SyntaxError:
         return None
-    if match := _RENAME.match(wish):
-        changed = rename(code, match[1], match[2])
-        return (changed, f"Renamed {match[1]} to {match[2]}.") if changed else None
+    if names := renaming(wish):
+        changed = rename(code, *names)
+        done = (changed, f"Renamed {names[0]} to {names[1]}.") if changed else None
+        return (code, "") if is_renamed(code, *names) else done
     if _DOCSTRINGS.search(wish):
         return add_docstrings(code, tree)
     if _HINTS.search(wish):
@@ -106,6 +107,12 @@ def _hinted(tree: ast.Module) -> bool:
     )
 
 
-def is_rename(wish: str) -> bool:
-    """Whether the wish is to rename something."""
-    return _RENAME.match(wish) is not None
+def renaming(wish: str) -> tuple[str, str] | None:
+    """The old and the new name, where the wish is to rename something."""
+    match = _RENAME.match(wish)
+    return (match[1], match[2]) if match else None
+
+
+def is_renamed(code: str, old: str, new: str) -> bool:
+    """Whether the code uses the new name and not the old one."""
+    return bool(re.search(rf"\b{new}\b", code)) and not re.search(rf"\b{old}\b", code)

@@ -51,7 +51,7 @@ def read_plan(text: str) -> Plan:
 def subject(prompt: Prompt) -> Program | None:
     """The program that the prompt is about: named in the request, the plan, an answer, or earlier on."""
     goal = read_plan(prompt["plan"]).goal
-    told = (prompt["request"], goal, prompt["feedback"], prompt["previous"])
+    told = (prompt["request"], goal, prompt["feedback"], *reversed(prompt["previous"].splitlines()))
     return find_program(*(text.replace(INTRODUCTION, "").replace(KINDS, "") for text in told))
 
 
@@ -73,15 +73,15 @@ def answer_plan(prompt: Prompt) -> dict[str, Any]:
     program, current = subject(prompt), read_plan(prompt["plan"])
     if program is None:
         return _without_program(prompt, current)
-    if not current.steps:
-        wishes = [prompt["request"], *directives(prompt["feedback"])]
-        return propose(program, 0, apply_features(program, frozenset(), wishes)).reply()
     wishes = directives(prompt["feedback"])
+    named = find_program(prompt["request"])
+    if not current.steps or (named and named is not find_program(current.goal) and not wishes and not prompt.replan):
+        return propose(program, 0, apply_features(program, frozenset(), [prompt["request"], *wishes])).reply()
     if prompt.replan:
         kept = apply_features(program, frozenset(), [*current.steps, *wishes])
         return propose(program, 1 - approach_of(program, current), kept).reply()
-    if not wishes and find_program(prompt["request"]) is None:
-        wishes = directives(prompt["request"])  # a follow-up that names no program is a wish about the last one
+    if not wishes and (named is None or find_features(program, prompt["request"])):
+        wishes = directives(prompt["request"])  # a follow-up is a wish about the program before it
     return revise(replace(current, notes=""), wishes, program).reply()
 
 

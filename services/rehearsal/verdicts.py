@@ -1,6 +1,8 @@
 """Judges a run: its exit code, its errors, and whether it said anything."""
 
+import json
 import re
+from contextlib import suppress
 from typing import Any
 
 from services.rehearsal.plans import read_plan
@@ -28,16 +30,34 @@ def answer_verdict(prompt: Prompt) -> dict[str, Any]:
 
 
 def judge(run: str) -> tuple[str, str]:
-    """Status and its reason."""
-    code = _EXIT.search(run)
-    output = _STDOUT.search(run)
-    printed = output[1].strip() if output else ""
-    if not code or code[1] != "0":
-        error = _ERROR.findall(run)
-        why = error[-1] if error else "it ran too long" if _TIME.search(run) else "the reason is not in its output"
-        return "failure", f"The program ended with exit code {code[1] if code else 'unknown'}: {why}."
-    if "Traceback (most recent call last)" in run:
-        return "failure", f"The program reported an error: {(_ERROR.findall(run) or ['see its output'])[-1]}."
-    if not printed:
+    """Status and its reason: of the first run that did not succeed, else of the last."""
+    verdicts = [judge_one(*one) for one in read_runs(run)]
+    return next((verdict for verdict in verdicts if verdict[0] != "success"), verdicts[-1])
+
+
+def read_runs(run: str) -> list[tuple[str, str, str]]:
+    """Exit code, standard output and the rest of each run: one JSON object a line, or one run as plain text."""
+    found = []
+    for line in run.splitlines():
+        with suppress(ValueError):
+            told = json.loads(line)
+            if isinstance(told, dict) and "exit_code" in told:
+                rest = f"{told.get('stderr', '')}\n{str(told.get('ended', '')).replace('_', ' ')}"
+                found.append((str(told["exit_code"]), str(told.get("stdout", "")), rest))
+    if found:
+        return found
+    code, output = _EXIT.search(run), _STDOUT.search(run)
+    return [(code[1] if code else "unknown", output[1] if output else "", run)]
+
+
+def judge_one(code: str, stdout: str, rest: str) -> tuple[str, str]:
+    """Status and reason of one run."""
+    error = (_ERROR.findall(rest) or [""])[-1]
+    if code != "0":
+        why = error or ("it ran too long" if _TIME.search(rest) else "the reason is not in its output")
+        return "failure", f"The program ended with exit code {code}: {why}."
+    if "Traceback (most recent call last)" in rest:
+        return "failure", f"The program reported an error: {error or 'see its output'}."
+    if not stdout.strip():
         return "partial", "The program ended well but printed nothing."
-    return "success", f"The program ended with exit code 0 and printed {len(printed.splitlines())} lines."
+    return "success", f"The program ended with exit code 0 and printed {len(stdout.strip().splitlines())} lines."

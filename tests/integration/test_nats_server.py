@@ -83,10 +83,14 @@ def test_two_homes_have_two_servers(server: NatsServer, tmp_path: Path) -> None:
 
 
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
-    first = prepare(tmp_path).port
-    assert prepare(tmp_path).port == first
+    def port_of_a_new_process() -> int:
+        program = f"from pathlib import Path; from cli.nats_server import prepare; print(prepare(Path({str(tmp_path)!r})).port)"
+        return int(subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout)
+
+    first = port_of_a_new_process()
+    assert port_of_a_new_process() == first
     with create_server(("127.0.0.1", first)):
-        assert prepare(tmp_path).port != first
+        assert port_of_a_new_process() != first
 
 
 def test_it_ends_with_the_process_that_started_it(tmp_path: Path) -> None:

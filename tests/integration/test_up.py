@@ -115,7 +115,7 @@ def test_it_says_ready_when_all_answers_and_stops_what_it_started(up: Up) -> Non
     code, out, err = up.end()
     assert (code, out) == (0, "")
     assert err.endswith("stopped: all that was started here has ended\n")
-    assert "provision  stream SESSIONS: made" in err
+    assert "streams and consumers made" in err
     assert token not in err
     assert urlsplit(here.nats_url).username not in err.split()
     assert running(up.home) is None

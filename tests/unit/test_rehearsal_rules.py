@@ -255,6 +255,10 @@ def test_a_follow_up_is_about_the_program_before_it() -> None:
         ("exit code: 1\nstdout:\nx\nstderr:\nTraceback (most recent call last):\nValueError: bad", "failure", "retry"),
         ("exit code: None\nstdout:\nstderr:\ntimed out", "failure", "retry"),
         ("", "failure", "escalate"),
+        ('{"exit_code": 0, "stdout": "5", "stderr": "", "ended": "exited"}', "success", "complete"),
+        ('{"exit_code": 0, "stdout": "", "stderr": "", "ended": "exited"}', "partial", "retry"),
+        ('{"exit_code": 1, "stdout": "x", "stderr": "Oh\\nValueError: bad", "ended": "exited"}', "failure", "retry"),
+        ('{"exit_code": null, "stdout": "x", "ended": "timeout"}\n{"exit_code": 0, "stdout": "y"}', "failure", "retry"),
     ],
 )
 def test_verdicts(run: str, status: str, next_action: str) -> None:
@@ -315,3 +319,37 @@ def test_a_feature_leaves_the_plan_again() -> None:
     assert ask("text_plan", "a calculator with a history", plan=plan, feedback="no history")["steps"] == list(
         ask("text_plan")["steps"]
     )
+
+
+def test_a_follow_up_may_be_about_another_program() -> None:
+    reply = ask("text_plan", "now a palindrome checker", plan=plan_for(), previous=f"- {CALCULATOR} (approved)")
+    assert reply == ask("text_plan", "a palindrome checker")
+
+
+def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
+    reply = ask("text_plan", "the calculator should know floats", plan=plan_for(), previous=f"- {CALCULATOR} (done)")
+    assert reply["steps"] == [*ask("text_plan")["steps"], "Support floating point numbers"]
+
+
+def test_the_last_round_counts_most() -> None:
+    reply = ask("text_plan", "make it nicer", previous="- a calculator (done)\n- FizzBuzz (done)")
+    assert "FizzBuzz" in reply["goal"]
+
+
+def test_feedback_that_was_taken_in_before_may_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, code, wishes = plan_for(), ask("code")["code"], ""
+    for wish in ("rename calculate to compute", "add comments", "add a history", "no history", "use floats"):
+        wishes = f"{wishes}\n{wish}".strip()
+        reply = ask("code", plan=plan, code=code, feedback=wishes)
+        code = reply["code"]
+        assert "could not understand" not in reply["explanation"]
+        assert "by hand" not in reply["explanation"]
+        tests = ask("tests", plan=plan, code=code, feedback=wishes)["tests"]
+        assert run_tests(code, tests, monkeypatch).wasSuccessful()
+    assert "def compute(" in code
+    assert "# compute: " in code
+    assert "float(text)" in code
+    assert "class History" not in code
+    again = ask("code", plan=plan, code=code, feedback=wishes, replan=True)
+    assert "class Parser" in again["code"]
+    assert "def compute(" in again["code"]

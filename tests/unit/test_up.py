@@ -58,6 +58,12 @@ def test_without_a_model_the_rehearsal_model_is_started_on_a_free_port(tmp_path:
     assert set(health_urls(found, rehearsal=True)) == {"gateway", "rehearsal"}
 
 
+def test_two_that_start_at_once_are_not_given_the_same_port(tmp_path: Path) -> None:
+    first = complete(settings(tmp_path))
+    second = complete(settings(tmp_path, rehearsal_port=first.rehearsal_port))
+    assert first.rehearsal_port != second.rehearsal_port
+
+
 @pytest.mark.parametrize(
     "model", [{"openai_base_url": "http://127.0.0.1:23333/v1"}, {"internlm_api_url": "http://127.0.0.1:23333"}]
 )
@@ -106,12 +112,11 @@ def test_a_home_that_cannot_be_made_is_said(tmp_path: Path) -> None:
 
 
 def test_other_commands_find_the_one_that_runs_and_not_the_one_that_was_killed(tmp_path: Path) -> None:
-    here = Running(pid=1, page="p", nats_url="nats://t@127.0.0.1:1", openai_base_url="http://m/v1")
+    here = Running(pid=1, page="p", nats_url="nats://t@127.0.0.1:1")
     assert running(tmp_path) is None
     with hold(tmp_path), announce(tmp_path, here):
         assert running(tmp_path) == here
         assert attached(settings(tmp_path)).nats_url == here.nats_url
-        assert attached(settings(tmp_path)).model_url == here.openai_base_url
         assert attached(settings(tmp_path, nats_url="nats://mine:4222")).nats_url == "nats://mine:4222"
     assert running(tmp_path) is None
     with announce(tmp_path, here):  # as a killed one leaves it: the file, without the lock

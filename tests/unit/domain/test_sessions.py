@@ -1,16 +1,21 @@
 """What is done with a session as a whole: forked, shared, renamed, its plan put aside; and facts from elsewhere."""
 
-from typing import Any
+import json
+from dataclasses import replace
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
 
 from shared.domain import commands as c
+from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.evolve import evolve, fold
+from shared.domain.people import decide_person
 from shared.domain.session import COMMANDS_KEPT, Session, reviewing
+from shared.domain.state import Question
 from shared.domain.waves import advance
-from shared.events import EVENT_CLASSES, SessionEvent, dump_event, facts, parse_event
+from shared.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
 from tests.unit.domain.spec import (
     ANN,
     NOON,
@@ -19,6 +24,7 @@ from tests.unit.domain.spec import (
     TO_PLAN,
     Told,
     approve,
+    by,
     check,
     draft,
     edit,
@@ -32,7 +38,7 @@ from tests.unit.domain.spec import (
 )
 
 
-def fact(kind: type[facts.Event], version: int = 1, **fields: Any) -> SessionEvent:
+def fact(kind: type[Event], version: int = 1, **fields: Any) -> SessionEvent:
     """A fact as the log might hold it, whether or not today's `decide` would make it."""
     envelope = {"id": f"s1:{version}", "session_id": "s1", "version": version, "at": NOON, "actor": ANN}
     return parse_event(kind.model_validate(envelope | fields).model_dump_json())
@@ -198,7 +204,7 @@ def test_a_session_is_the_fold_of_its_events() -> None:
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
-def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[facts.Event]) -> None:
+def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -> None:
     name = kind.model_fields["type"].default
     entity, _, verb = name.partition(".")
     assert entity in {
@@ -221,23 +227,52 @@ def test_an_event_is_stored_as_json_and_read_back() -> None:
     assert parse_event(body.decode()) == event
 
 
+STOPPED = {"type": "session.stopped", "id": "x", "session_id": "s", "version": 1, "at": "2030-01-01T00:00:00Z"}
+
+
 @pytest.mark.parametrize(
-    "body",
+    "wrong",
     [
-        b"{",
-        b"[]",
-        b'{"type":"session.exploded"}',
-        b'{"type":"session.stopped","id":"x","session_id":"a b","version":1,"at":"2030-01-01T00:00:00Z","actor":"user:ann"}',
-        b'{"type":"session.stopped","id":"x","session_id":"s","version":0,"at":"2030-01-01T00:00:00Z","actor":"user:ann"}',
-        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00","actor":"user:ann"}',
-        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00Z","actor":"a","schema":2}',
-        b'{"type":"session.stopped","id":"x","session_id":"s","version":1,"at":"2030-01-01T00:00:00Z","actor":"a","more":2}',
+        {"type": "session.exploded"},
+        {"session_id": "a b"},
+        {"session_id": "a.b"},
+        {"session_id": ""},
+        {"version": 0},
+        {"at": "2030-01-01T00:00:00"},
+        {"schema": 2},
+        {"more": 2},
+        {"actor": ""},
+        {"id": ""},
     ],
 )
-def test_what_is_not_an_event_is_not_read_as_one(body: bytes) -> None:
+def test_what_is_not_an_event_is_not_read_as_one(wrong: dict[str, Any]) -> None:
+    right = STOPPED | {"actor": "user:ann"}
+    assert parse_event(json.dumps(right)).type == "session.stopped"
+    with pytest.raises(ValidationError):
+        parse_event(json.dumps(right | wrong))
+
+
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b"null", b"\xff"])
+def test_garbage_is_not_read_as_an_event(body: bytes) -> None:
     with pytest.raises(ValidationError):
         parse_event(body)
 
 
 def test_an_action_nobody_can_name_is_refused() -> None:
     given(request("agentflow"), turn()).when(c.Skip(action_id="9.9")).refused(Invalid)
+
+
+def test_what_is_no_command_and_no_fact_is_a_bug_and_loud() -> None:
+    """Totality, at run time too: a new command or fact without its rule does not pass in silence."""
+    session = given(say(), c.Ask(text="?")).session
+    stranger: Any = c.Command()
+    with pytest.raises(AssertionError):
+        decide(session, stranger, by(session, stranger))
+    with pytest.raises(AssertionError):
+        decide_person(session, stranger, by(session, stranger))
+    odd = replace(session, question=Question("a", cast(Any, "weather"), "?"))
+    with pytest.raises(AssertionError):
+        evolve(odd, fact(facts.QuestionAnswered, 3, action_id="a", text="x"))
+    nothing: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)
+    with pytest.raises(AssertionError):
+        evolve(session, nothing)

@@ -1,5 +1,6 @@
 """Turns: waves of actions with dependencies and approvals, outcomes, doubts, verdicts, people who take over."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -267,6 +268,13 @@ def test_questions_of_actions_come_before_their_wave(
 def test_a_budget_that_ends_before_a_wave_asks_and_goes_on_with_it() -> None:
     story = (*PAIR, c.Ask(text="spent", about="budget"))
     given(*story).when(c.RaiseBudget(tokens=1)).then("budget.raised").leaves("executing", "executor")
+
+
+def test_no_wave_starts_where_none_is_ready() -> None:
+    """A log written by hand may hold an executor's work without anything to run."""
+    stuck = given(*FLOW, turn(), c.Start(), done()).session
+    stuck = replace(stuck, phase="executing", work=Work(service="executor", version=4))
+    given(begin=stuck).when(c.Start()).refused(OutOfTurn, "No wave is ready")
 
 
 # --- verdicts

@@ -1,5 +1,5 @@
 // The journal as it is read: events that tell of the same thing become one entry. Pure.
-import type { ActionSpec, EventOf, SessionEvent } from "../protocol";
+import type { ActionSpecOutput as ActionSpec, EventOf, SessionEvent } from "../protocol";
 
 type Base = { version: number; at: string; by: string };
 export type ActionState = "planned" | "approved" | "denied" | "started" | "finished" | "failed" | "skipped" | "uncertain";

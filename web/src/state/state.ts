@@ -69,6 +69,11 @@ const WORKERS: Record<string, string> = {
   answering: "generator",
 };
 
+/** A service is due: nothing waits for the person. */
+export function working(snapshot: Snapshot): boolean {
+  return snapshot.phase in WORKERS;
+}
+
 /** The service at work now, or null. */
 export function worker(snapshot: Snapshot | null): string | null {
   return (snapshot && !snapshot.paused && WORKERS[snapshot.phase]) || null;
@@ -78,8 +83,4 @@ export function worker(snapshot: Snapshot | null): string | null {
 export function behind(state: SessionState): boolean {
   if (state.sessionId === null) return false;
   return state.snapshot === null || state.last !== (state.snapshot.version ?? 0) || state.heard > state.last || !!state.draft?.torn;
-}
-
-export function can(state: SessionState, type: string): boolean {
-  return !!state.snapshot?.can.includes(type);
 }

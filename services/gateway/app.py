@@ -1,0 +1,142 @@
+"""The gateway's wiring: REST, `/ws` and the page in one ASGI application, and the process that serves it."""
+
+import asyncio
+import socket as tcp
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+
+import structlog
+import uvicorn
+from fastapi import FastAPI, WebSocket
+
+from services.gateway import health, reading, refusals, writing
+from services.gateway.auth import ConfigurationError, Door
+from services.gateway.commands import WORKFLOWS
+from services.gateway.hub import Hub
+from services.gateway.inbound import MAX_MESSAGE
+from services.gateway.late_log import LateLog
+from services.gateway.outbox import Outbox
+from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
+from services.gateway.ports import Bus, Core, Store
+from services.gateway.socket import Socket
+from services.gateway.state import Gateway
+from services.gateway.trouble import Trouble
+from shared.bus import Bus as NatsBus
+from shared.log import Log
+from shared.logging import configure_logging
+from shared.protocol.server import Greeting
+from shared.sandbox import available
+from shared.settings import Settings
+from shared.store import Store as NatsStore
+
+MAX_FRAME = 8 * 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
+STORE_WAIT = 3.0  # seconds that a client waits for plan_store
+REHEARSAL = "rehearsal"
+
+log_ = structlog.get_logger("gateway")
+
+
+def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = PAGE) -> FastAPI:
+    """The application. Raises ConfigurationError for settings it must not be started with."""
+    core = Core(bus, store, log)
+    door = Door(settings)
+    app = FastAPI(
+        title="Parley",
+        description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
+        version="1",
+        lifespan=_lifespan,
+        docs_url=None,
+        redoc_url=None,
+        max_body_size=MAX_MESSAGE,
+    )
+    app.include_router(reading.router)
+    app.include_router(writing.router)
+    app.include_router(health.router)
+    app.add_api_websocket_route("/ws", socket)
+    app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
+    refusals.install(app)
+    app.add_middleware(LoginByUrl, door=door)
+    app.add_middleware(SafeHeaders)
+    app.state.gateway = Gateway(settings, core, Hub(core), door, _greeting(settings), serve_page(app, page))
+    return app
+
+
+def _greeting(settings: Settings) -> Greeting:
+    """What every socket is told first; its session and its user are put in for each."""
+    return Greeting(
+        session_id="",
+        message="What would you like to do? Describe it, and a plan comes back to approve or to argue with.",
+        user="",
+        rehearsal=settings.openai_model == REHEARSAL,
+        model=settings.openai_model,
+        workflows=WORKFLOWS,
+        can_run_code=available() is None,
+    )
+
+
+@asynccontextmanager
+async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
+    """NATS may come later: the connection is made in the background, and requests say so until it is there."""
+    bus = app.state.gateway.core.bus
+    connecting = asyncio.create_task(bus.start(), name="connect to NATS")
+    connecting.add_done_callback(_report)
+    yield
+    connecting.cancel()
+    with suppress(asyncio.CancelledError):
+        await connecting
+    await bus.stop()
+
+
+def _report(connecting: asyncio.Task[None]) -> None:
+    if not connecting.cancelled() and (error := connecting.exception()):
+        log_.error("cannot_connect", error=repr(error))
+
+
+async def socket(ws: WebSocket) -> None:
+    """`/ws`: refused before it is accepted, or served until it ends."""
+    here: Gateway = ws.app.state.gateway
+    try:
+        user = here.welcome(ws, query_token=ws.query_params.get("token", ""))
+    except Trouble as refused:
+        await ws.send_denial_response(refusals.answer(refused))
+        return
+    await ws.accept()
+    client = Socket(ws, user, core=here.core, hub=here.hub, outbox=Outbox())
+    await client.serve(here.greeting.model_copy(update={"user": user.id}))
+
+
+class _Server(uvicorn.Server):
+    """Says in the log where it listens, once it does."""
+
+    async def startup(self, sockets: list[tcp.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            host, port = self.servers[0].sockets[0].getsockname()[:2]
+            log_.info("ready", url=f"http://{host}:{port}/")
+
+
+def main() -> None:
+    settings = Settings()
+    configure_logging("gateway", settings.log_level)
+    bus = NatsBus(settings, "gateway")
+    try:
+        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus), can_run_code=available() is None)
+    except ConfigurationError as error:
+        sys.exit(str(error))
+    config = uvicorn.Config(
+        app,
+        host=settings.agent_host,
+        port=settings.agent_port,
+        log_config=None,
+        access_log=False,  # its lines carry URLs, and a URL may carry a token
+        ws_max_size=MAX_FRAME,
+        server_header=False,
+        timeout_graceful_shutdown=int(settings.graceful_timeout),
+    )
+    _Server(config).run()
+
+
+if __name__ == "__main__":
+    main()

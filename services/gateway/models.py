@@ -1,0 +1,74 @@
+"""What REST answers where no message of the protocol and no answer of plan_store says it already."""
+
+from typing import Annotated
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from shared.events.values import Knowledge, SessionSettings, Text, Workflow
+
+
+class Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Problem(Answer):
+    """Why a request was refused: `code` for programs, the rest for people. Nothing has changed."""
+
+    code: str
+    message: str
+    hint: str = ""
+    reply_to: str | None = None
+
+
+class AboutMe(Answer):
+    """`everything`: all sessions are shown, not only one's own."""
+
+    user: str
+    everything: bool
+    auth: str
+    model: str
+    rehearsal: bool
+    can_run_code: bool
+    workflows: tuple[Workflow, ...]
+
+
+class NewSession(BaseModel):
+    """A first request. `id` makes sending it twice begin one session."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    request: Text
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
+    workflow: Workflow | None = None
+    settings: SessionSettings | None = None
+    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+
+
+class Accepted(Answer):
+    """`version` is that of the last event the message made; `fork_id` the new session of a `fork`."""
+
+    session_id: str
+    version: int
+    fork_id: str | None = None
+
+
+class Alive(Answer):
+    alive: bool = True
+
+
+class Readiness(Answer):
+    """`checks`: "ok", or what is missing, by name."""
+
+    ready: bool
+    checks: dict[str, str]
+
+
+class SessionQuery(BaseModel):
+    """Which sessions to list: `q` in title or requests (every word), `state` as clients name it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    q: Annotated[str, Field(max_length=500)] = ""
+    state: Annotated[tuple[str, ...], Field(max_length=50)] = ()
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+    offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0

@@ -1,0 +1,50 @@
+"""Refusals over HTTP: one shape for all of them, as `models.Problem`."""
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.responses import JSONResponse
+
+from services.gateway.inbound import explained
+from services.gateway.models import Problem
+from services.gateway.trouble import AWAY, Trouble, as_trouble
+from shared.domain.errors import Refused
+from shared.log import TooLarge
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
+
+
+def install(app: FastAPI) -> None:
+    for kind in (Trouble, Refused, TooLarge, *AWAY):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+
+
+def answer(trouble: Trouble) -> JSONResponse:
+    body = Problem(code=trouble.code, message=trouble.message, hint=trouble.hint, reply_to=trouble.reply_to)
+    headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else None
+    return JSONResponse(body.model_dump(), status_code=trouble.status, headers=headers)
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    return answer(as_trouble(error) or Trouble("failed", "Something went wrong in the gateway."))
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    problems = error.errors() if isinstance(error, RequestValidationError) else ()
+    return answer(explained(problems))
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    """What the framework itself refuses: no such path, another method, too large a body."""
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
+    body = Problem(code=CODES.get(status, "refused"), message=detail)
+    return JSONResponse(body.model_dump(), status_code=status)
+
+
+async def nowhere(path: str) -> None:
+    """Whatever else is asked under /api: the page must not answer there."""
+    raise Trouble("not_found", f"There is no /api/{path}.", "/openapi.json lists what there is.")

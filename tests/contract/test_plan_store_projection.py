@@ -1,0 +1,479 @@
+"""The projection's promises, on SQLite and on PostgreSQL: the rows are the log's, exactly, whatever happens."""
+
+import asyncio
+import json
+import random
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from alembic.autogenerate import compare_metadata
+from alembic.migration import MigrationContext
+from sqlalchemy import Connection, select
+
+from services.plan_store import projection as projection_module
+from services.plan_store import tables as t
+from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.history import Step
+from services.plan_store.projection import Projector
+from services.plan_store.rebuild import RebuildRefused, rebuild_from
+from services.plan_store.rows import Change, changes
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.events import dump_event, facts
+from shared.log import fork, guard
+from shared.settings import Settings
+from shared.store_api import StoreError
+from shared.testing import InMemoryLog, InMemoryStore
+from tests.support.plan_store import Story, rows
+
+pytest_plugins = ("tests.support.postgres",)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of an empty database."""
+    if request.param == "sqlite":
+        return Settings(parley_home=tmp_path).sql_url
+    return Settings(database_url=request.getfixturevalue("postgres_url")).sql_url
+
+
+@pytest.fixture
+async def database(url: str) -> AsyncIterator[Database]:
+    database = Database(url)
+    await database.migrate()
+    yield database
+    await database.close()
+
+
+@pytest.fixture
+def log() -> InMemoryLog:
+    return InMemoryLog()
+
+
+@pytest.fixture
+def projector(log: InMemoryLog, database: Database) -> Projector:
+    return Projector(log, database)
+
+
+async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
+    async with database.begin() as tx:
+        return [tuple(row) for row in await tx.execute(select(*columns).order_by(*columns))]
+
+
+# --- what the rows tell
+
+
+async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    story = Story(log)
+    session = await story.whole()
+    await projector.nudge(story.id, log.last(story.id))
+
+    s = t.sessions.c
+    assert await one(database, s.id, s.owner, s.title, s.phase, s.state, s.version, s.position, s.work_service) == [
+        (story.id, "ann", "My 100% calculator", "resting", "completed", session.version, log.last(story.id), None)
+    ]
+    p = t.plans.c
+    assert await one(database, p.number, p.status, p.goal, p.by) == [
+        (1, "rejected", "A calculator", "planner"),
+        (2, "superseded", "A calculator for floats", "planner"),
+        (3, "completed", "A calculator for floats", "user:ann"),
+    ]
+    k = t.codes.c
+    assert await one(database, k.number, k.status, k.code) == [
+        (1, "rejected", "print(1 / 0)\n"),
+        (2, "approved", "print(1.5 + 2)\n"),
+    ]
+    assert await one(database, t.turns.c.turn, t.turns.c.next_action) == [(1, "complete")]
+    a = t.actions.c
+    assert await one(database, a.turn, a.id, a.tool, a.status, a.seconds) == [(1, "1.1", "run_code", "finished", 0.25)]
+    assert await one(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
+    assert await one(database, t.shares.c.user, t.shares.c.write) == [("bob", True)]
+    versions = [version for (version,) in await one(database, t.journal.c.version)]
+    assert versions == list(range(1, session.version + 1))
+    assert await one(database, t.parked.c.position) == []
+
+
+async def test_an_answer_and_a_late_outcome_find_their_rows(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = Story(log)
+    await story.person(c.Say(text="What is it?", workflow="agentflow"))
+    specs = (
+        {"id": "a", "tool": "slow"},
+        {"id": "b", "tool": "after", "depends_on": ("a",)},
+    )
+    await story.worker(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
+    await story.person(c.Stop(), c.Say(text="Something else"))
+    await story.worker(c.Finish(action_id="a", ok=True, result=None, seconds=2))
+    await projector.nudge(story.id, log.last(story.id))
+    assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.seconds) == [
+        ("a", "finished", 2.0),
+        ("b", "skipped", None),
+    ]
+
+    other = Story(log)
+    await other.person(c.Say(text="What is it?", workflow="agentflow"))
+    await other.worker(
+        c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
+        c.Start(),
+        c.Finish(action_id="a", ok=True),
+        c.VerifyTurn(status="success", next_action="complete"),
+        c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("a",)),
+    )
+    await projector.nudge(other.id, log.last(other.id))
+    assert await one(database, t.answers.c.text, t.answers.c.confidence) == [("It is 42", 0.9)]
+
+
+# --- exactly once
+
+
+async def test_redelivery_and_any_order_of_nudges_change_nothing(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = Story(log)
+    await story.whole()
+    positions = [raw.position for raw in log.messages]
+    random.Random(7).shuffle(positions)
+    await projector.nudge(story.id, positions[0])
+    once = await rows(database)
+    for position in positions:
+        await projector.nudge(story.id, position)
+        await Projector(log, database).nudge(story.id, position)  # another replica, with nothing in its memory
+    assert await rows(database) == once
+
+
+async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_at_once(
+    log: InMemoryLog, database: Database
+) -> None:
+    story = Story(log)
+    await story.whole()
+    by_steps = InMemoryLog()
+    for raw in log.messages:
+        by_steps.messages.append(raw)
+        await Projector(by_steps, database).nudge(story.id, raw.position)
+    slowly = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == slowly
+
+
+async def test_replicas_racing_on_one_database_project_each_event_once(log: InMemoryLog, url: str) -> None:
+    databases = [Database(url) for _ in range(3)]
+    await asyncio.gather(*(database.migrate() for database in databases))
+    replicas = [Projector(log, database) for database in databases]
+    stories = [Story(log) for _ in range(4)]
+
+    async def tell(story: Story) -> None:
+        await story.whole()
+
+    async def race(replica: Projector, seed: int) -> None:
+        chance = random.Random(seed)
+        for _ in range(40):
+            story = chance.choice(stories)
+            await replica.nudge(story.id, log.last(story.id))
+            await asyncio.sleep(0)
+
+    await asyncio.gather(*map(tell, stories), *(race(replica, n) for n, replica in enumerate(replicas)))
+    for story in stories:
+        await asyncio.gather(*(replica.nudge(story.id, log.last(story.id)) for replica in replicas))
+    raced = await rows(databases[0])
+    await rebuild_from(log, databases[0], lambda *_: None)
+    assert await rows(databases[0]) == raced
+    assert len(raced["journal"]) == len(log.messages)
+    for database in databases:
+        await database.close()
+
+
+async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everything(
+    log: InMemoryLog, database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Story(log)
+    await story.whole()
+
+    def crash(step: Step) -> list[Change]:
+        if step.event and step.event.version == 9:
+            raise KeyboardInterrupt
+        return list(changes(step))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(projection_module, "changes", crash)
+        with pytest.raises(KeyboardInterrupt):
+            await Projector(log, database).nudge(story.id, log.last(story.id))
+    assert not any((await rows(database)).values())
+
+    await Projector(log, database).nudge(story.id, log.last(story.id))  # committed, and killed before its ack
+    whole = await rows(database)
+    await Projector(log, database).nudge(story.id, log.last(story.id))
+    assert await rows(database) == whole
+    assert len(whole["journal"]) == len(log.messages)
+
+
+# --- loading
+
+
+async def test_load_is_never_stale_and_never_invents(log: InMemoryLog, projector: Projector) -> None:
+    story = Story(log)
+    assert (await projector.load(story.id)).session.version == 0
+    await story.drafted()
+    loaded = await projector.load(story.id, at_least=log.last(story.id))
+    assert loaded == await story.now()
+    with pytest.raises(StoreError) as refusal:
+        await projector.load(story.id, at_least=loaded.position + 1)
+    assert refusal.value.code == "behind"
+
+
+async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database) -> None:
+    class Lagging(InMemoryLog):
+        async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Any]:
+            found = await super().read(session_id, after=after, limit=limit)
+            return found if leader else [raw for raw in found if raw.position <= 1]
+
+    log = Lagging()
+    story = Story(InMemoryLog())
+    await story.drafted()
+    log.messages = story.log.messages
+    loaded = await Projector(log, database).load(story.id, at_least=2)
+    assert (loaded.position, loaded.session.version) == (2, 2)
+
+
+async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:
+    story = Story(log)
+    session = await story.whole()
+    for version in (1, 2, 5, session.version):
+        then = await projector.load(story.id, version=version)
+        assert then.session.version == version
+    assert (await projector.load(story.id, version=2)).session.phase == "awaiting_approval"
+    with pytest.raises(StoreError) as refusal:
+        await projector.load(story.id, version=session.version + 1)
+    assert refusal.value.code == "unknown"
+
+
+async def test_a_row_that_another_version_wrote_is_folded_again(log: InMemoryLog, database: Database) -> None:
+    story = Story(log)
+    await story.drafted()
+    await Projector(log, database).load(story.id)
+    async with database.begin() as tx:
+        await tx.execute(t.sessions.update().values(session={"id": story.id, "shape": "of another time"}))
+    await story.approve()
+    assert await Projector(log, database).load(story.id) == await story.now()
+
+
+# --- what is not an event
+
+
+async def test_garbage_is_parked_moves_the_position_and_blocks_nobody(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = Story(log)
+    log.publish(f"session.{story.id}.planner.message.received", b"\x00\xff not json \x00")
+    await story.drafted()
+    log.publish(f"session.{story.id}.planner.plan.drafted", b"{}", guard(story.id, log.last(story.id), "x"))
+    log.publish(f"session.{story.id}.nobody.what.ever", b"unguarded")
+    loaded = await projector.load(story.id)
+    assert loaded.position == 5
+    assert loaded.session.version == 2
+    assert [position for (position,) in await one(database, t.parked.c.position)] == [1, 4, 5]
+    await story.approve()
+    assert (await projector.load(story.id)).session.phase == "coding"
+
+
+@pytest.mark.parametrize("odd", ["a b", "x" * 300, "é", "'; drop table sessions; --", "a\nb"])
+async def test_ids_that_no_session_has_are_parked_once(
+    odd: str, log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    for _ in range(2):
+        position = log.publish(f"session.{odd}.planner.message.received", b"{}")
+        for _ in range(2):
+            await projector.nudge(odd, position)
+    assert len(await one(database, t.parked.c.position)) == 2
+    assert all(len(shown) <= 64 for (shown,) in await one(database, t.parked.c.session_id))
+    assert await one(database, t.sessions.c.id) == []
+
+
+async def test_values_that_databases_dislike_stop_nothing(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = Story(log, "hostile")
+    text = "a\x00b \U0001f600 'quoted' \\ %"
+    first = facts.MessageReceived(
+        id="1",
+        session_id=story.id,
+        version=1,
+        at=datetime.now(UTC),
+        actor="user:o'b\x00",
+        text=text,
+        workflow="agentflow",
+    )
+    body = json.loads(dump_event(first)) | {"at": "0001-01-01T00:00:00+14:00"}
+    log.publish("session.hostile.planner.message.received", json.dumps(body).encode())
+    turn = facts.TurnPlanned(
+        id="2",
+        session_id=story.id,
+        version=2,
+        at=datetime.max.replace(tzinfo=UTC),
+        actor="planner",
+        turn=10**30,
+        sub_goal="x",
+        actions=({"id": "same", "tool": "t", "arguments": {"n": 10**40}}, {"id": "same", "tool": "t"}),  # type: ignore[arg-type]
+    )
+    log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard(story.id, 1, "2"))
+    fields = {"model": "m", "role": "r", "prompt_tokens": 10**25, "cached_tokens": 0, "completion_tokens": 0}
+    usage = {"id": "3", "session_id": story.id, "version": 3, "at": "9999-12-31T23:59:59-12:00", "actor": "x"}
+    spent = json.dumps(usage | fields | {"type": "usage.spent", "latency": 0, "attempts": 1, "cost": 1})
+    log.publish("session.hostile.nobody.usage.spent", spent.encode(), guard(story.id, 2, "3"))
+
+    loaded = await projector.load(story.id)
+    assert loaded.session.version == 3, await one(database, t.parked.c.reason)
+    assert await one(database, t.sessions.c.owner) == [("o'b\ufffd",)]
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
+
+
+# --- forks
+
+
+async def test_a_fork_takes_over_its_parent_as_it_was(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    parent = Story(log)
+    then = await parent.drafted()
+    child = Story(log, user="bob")
+    await fork(log, then, child.id, By("user:bob", datetime.now(UTC), "f1"))
+    await parent.approve()
+    session = (await projector.load(child.id)).session
+    assert session.plan is not None
+    assert (session.parent, session.owner, session.phase) == (parent.id, "bob", "awaiting_approval")
+    assert session.plan.steps == then.plan.steps if then.plan else False
+
+    grandchild = Story(log, user="eve")
+    await fork(log, session, grandchild.id, By("user:eve", datetime.now(UTC), "f2"))
+    await projector.nudge(grandchild.id, log.last(grandchild.id))
+    p = t.plans.c
+    assert [goal for _, goal in await one(database, p.session_id, p.goal)] == [
+        "A calculator"
+    ] * 2 + []  # parent not yet
+    await grandchild.approve()
+    await projector.nudge(parent.id, log.last(parent.id))
+    assert (await projector.load(grandchild.id)).session.phase == "coding"
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    after = await rows(database)
+    assert after == before
+
+
+async def test_a_fork_sees_only_what_was_in_the_log_before_it(log: InMemoryLog, projector: Projector) -> None:
+    """However late it is folded, and even if it names a version that its parent had not reached."""
+    parent, early = Story(log), "early"
+    await parent.person(c.Say(text="Write something"))
+    event = facts.SessionForked(
+        id="f", session_id=early, version=1, at=datetime.now(UTC), actor="user:bob", parent=parent.id, parent_version=2
+    )
+    log.publish(f"session.{early}.nobody.session.forked", dump_event(event))
+    await parent.worker(c.DraftPlan(goal="late", steps=(c.Step(text="x"),)))
+    session = (await projector.load(early)).session
+    assert session.version == 1
+    assert session.plan is None
+    assert session.request == "Write something"
+
+
+async def test_a_ring_of_forks_ends(log: InMemoryLog, projector: Projector) -> None:
+    def ring(mine: str, other: str) -> None:
+        event = facts.SessionForked(
+            id=mine, session_id=mine, version=1, at=datetime.now(UTC), actor="user:x", parent=other, parent_version=1
+        )
+        log.publish(f"session.{mine}.nobody.session.forked", dump_event(event))
+
+    ring("one", "two")
+    ring("two", "one")
+    ring("self", "self")
+    for session_id in ("one", "two", "self"):
+        assert (await projector.load(session_id)).session.version == 1
+
+
+# --- rebuild
+
+
+async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    stories = [Story(log) for _ in range(3)]
+    for story in stories:
+        await story.whole()
+    await fork(log, (await stories[0].now()).session, "forked", By("user:bob", datetime.now(UTC), "f"))
+    log.publish("session.odd id.planner.x", b"garbage")
+    log.publish(f"session.{stories[1].id}.planner.x", b"garbage")
+    for session_id in await log.session_ids():
+        await projector.nudge(session_id, 2**62)
+    before = await rows(database)
+    assert all(before[name] for name in ("sessions", "journal", "plans", "codes", "turns", "actions", "parked"))
+
+    async with database.begin() as tx:  # whatever became of the rows
+        await tx.execute(t.plans.update().values(goal="tampered"))
+        await tx.execute(t.sessions.delete().where(t.sessions.c.id == stories[2].id))
+    told: list[tuple[int, int]] = []
+    report = await rebuild_from(log, database, lambda done, of: told.append((done, of)))
+    assert await rows(database) == before
+    assert (report.sessions, report.events, report.parked) == (4, len(before["journal"]), 2)
+    assert told[-1] == (5, 5)
+
+
+async def test_rebuild_while_the_service_works(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    stories = [Story(log) for _ in range(5)]
+    for story in stories:
+        await story.whole()
+        await projector.load(story.id)
+
+    async def work() -> None:
+        for story in stories:
+            await story.person(c.Say(text="And now in colour"))
+            assert await projector.load(story.id) == await story.now()
+
+    await asyncio.gather(rebuild_from(log, database, lambda *_: None), work())
+    for story in stories:
+        assert await projector.load(story.id) == await story.now()
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
+
+
+async def test_rebuild_refuses_an_empty_log(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    story = Story(log)
+    await story.drafted()
+    await projector.load(story.id)
+    before = await rows(database)
+    with pytest.raises(RebuildRefused):
+        await rebuild_from(InMemoryLog(), database, lambda *_: None)
+    assert await rows(database) == before
+
+
+async def test_the_fake_store_agrees(log: InMemoryLog, projector: Projector) -> None:
+    story = Story(log)
+    await story.whole()
+    assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)
+
+
+# --- the database itself
+
+
+async def test_models_and_migrations_say_the_same(database: Database) -> None:
+    def differences(connection: Connection) -> list[Any]:
+        return list(compare_metadata(MigrationContext.configure(connection), t.METADATA))
+
+    async with database.begin() as connection:
+        assert await connection.run_sync(differences) == []
+
+
+async def test_replicas_that_start_together_migrate_once(url: str) -> None:
+    databases = [Database(url) for _ in range(4)]
+    await asyncio.gather(*(database.migrate() for database in databases))
+    assert all(not found for found in (await rows(databases[0])).values())
+    for database in databases:
+        await database.close()
+
+
+async def test_a_database_that_is_not_there_is_down() -> None:
+    database = Database("postgresql+asyncpg://parley@127.0.0.1:9/none")
+    with pytest.raises(DatabaseDown):
+        await database.migrate()
+    await database.close()

@@ -1,0 +1,201 @@
+"""A whole Parley as `parley up` runs it, in processes of its own, and a client that knows only the protocol."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import httpx2
+from websockets.asyncio.client import ClientConnection, connect
+from websockets.exceptions import ConnectionClosed
+
+from cli.ports import free_port
+
+ROOT = Path(__file__).parents[2]
+Json = dict[str, Any]
+
+
+class Parley:
+    """One running instance; `url` is where its page is."""
+
+    def __init__(self, process: asyncio.subprocess.Process, url: str, home: Path) -> None:
+        self.process = process
+        self.url = url
+        self.home = home
+
+    @property
+    def socket_url(self) -> str:
+        return self.url.replace("http", "ws", 1).rstrip("/") + "/ws"
+
+    @property
+    def rehearsal(self) -> str:
+        """Where the rehearsal model takes its faults."""
+        run = json.loads((self.home / "running.json").read_text())
+        return str(run["openai_base_url"]).removesuffix("/v1")
+
+    @property
+    def nats_url(self) -> str:
+        return str(json.loads((self.home / "running.json").read_text())["nats_url"])
+
+    async def fault(self, **fault: Any) -> None:
+        async with httpx2.AsyncClient() as http:
+            (await http.post(f"{self.rehearsal}/faults", json=fault)).raise_for_status()
+
+    async def calls(self) -> list[Json]:
+        async with httpx2.AsyncClient() as http:
+            return list((await http.get(f"{self.rehearsal}/calls")).json())
+
+    def pid_of(self, name: str) -> int:
+        """The process of a service ("planner"), or of nats-server ("nats")."""
+        wanted = "nats-server" if name == "nats" else f"services.{name}.app"
+        for pid in descendants(self.process.pid):
+            words = command_line(pid)
+            if Path(words[0]).name == wanted or wanted in words:
+                return pid
+        raise AssertionError(f"{name} is not running")
+
+    def kill9(self, name: str) -> None:
+        os.kill(self.pid_of(name), signal.SIGKILL)
+
+
+def descendants(pid: int) -> list[int]:
+    """Every process below this one, deepest last."""
+    found = subprocess.run(["pgrep", "-P", str(pid)], capture_output=True, text=True, check=False).stdout.split()
+    children = [int(child) for child in found]
+    return [*children, *(below for child in children for below in descendants(child))]
+
+
+def command_line(pid: int) -> list[str]:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
+    return [""]
+
+
+@asynccontextmanager
+async def parley(home: Path, **environment: str) -> AsyncIterator[Parley]:
+    """`parley up` on a free port and this home, without login, until the block ends."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "INTERNLM_", "NATS_", "DATABASE_"))}
+    settings = {
+        "AGENT_PORT": str(free_port()),
+        "PARLEY_HOME": str(home),
+        "PARLEY_AUTH": "none",
+        "ACK_WAIT": "3",
+        "PYTHONUNBUFFERED": "1",
+    }
+    process = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cli.main",
+        "up",
+        cwd=ROOT,
+        env=clean | settings | environment,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=(home / "up.log").open("wb"),
+    )
+    try:
+        assert process.stdout
+        async with asyncio.timeout(60):
+            while line := (await process.stdout.readline()).decode():
+                if line.startswith("ready "):
+                    yield Parley(process, line.split()[1], home)
+                    break
+            else:
+                raise AssertionError(f"parley up ended:\n{(home / 'up.log').read_text()[-3000:]}")
+    finally:
+        if process.returncode is None:
+            process.terminate()
+        await asyncio.wait_for(process.wait(), 20)
+
+
+class Client:
+    """A program that knows the protocol's documentation: sends, collects, and comes back after a lost connection."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._socket: ClientConnection | None = None
+        self._changed = asyncio.Event()
+        self._reader: asyncio.Task[None] | None = None
+        self.session_id = ""
+        self.messages: list[Json] = []
+
+    async def __aenter__(self) -> "Client":
+        self._reader = asyncio.create_task(self._read_for_ever())
+        await self.until("greeting")
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        if self._reader:
+            self._reader.cancel()
+        if self._socket:
+            await self._socket.close()
+
+    async def _read_for_ever(self) -> None:
+        while True:
+            with suppress(OSError, ConnectionClosed, TimeoutError, Exception):
+                async with connect(self._url, max_size=None, open_timeout=5) as socket:
+                    if self.session_id and self.version:
+                        resume = {"type": "resume", "session_id": self.session_id, "after": self.version}
+                        await socket.send(json.dumps(resume))
+                    self._socket = socket
+                    self._changed.set()
+                    async for text in socket:
+                        self._heard(json.loads(text))
+            self._socket = None
+            await asyncio.sleep(0.1)
+
+    def _heard(self, message: Json) -> None:
+        self.messages.append(message)
+        self.session_id = self.session_id or message["session_id"]
+        self._changed.set()
+
+    async def send(self, **message: Any) -> None:
+        """Send now, or as soon as there is a connection again."""
+        async with asyncio.timeout(30):
+            while self._socket is None:
+                self._changed.clear()
+                await self._changed.wait()
+        await self._socket.send(json.dumps(message))
+
+    @property
+    def events(self) -> list[Json]:
+        return [message["event"] for message in self.messages if message["type"] == "event"]
+
+    @property
+    def version(self) -> int:
+        return max((event["version"] for event in self.events), default=0)
+
+    async def until(self, kind: str, *, seconds: float = 40, **fields: Any) -> Json:
+        """The first message of this type (with these fields) that this method has not returned before."""
+
+        def fits(message: Json) -> bool:
+            return message["type"] == kind and all(message.get(k) == v for k, v in fields.items())
+
+        return await self._first(fits, f"{kind} {fields}", seconds)
+
+    async def event(self, kind: str, *, seconds: float = 40) -> Json:
+        def fits(message: Json) -> bool:
+            return message["type"] == "event" and bool(message["event"]["type"] == kind)
+
+        return (await self._first(fits, kind, seconds))["event"]  # type: ignore[no-any-return]
+
+    async def _first(self, fits: Callable[[Json], bool], what: str, seconds: float) -> Json:
+        seen = getattr(self, "_seen", 0)
+        try:
+            async with asyncio.timeout(seconds):
+                while True:
+                    for index in range(seen, len(self.messages)):
+                        if fits(self.messages[index]):
+                            self._seen = index + 1
+                            return self.messages[index]
+                    seen = len(self.messages)
+                    self._changed.clear()
+                    await self._changed.wait()
+        except TimeoutError:
+            last = [(m["type"], m.get("version"), str(m.get("event", m))[:300]) for m in self.messages[-6:]]
+            raise AssertionError(f"no {what}; the last messages were {last}") from None

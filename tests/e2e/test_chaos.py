@@ -1,0 +1,90 @@
+"""kill -9 in the middle of the work of every process in turn: the session ends as in an undisturbed run."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.running import Client, Json, Parley, parley
+
+pytestmark = pytest.mark.timeout(180)
+SLOW = {"token_delay": 0.05, "times": 1}
+TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
+LONG = (
+    "import time\n\n\ndef main():\n    time.sleep(1.5)\n    print('done')\n\n\nif __name__ == '__main__':\n    main()\n"
+)
+Disturb = Callable[[str], Awaitable[None]]
+
+# Who is killed, and at what of the conversation.
+SCENES = [
+    ("planner", "plan"),
+    ("generator", "code"),
+    ("verifier", "tests"),
+    ("executor", "run"),
+    ("plan_store", "plan"),
+    ("plan_store", "run"),
+    ("gateway", "plan"),
+    ("gateway", "run"),
+    ("nats", "plan"),
+    ("nats", "code"),
+    ("nats", "run"),
+    ("rehearsal", "plan"),
+    ("rehearsal", "code"),
+]
+
+
+async def conversation(client: Client, disturb: Disturb) -> list[Json]:
+    """The whole way once: request, plan, approval, code, an edit, approval, run; its events."""
+    await client.send(type="user_message", content="Help me create a simple calculator", id="m1")
+    await client.event("message.received")
+    await disturb("plan")
+    plan = await client.event("plan.drafted")
+    await client.send(type="approval", approved=True, version=plan["version"], id="a1")
+    await client.event("plan.approved")
+    await disturb("code")
+    code = await client.event("code.drafted")
+    await disturb("tests")
+    await client.event("code.verified")
+    await client.send(type="edit", target="code", version=code["version"], content=LONG, id="e1")
+    edited = await client.event("code.edited")
+    await client.event("code.verified")
+    await client.send(type="approval", approved=True, version=edited["version"], id="a2")
+    await client.event("code.approved")
+    await client.send(type="run", id="r1")
+    await client.event("actions.started")
+    await disturb("run")
+    finished = await client.event("action.finished")
+    assert finished["ok"], finished
+    assert "done" in finished["result"]["stdout"]
+    await client.event("turn.verified")
+    return client.events
+
+
+def told(events: list[Json]) -> list[str]:
+    """What happened, without the accounts: a killed call may have been paid for twice."""
+    return [event["type"] for event in events if event["type"] != "usage.spent"]
+
+
+@pytest.fixture(scope="module")
+def undisturbed() -> list[str]:
+    """Learned from the first, undisturbed run of this module."""
+    return []
+
+
+@pytest.mark.parametrize(("victim", "scene"), [("nobody", ""), *SCENES])
+async def test_ends_as_an_undisturbed_run(victim: str, scene: str, tmp_path: Path, undisturbed: list[str]) -> None:
+    async with parley(tmp_path) as running, Client(running.socket_url) as client:
+
+        async def disturb(now: str) -> None:
+            if now == scene:
+                if scene in TASKS:
+                    await client.until("delta", kind=scene)
+                running.kill9(victim)
+
+        if scene in TASKS:
+            await running.fault(task=TASKS[scene], **SLOW)
+        events = await conversation(client, disturb)
+        if not undisturbed:
+            undisturbed.extend(told(events))
+        assert told(events) == undisturbed
+        assert [event["version"] for event in events] == list(range(1, len(events) + 1)), "each event exactly once"

@@ -1,0 +1,274 @@
+"""Random schedules of people, workers, crashes, redeliveries and races over one session, held against world.py's laws.
+
+`HYPOTHESIS_PROFILE=deep` runs some thousand long ones; by default the same few hundred short ones every time.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.errors import AlreadyDone
+from shared.domain.people import GIVE_UP, RAISE
+from shared.domain.session import SERVICE_OF, Session, undecided
+from shared.domain.waves import AGAIN, HAPPENED, LEAVE, ready, running
+from shared.events import facts
+from shared.events.values import ActionSpec, SessionSettings, Step
+from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
+from tests.unit.domain.world import World, good
+
+COMMON: dict[str, Any] = {
+    "deadline": None,
+    "database": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
+}
+PROFILES = {
+    "ci": settings(max_examples=150, stateful_step_count=40, derandomize=True, **COMMON),
+    "deep": settings(max_examples=3000, stateful_step_count=120, **COMMON),
+}
+PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
+
+pick = st.integers(0, 10_000)
+workflows = st.sampled_from(["conversation", "agentflow", "execution_plan", "flow"])
+moves = st.sampled_from(["good"] * 6 + ["ask", "budget", "fail", "bad", "doubt", "other"])
+
+
+def one_of[T](items: list[T], number: int) -> T:
+    return items[number % len(items)]
+
+
+@st.composite
+def shapes(draw: st.DrawFn) -> tuple[tuple[set[int], bool, str], ...]:
+    """Actions without names yet: what each depends on, whether it needs a yes, its effect."""
+    found = []
+    for index in range(draw(st.integers(1, 4))):
+        after = draw(st.sets(st.integers(0, index - 1), max_size=2)) if index else set()
+        found.append((after, draw(st.booleans()), draw(st.sampled_from(["read", "write", "irreversible"]))))
+    return tuple(found)
+
+
+def specs(session: Session, shape: tuple[tuple[set[int], bool, str], ...]) -> tuple[ActionSpec, ...]:
+    name = f"{session.turns + 1}.".__add__
+    return tuple(
+        act(name(str(i)), *(name(str(j)) for j in sorted(after)), ask="a write" if asks else None, effect=effect)
+        for i, (after, asks, effect) in enumerate(shape)
+    )
+
+
+@dataclass
+class Worker:
+    """A handler in the middle of a delivery: the work it was given, and the session as it last saw it."""
+
+    work: Work
+    seen: Session
+
+
+class Schedules(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.world = World()
+        self.workers: list[Worker] = []
+        self.shown: list[c.Approve] = []  # every approval that some screen ever offered
+        self.sent: list[tuple[AnyCommand, By]] = []  # accepted commands of people
+        self.count = 0
+
+    # --- people
+
+    def tell(self, command: AnyCommand) -> None:
+        self.count += 1
+        by = By(ANN, NOON, id=f"c{self.count}")
+        if self.world.append(command, by):
+            self.sent.append((command, by))
+            self.look()
+
+    def look(self) -> None:
+        """What the screen offers now can be approved later, when it may be stale."""
+        session = self.world.session
+        if session.phase == "awaiting_approval":
+            for action in undecided(session.turn):
+                self.shown.append(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+            for item in (session.plan, session.code):
+                if item:
+                    self.shown.append(c.Approve(version=item.version, hash=item.hash))
+
+    def word(self) -> str:
+        return f"word {self.count}"
+
+    @initialize(workflow=workflows, turns=st.integers(1, 3), budget=st.sampled_from([None, 50]))
+    def begin(self, workflow: Any, turns: int, budget: int | None) -> None:
+        self.tell(
+            c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=budget))
+        )
+
+    @rule()
+    def say(self) -> None:
+        self.tell(c.Say(text=self.word()))
+
+    @rule(number=pick)
+    def answer_the_question(self, number: int) -> None:
+        if self.world.session.question:
+            self.tell(c.Answer(text=one_of([HAPPENED, AGAIN, LEAVE, RAISE, GIVE_UP, self.word()], number)))
+
+    @rule(number=pick)
+    def approve_what_was_shown(self, number: int) -> None:
+        """Now, late, or twice: whatever any screen has ever offered."""
+        if self.shown:
+            self.tell(one_of(self.shown, number))
+
+    @precondition(lambda self: self.world.session.phase == "awaiting_approval")
+    @rule()
+    def approve_what_is_shown(self) -> None:
+        self.look()
+        for command in reversed(self.shown[-5:]):
+            self.tell(command)
+
+    @rule(number=pick)
+    def do_something_simple(self, number: int) -> None:
+        simple: list[AnyCommand] = [
+            c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Continue(), c.Run(), c.Complete(), c.CancelPlan(),
+            c.DeletePlan(), c.Reject(), c.Reject(replan=True), c.Reject(replan=True, target="code"),
+            c.Reject(replan=True, target="text"), c.RaiseBudget(tokens=100), c.Rename(title="t"),
+            c.Retry(), c.Resume(), c.Run(),
+        ]  # fmt: skip
+        self.tell(one_of(simple, number))
+
+    @rule(number=pick)
+    def edit(self, number: int) -> None:
+        session = self.world.session
+        if session.plan:
+            steps = tuple(Step(text=f"step {self.count}.{i}") for i in range(number % 3 + 1))
+            self.tell(c.EditPlan(base=session.plan.version - number % 2, steps=steps))
+        if session.code and number % 3:
+            self.tell(c.EditCode(base=session.code.version, code=f"x = {self.count}"))
+
+    @rule(number=pick, shape=shapes(), workflow=workflows)
+    def steer_actions(self, number: int, shape: Any, workflow: Any) -> None:
+        session = self.world.session
+        actions = session.turn.actions if session.turn else ()
+        if actions and number % 2:
+            chosen = one_of(list(actions), number).spec.id
+            self.tell(c.Skip(action_id=chosen) if number % 3 else c.Reject(action_id=chosen))
+        self.tell(c.TakeOver(sub_goal="by hand", actions=specs(session, shape)))
+        self.tell(c.ChooseWorkflow(workflow=workflow))
+
+    @rule(number=pick)
+    def repeat(self, number: int) -> None:
+        """The same command with the same id again, by a client that did not hear the first answer."""
+        if self.sent:
+            command, by = one_of(self.sent[-50:], number)
+            with pytest.raises(AlreadyDone):
+                decide(self.world.session, command, by)
+
+    @precondition(lambda self: self.world.session.work is None)
+    @rule()
+    def fork(self) -> None:
+        if not self.world.session.paused:
+            self.world.fork()
+            self.workers, self.shown, self.sent = [], [], []
+
+    # --- workers
+
+    @precondition(lambda self: bool(self.world.given))
+    @rule(number=pick)
+    def deliver(self, number: int) -> None:
+        """Any work ever given out, first or again, to one replica or to two: the turn check tells whose it is."""
+        given = self.world.given
+        work = one_of([given[-1], given[-1], given[number % len(given)]], number)
+        if self.world.session.work == work:
+            self.workers.append(Worker(work, self.world.session))
+
+    @precondition(lambda self: bool(self.workers))
+    @rule(number=pick)
+    def crash(self, number: int) -> None:
+        del self.workers[number % len(self.workers)]
+
+    @precondition(lambda self: bool(self.workers))
+    @rule(number=pick, move=moves, shape=shapes())
+    def work(self, number: int, move: str, shape: Any) -> None:
+        """One of the workers says what it has made of the session that it saw, perhaps long ago."""
+        worker = one_of(self.workers, number)
+        command = self.made(worker.seen, move, number, shape)
+        if self.world.append(command, By(worker.work.service, NOON, work=worker.work), worker.seen):
+            worker.seen = self.world.session
+            self.look()
+        elif worker.seen.version != self.world.session.version:
+            worker.seen = self.world.session  # it lost the race and has read the tail
+        mine = worker.work == self.world.session.work or bool(running(self.world.session) or self.world.session.loose)
+        if not mine:
+            self.workers.remove(worker)
+
+    @precondition(lambda self: self.world.session.work is not None)
+    @rule()
+    def undisturbed(self) -> None:
+        """The service that is due does its job at once."""
+        work = self.world.session.work
+        assert work is not None
+        assert self.world.append(good(self.world.session), By(work.service, NOON, work=work))
+        self.look()
+
+    def made(self, session: Session, move: str, number: int, shape: Any) -> AnyCommand:
+        going = [a.spec.id for a in (*running(session), *session.loose)]
+        match move:
+            case "ask":
+                wave = ready(session.turn)
+                asks = {"about": "action", "action_id": wave[0].spec.id} if wave else {"about": "request"}
+                return c.Ask.model_validate({"text": "which?"} | asks)
+            case "budget":
+                return c.Ask(text="spent", about="budget")
+            case "fail":
+                return c.Fail(reason="model down")
+            case "doubt" if going:
+                return c.Uncertain(action_id=one_of(going, number), reason="crashed")
+            case "bad" if going:
+                return c.Finish(action_id=one_of(going, number), ok=False, error="no")
+            case "good" if going and session.phase != "executing":
+                return c.Finish(action_id=one_of(going, number), ok=True)
+            case "bad":
+                nexts = ["continue", "retry", "escalate", "complete"]
+                return verdict(one_of(nexts, number), "failure") if session.turn else checked(ok=False)
+            case "other":
+                steps = draft(f"step {number}", kind=one_of(["text", "steps", "path"], number))
+                return one_of([steps, turn(*specs(session, shape)), program(f"y = {number}"), answer()], number)
+            case "good" if session.phase == "planning" and session.workflow in ("agentflow", "flow"):
+                return turn(*specs(session, shape))
+            case "good" if session.phase == "planning" and session.workflow == "execution_plan":
+                return draft(f"step {number}", "then", kind="steps")
+        return good(session)
+
+    @rule(number=pick)
+    def keep(self, number: int) -> None:
+        """The keeper: expiry of what waits or waited, and a model call's usage."""
+        since = self.world.session.since
+        keeper = By("keeper", NOON)
+        if number % 3 == 0:
+            self.world.append(c.Expire(asked=since - number % 2), keeper)
+        elif self.world.session.version:
+            fields = {"model": "m", "role": "planner", "prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20}
+            spend = c.Spend.model_validate(fields | {"cost": 0.1, "latency": self.count + number / 7, "attempts": 1})
+            self.world.append(spend, By("planner", NOON, work=self.world.session.work))
+
+    def teardown(self) -> None:
+        """In the end undisturbed workers bring the session to a person or to rest."""
+        world = self.world
+        if not world.session.version:
+            return
+        if world.session.paused:
+            world.append(c.Resume(), By(ANN, NOON, id="resume"))
+        for _ in range(60):
+            if world.session.work is None:
+                break
+            world.append(good(world.session), By(world.session.work.service, NOON, work=world.session.work))
+        assert world.session.phase not in SERVICE_OF
+
+
+class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]
+    settings = PROFILES[PROFILE]
+    pytestmark = pytest.mark.timeout(60 if PROFILE == "ci" else 0)

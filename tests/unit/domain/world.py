@@ -1,0 +1,242 @@
+"""The world of test_machine.py: one session's log, the works that were given out, and what must always hold.
+
+`append` is the guarded append: whoever decided on an older session lost the race, reads the tail and decides again.
+After every event `Laws` looks at the event and at the session it left.
+"""
+
+from dataclasses import dataclass, field
+
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.errors import Refused
+from shared.domain.evolve import evolve, fold
+from shared.domain.people import RAISE
+from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
+from shared.domain.state import plan_text
+from shared.domain.waves import AGAIN, find, running
+from shared.events import SessionEvent, dump_event, facts, parse_event
+from shared.events.values import content_hash
+from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
+
+MADE_BY_WORK = (
+    facts.PlanDrafted
+    | facts.CodeDrafted
+    | facts.CodeVerified
+    | facts.TurnPlanned
+    | facts.TurnVerified
+    | facts.AnswerGiven
+    | facts.ActionsStarted
+    | facts.SessionFailed
+)
+TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
+
+
+def good(session: Session) -> AnyCommand:
+    """What a worker that does its job says next."""
+    match session.phase:
+        case "planning":
+            number = f"{session.turns + 1}.1"
+            return draft() if session.workflow in ("conversation", "execution_plan") else turn(act(number))
+        case "coding":
+            return program(f"print({session.version})")
+        case "executing":
+            now = running(session)
+            return c.Finish(action_id=now[0].spec.id, ok=True, result=1) if now else c.Start()
+        case "verifying":
+            return verdict() if session.turn else checked()
+    return answer()
+
+
+def tried(session: Session, command: AnyCommand, by: By) -> Session | None:
+    """The session after the command, or None where it is refused."""
+    try:
+        return evolve(session, decide(session, command, by))
+    except Refused:
+        return None
+
+
+def person(session: Session, command: AnyCommand) -> Session | None:
+    return tried(session, command, By(ANN, NOON))
+
+
+@dataclass
+class World:
+    base: Session = field(default_factory=lambda: Session("s0"))
+    session: Session = field(default_factory=lambda: Session("s0"))
+    log: list[SessionEvent] = field(default_factory=list)
+    given: list[Work] = field(default_factory=list)  # every work that a service was ever made due for
+    words: dict[str, int] = field(default_factory=dict)  # said, and not yet known to be taken in: text -> version
+    starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> how often it was started
+    again: set[tuple[int, str]] = field(default_factory=set)  # the person said: run it again
+    stopped: int = 0
+
+    def append(self, command: AnyCommand, by: By, seen: Session | None = None) -> SessionEvent | None:
+        """Decide on what was seen, lose the race if that is old, decide again; None: refused."""
+        seen = seen or self.session
+        try:
+            event = decide(seen, command, by)
+            if seen.version != self.session.version:
+                event = decide(self.session, command, by)
+        except Refused:
+            return None
+        self.accept(event, by)
+        return event
+
+    def accept(self, event: SessionEvent, by: By) -> None:
+        before, after = self.session, evolve(self.session, event)
+        stored = parse_event(dump_event(event))
+        assert stored == event
+        assert all(event.id != other.id for other in self.log), f"two events have the id {event.id}"
+        self._work(event, by)
+        self._approved(before, event)
+        self._started(before, event)
+        self._said(before, event, by)
+        self.log.append(stored)
+        self.session = after
+        if isinstance(event, facts.SessionStopped):
+            self.stopped = event.version
+        self.state(after)
+
+    def fork(self) -> None:
+        """Go on in a fork of the session as it is now."""
+        child = Session(f"s{len(self.given) + 1}-{self.session.version}")
+        by = By(ANN, NOON)
+        event = decide(child, c.Fork(parent=self.session.id, parent_version=self.session.version), by)
+        parent = self.session
+        kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, parent.request)]
+        self.__init__()  # type: ignore[misc]
+        self.base = parent
+        self.session = parent
+        self.accept(event, by)
+        self.words = dict.fromkeys(kept, 1)
+
+    # --- what must hold of every event
+
+    def _work(self, event: SessionEvent, by: By) -> None:
+        """What is made by work is made by the session's work, and never by work begun before a stop."""
+        if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
+            assert by.work is not None
+            assert by.work == self.session.work
+            assert by.work.version > self.stopped
+
+    def _approved(self, before: Session, event: SessionEvent) -> None:
+        """What was approved is what was made at that version, by hash; steps are carried out as they were shown."""
+        if isinstance(event, facts.PlanApproved) and before.plan:
+            assert event.plan_version == before.plan.version
+            made = self.log[event.plan_version - 1]
+            if isinstance(made, facts.PlanDrafted | facts.PlanEdited):
+                assert event.hash == content_hash(plan_text(made.goal, made.steps, made.notes))
+            after = evolve(before, event)
+            if before.plan.kind != "text" and after.turn:
+                shown = [(step.tool or "note", step.arguments or {}) for step in before.plan.steps]
+                assert [(a.spec.tool, a.spec.arguments) for a in after.turn.actions] == shown
+        if isinstance(event, facts.CodeApproved):
+            made = self.log[event.code_version - 1]
+            if isinstance(made, facts.CodeDrafted | facts.CodeEdited):
+                assert event.hash == content_hash(made.code)
+
+    def _started(self, before: Session, event: SessionEvent) -> None:
+        """At most one start of an action, unless a person said: again; none without the yes that it needs."""
+        if isinstance(event, facts.QuestionAnswered) and event.text == AGAIN and before.turn:
+            self.again.add((before.turn.number, event.action_id))
+        if not isinstance(event, facts.ActionsStarted):
+            return
+        assert before.turn is not None
+        planned = max(e.version for e in self.log if isinstance(e, facts.TurnPlanned | facts.PlanApproved))
+        for action_id in event.action_ids:
+            action, key = find(before, action_id), (before.turn.number, action_id)
+            assert action is not None
+            assert key not in self.starts or key in self.again
+            self.again.discard(key)
+            self.starts[key] = self.starts.get(key, 0) + 1
+            if action.spec.approval:
+                given = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
+                assert (action_id, action.hash) in [(e.action_id, e.hash) for e in given]
+
+    def _said(self, before: Session, event: SessionEvent, by: By) -> None:
+        """A word is taken in by a draft or answer whose work began with it or after, or by the person's own edit."""
+        if isinstance(event, TAKES_IN):
+            after = evolve(before, event)
+            for text in set(before.feedback) - set(after.feedback):
+                said = self.words.pop(text, 0)
+                assert by.work is None or said <= by.work.version
+        if isinstance(event, facts.MessageReceived):
+            self.words[event.text] = event.version
+        if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
+            if before.question.about == "action":
+                return  # it is the action's result
+            self.words[event.text] = event.version
+
+    # --- what must hold of every session
+
+    def state(self, session: Session) -> None:
+        assert session.version == len(self.log)
+        assert fold(self.base, self.log) == session
+        assert SESSION.validate_json(SESSION.dump_json(session)) == session
+        assert session.since <= session.version
+        assert (session.question is None) or session.phase == "awaiting_input"
+        assert (session.failure is not None) == (session.phase == "failed")
+        assert not session.paused or session.phase not in ("resting", "failed")
+        self._due(session)
+        self._kept(session)
+        self._review(session)
+        ways_on(session)
+
+    def _due(self, session: Session) -> None:
+        """A service is due only on the event that began its work, and no work is unknown to its service."""
+        whose, work = due(session), session.work
+        if whose not in ("user", "nobody"):
+            assert work is not None
+            assert (work.version, SERVICE_OF[session.phase]) == (session.version, whose)
+            self.given.append(work)
+        if work is not None:
+            assert SERVICE_OF[session.phase] == work.service
+            assert work in self.given
+        assert work is not None or session.paused or session.phase not in SERVICE_OF
+
+    def _kept(self, session: Session) -> None:
+        rounds = [one.request for one in session.rounds]
+        for text in [text for text in self.words if text in rounds]:
+            del self.words[text]  # an earlier request: from here on the summary has it
+        lost = [t for t in self.words if t not in (session.request, *session.feedback, *session.unread)]
+        assert not lost, f"nobody will read {lost}"
+
+    def _review(self, session: Session) -> None:
+        if session.phase != "awaiting_approval":
+            return
+        target = reviewing(session)
+        if target == "actions":
+            assert undecided(session.turn)
+        elif target == "code":
+            assert session.code is not None
+            assert session.code.status == "review"
+        else:
+            assert session.plan is not None
+            assert session.plan.status == "pending_approval"
+
+
+def ways_on(session: Session) -> None:
+    """No dead end: whoever is due has a way on, and a person always has."""
+    if session.work:
+        after = tried(session, good(session), By(session.work.service, NOON, work=session.work))
+        assert after is not None, f"nothing to do for {session.work}"
+        assert after.work != session.work or running(after) != running(session)
+    elif session.phase in SERVICE_OF:
+        resumed = person(session, c.Resume())
+        assert resumed is not None
+        assert due(resumed) == SERVICE_OF[session.phase]
+    elif session.phase in ASKING:
+        text = session.question.options[0] if session.question and session.question.options else "x"
+        said = person(session, c.Say(text=RAISE if text == RAISE else text))
+        assert said is not None
+        assert said.phase != session.phase or said.question != session.question
+    else:
+        said = person(session, c.Say(text="x"))
+        assert said is not None
+        assert said.phase == "planning"
+        assert session.halted is None or person(session, c.Retry()) is not None
+    if session.phase not in ("resting", "failed"):
+        stopped = person(session, c.Stop())
+        assert stopped is not None
+        assert (stopped.phase, due(stopped)) == ("resting", "nobody")

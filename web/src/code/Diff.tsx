@@ -1,0 +1,29 @@
+// What changed between two texts, in one column: it fits a phone too.
+import { unifiedMergeView } from "@codemirror/merge";
+import { EditorState } from "@codemirror/state";
+import { EditorView } from "@codemirror/view";
+import { useEffect, useRef } from "react";
+import { look } from "./look";
+
+export default function Diff({ before, after, label, python = false }: { before: string; after: string; label: string; python?: boolean }) {
+  const box = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    const view = new EditorView({
+      doc: after,
+      extensions: [
+        ...look(label, python),
+        EditorState.readOnly.of(true),
+        EditorView.editable.of(false),
+        unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 8 } }),
+      ],
+      parent: box.current ?? undefined,
+    });
+    return () => view.destroy();
+  }, [before, after, label, python]);
+  return (
+    <>
+      {before === after && <p className="dimmed">Nothing differs.</p>}
+      <div className="code diff" ref={box} data-testid="diff" />
+    </>
+  );
+}

@@ -1,0 +1,37 @@
+// CodeMirror in the page's colours: variables, so that light and dark need no second editor.
+import { python } from "@codemirror/lang-python";
+import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
+import type { Extension } from "@codemirror/state";
+import { EditorView, lineNumbers } from "@codemirror/view";
+import { tags as t } from "@lezer/highlight";
+
+const colours = HighlightStyle.define([
+  { tag: [t.keyword, t.operatorKeyword, t.controlKeyword, t.definitionKeyword, t.moduleKeyword], color: "var(--code-keyword)" },
+  { tag: [t.string, t.special(t.string), t.docString], color: "var(--code-string)" },
+  { tag: [t.number, t.bool, t.null], color: "var(--code-number)" },
+  { tag: [t.function(t.variableName), t.function(t.definition(t.variableName)), t.className, t.definition(t.className)], color: "var(--code-name)" },
+  { tag: t.comment, color: "var(--code-comment)", fontStyle: "italic" },
+]);
+
+const frame = EditorView.theme({
+  "&": { fontSize: "13px", backgroundColor: "var(--code-background)", color: "var(--code-text)" },
+  "&.cm-focused": { outline: "2px solid var(--mantine-primary-color-filled)", outlineOffset: "1px" },
+  ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.55" },
+  ".cm-content": { padding: "10px 0", caretColor: "var(--code-text)" },
+  ".cm-gutters": { backgroundColor: "transparent", border: "none", color: "var(--code-gutter)" },
+  ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
+  ".cm-cursor": { borderLeftColor: "var(--code-text)" },
+  "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
+    backgroundColor: "var(--code-selection)",
+  },
+});
+
+export function look(label: string, withPython = true): Extension[] {
+  return [
+    frame,
+    lineNumbers(),
+    syntaxHighlighting(colours),
+    EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
+    ...(withPython ? [python()] : [EditorView.lineWrapping]),
+  ];
+}

@@ -1,0 +1,103 @@
+// One place to write, whatever the session waits for: Enter sends, Shift+Enter begins a new line.
+import { ActionIcon, NativeSelect, Textarea } from "@mantine/core";
+import { type RefObject, useEffect, useRef, useState } from "react";
+import { useAct, useCan, useSession } from "../app/session";
+import type { Command, Knowledge, ServerMessageOf } from "../protocol";
+import { type SessionState, working } from "../state/state";
+import { Send } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+import { KnowledgeChips, KnowledgeMenu } from "./Knowledge";
+
+type Workflow = ServerMessageOf<"greeting">["workflows"][number];
+const LONGEST = 50_000;
+
+export function Composer() {
+  const { state } = useSession();
+  const can = useCan();
+  const act = useAct();
+  const [text, setText] = useState("");
+  const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
+  const [workflow, setWorkflow] = useState<Workflow | null>(null);
+  const field = useRef<HTMLTextAreaElement>(null);
+  useFocus(field, state.sessionId === null || !!state.snapshot?.question);
+
+  const fresh = state.sessionId === null;
+  const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
+  const allowed = fresh || can("user_message");
+  const workflows = state.greeting?.workflows ?? [];
+  const send = () => {
+    const content = text.trim();
+    if (!content || !allowed) return;
+    act.send(commandOf(content, state, request ? { knowledge, ...(fresh && workflow ? { workflow } : {}) } : {}));
+    setText("");
+    setKnowledge([]);
+  };
+  return (
+    <form
+      id="composer"
+      className="composer"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <Problem error={act.error} />
+      {request && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
+      <div className="composer-row">
+        {request && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
+        <Textarea
+          ref={field}
+          className="composer-text"
+          data-testid="composer"
+          aria-label={placeholderOf(state)}
+          placeholder={placeholderOf(state)}
+          autosize
+          minRows={1}
+          maxRows={8}
+          maxLength={LONGEST}
+          disabled={!allowed}
+          value={text}
+          onChange={(event) => setText(event.currentTarget.value)}
+          onKeyDown={(event) => {
+            if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
+            event.preventDefault();
+            send();
+          }}
+        />
+        {fresh && workflows.length > 1 && (
+          <NativeSelect
+            aria-label="Workflow"
+            data={workflows.map((one) => ({ value: one, label: one.replace("_", " ") }))}
+            onChange={(event) => setWorkflow(event.currentTarget.value as Workflow)}
+          />
+        )}
+        <ActionIcon type="submit" size={42} aria-label="Send" data-testid="send" disabled={!allowed || !text.trim()}>
+          <Send />
+        </ActionIcon>
+      </div>
+    </form>
+  );
+}
+
+function useFocus(field: RefObject<HTMLTextAreaElement | null>, wanted: boolean) {
+  useEffect(() => {
+    // On a phone this would open the keyboard over the page that the person has just come to.
+    if (wanted && window.matchMedia("(pointer: fine)").matches) field.current?.focus({ preventScroll: true });
+  }, [wanted, field]);
+}
+
+function commandOf(content: string, { snapshot }: SessionState, extra: { knowledge?: Knowledge[]; workflow?: Workflow }): Command {
+  if (snapshot?.question) return { type: "answer", content, question_id: snapshot.question.question_id };
+  if (snapshot?.can.includes("hand_back")) return { type: "hand_back", content };
+  return { type: "user_message", content, ...extra };
+}
+
+function placeholderOf({ sessionId, snapshot }: SessionState): string {
+  if (sessionId === null) return "What do you need?";
+  if (!snapshot) return "Loading…";
+  if (snapshot.question) return "Your answer";
+  if (working(snapshot)) return "Add a word: it is taken in before the next draft";
+  if (snapshot.phase.startsWith("awaiting")) return snapshot.approval_request ? "What should be done instead?" : "What should be different?";
+  if (snapshot.phase === "escalated") return "Tell the planner how to go on";
+  return "What next?";
+}

@@ -1,0 +1,99 @@
+// What services made, small: the newest of it is shown in full below the journal.
+import { Badge } from "@mantine/core";
+import { useSession } from "../app/session";
+import { clock, plural } from "../ui/format";
+import { InlineText } from "../ui/InlineText";
+import { Markdown } from "../ui/Markdown";
+import type { Entry } from "./entries";
+
+type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
+
+export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
+  const { event } = entry;
+  const verb = event.type === "plan.edited" ? "edited" : "drafted";
+  return (
+    <details className="card" data-testid="plan-card">
+      <summary>
+        <strong>Plan {entry.number}</strong>
+        <span className="card-what">
+          {by} {verb} {plural(event.steps.length, "step")}
+        </span>
+        <time dateTime={entry.at}>{clock(entry.at)}</time>
+      </summary>
+      <p>
+        <InlineText text={event.goal} />
+      </p>
+      <ol>
+        {event.steps.map((step, index) => (
+          <li key={index}>
+            <InlineText text={step.text} />
+          </li>
+        ))}
+      </ol>
+      {event.notes && <p className="dimmed">{event.notes}</p>}
+    </details>
+  );
+}
+
+export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
+  const { event, checks } = entry;
+  const lines = event.code.trimEnd().split("\n").length;
+  return (
+    <details className="card" data-testid="code-card">
+      <summary>
+        <strong>Code {entry.number}</strong>
+        <span className="card-what">
+          {by} {event.type === "code.edited" ? "edited" : "wrote"} {plural(lines, "line")}
+        </span>
+        {checks?.map((check) => (
+          <Badge key={check.name} size="sm" variant="light" color={check.ok ? "teal" : "red"}>
+            {check.ok ? "✓" : "✗"} {check.name}
+          </Badge>
+        ))}
+        <time dateTime={entry.at}>{clock(entry.at)}</time>
+      </summary>
+      <pre tabIndex={0}>{event.code}</pre>
+    </details>
+  );
+}
+
+export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string }) {
+  const { state } = useSession();
+  const open = entry.answer === null && state.snapshot?.question?.question_id === entry.actionId;
+  if (open) return null; // asked in full below
+  return (
+    <article className="card" data-testid="question-card">
+      <span className="card-what">{by} asked</span>
+      <Markdown text={entry.text} />
+      {entry.answer !== null && (
+        <div className="said said-mine">
+          <p>{entry.answer}</p>
+        </div>
+      )}
+    </article>
+  );
+}
+
+export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
+  return (
+    <article className="card" data-testid="answer">
+      <Markdown text={entry.text} />
+      <span className="card-what">confidence {Math.round(entry.confidence * 100)} %</span>
+    </article>
+  );
+}
+
+export function FailureCard({ entry }: { entry: Of<"failure"> }) {
+  return (
+    <article className="card card-bad" data-testid="failure-card">
+      <strong>Failed while {entry.stage}</strong>
+      <p>{entry.reason}</p>
+      {entry.raw && (
+        <details>
+          <summary>What the model said</summary>
+          <pre tabIndex={0}>{entry.raw}</pre>
+        </details>
+      )}
+    </article>
+  );
+}

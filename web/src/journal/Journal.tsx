@@ -1,0 +1,63 @@
+// What has happened, in order. Screen readers hear what is added.
+import { memo, useMemo } from "react";
+import { useNameOf, useSession } from "../app/session";
+import { type Entry, entries } from "./entries";
+import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
+import { TurnCard } from "./TurnCard";
+import { clock } from "../ui/format";
+
+export function Journal() {
+  const { state, pending } = useSession();
+  const all = useMemo(() => entries(state.events), [state.events]);
+  const unsent = pending.filter((one) => one.sessionId === state.sessionId && "content" in one.command && one.command.content);
+  return (
+    <div className="journal" role="log" aria-label="Conversation" data-testid="journal">
+      {all.map((entry) => (
+        <Shown key={entry.version} entry={entry} />
+      ))}
+      {unsent.map((one) => (
+        <div key={one.id} className="said said-mine said-unsent">
+          <p>{"content" in one.command ? one.command.content : ""}</p>
+          <span className="said-meta">sending…</span>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+// An entry is the same as before unless its own content changed: a long journal is not drawn again for every event.
+const Shown = memo(ShownEntry, (a, b) => JSON.stringify(a.entry) === JSON.stringify(b.entry));
+
+function ShownEntry({ entry }: { entry: Entry }) {
+  const nameOf = useNameOf();
+  const by = nameOf(entry.by);
+  switch (entry.kind) {
+    case "said":
+      return (
+        <article className={`said ${by === "You" ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
+          {entry.intent !== "request" && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
+          <p>{entry.text}</p>
+          {entry.knowledge.length > 0 && <span className="said-meta">with {entry.knowledge.join(", ")}</span>}
+        </article>
+      );
+    case "plan":
+      return <PlanCard entry={entry} by={by} />;
+    case "code":
+      return <CodeCard entry={entry} by={by} />;
+    case "question":
+      return <QuestionCard entry={entry} by={by} />;
+    case "turn":
+      return <TurnCard entry={entry} by={by} />;
+    case "answer":
+      return <AnswerCard entry={entry} />;
+    case "failure":
+      return <FailureCard entry={entry} />;
+    case "note":
+      return (
+        <p className="note" data-tone={entry.tone} data-testid="note">
+          <span className="note-dot" aria-hidden="true" />
+          {entry.text.startsWith("Nobody") ? entry.text : `${by} ${entry.text}`} <time dateTime={entry.at}>{clock(entry.at)}</time>
+        </p>
+      );
+  }
+}

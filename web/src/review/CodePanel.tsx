@@ -1,0 +1,106 @@
+// The program, its checks and its versions; read, compared, or edited into a version of one's own.
+import { Button } from "@mantine/core";
+import { lazy, Suspense, useMemo, useState } from "react";
+import { useAct, useNameOf, useSession } from "../app/session";
+import type { CodeView } from "../protocol";
+import { codeVersions } from "../state/versions";
+import { Pen } from "../ui/icons";
+import { Markdown } from "../ui/Markdown";
+import { Problem } from "../ui/Problem";
+import { Checks } from "./Checks";
+import { Decision } from "./Decision";
+import { DiffView } from "./DiffView";
+import { type Choice, VersionBar } from "./VersionBar";
+
+const CodeEditor = lazy(() => import("../code/CodeEditor"));
+
+/** The text being edited, and the version that it changes. */
+interface CodeEdit {
+  base: CodeView;
+  text: string;
+}
+
+export default function CodePanel({ code }: { code: CodeView }) {
+  const { state } = useSession();
+  const nameOf = useNameOf();
+  const saving = useAct();
+  const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
+  const [edit, setEdit] = useState<CodeEdit | null>(null);
+  const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
+  const [seen, setSeen] = useState(code.version);
+
+  const dirty = edit !== null && edit.text !== edit.base.code;
+  const newer = edit !== null && edit.base.version !== code.version;
+  if (newer && (!dirty || edit.text === code.code)) setEdit(null);
+  if (seen !== code.version) {
+    setSeen(code.version);
+    setChoice({ shown: null, against: null });
+  }
+  const shown = versions.find((one) => one.version === choice.shown);
+  const against = versions.find((one) => one.version === choice.against);
+  const { checks, tests } = shown ? { checks: shown.checks ?? [], tests: shown.tests } : code;
+  const explanation = shown?.explanation ?? code.explanation;
+  const editable = state.snapshot?.can.includes("edit_code") && !edit && !shown && !against;
+
+  return (
+    <section className="panel" data-testid="code-review" aria-label={`Code ${code.number}`}>
+      <header className="panel-head">
+        <h2>Code {shown?.number ?? code.number}</h2>
+        <span className="dimmed">
+          by {nameOf(shown?.by ?? code.by)} · {code.status}
+        </span>
+        <VersionBar versions={versions} newest={code.version} choice={choice} onChoice={setChoice} disabled={edit !== null} />
+      </header>
+      {explanation && <Markdown text={explanation} />}
+      {newer && dirty && (
+        <p className="hint" role="alert">
+          Code {code.number} exists now, and you are editing an older one.{" "}
+          <Button size="compact-xs" variant="light" onClick={() => setEdit(null)}>
+            Drop my edits and show it
+          </Button>
+        </p>
+      )}
+      <Suspense fallback={<pre className="code-waiting">{code.code}</pre>}>
+        {edit ? (
+          <>
+            <CodeEditor value={edit.text} label="Your version of the code" onChange={(text) => setEdit((now) => now && { ...now, text })} />
+            <p className="hint">Escape, then Tab leaves the editor.</p>
+          </>
+        ) : against ? (
+          <DiffView python before={against.code} after={shown?.code ?? code.code} label="What changed in the code" />
+        ) : (
+          <CodeEditor value={shown?.code ?? code.code} label={`Code ${shown?.number ?? code.number}`} />
+        )}
+      </Suspense>
+      <Checks checks={checks} tests={tests} />
+      <Decision
+        target="code"
+        version={code.version}
+        hash={code.hash}
+        blocked={dirty ? "Save or discard your edits first." : shown ? "You are looking at another version: show the newest to decide." : ""}
+      >
+        {editable && (
+          <Button variant="subtle" leftSection={<Pen />} data-testid="code-edit" onClick={() => setEdit({ base: code, text: code.code })}>
+            Edit
+          </Button>
+        )}
+        {edit && (
+          <>
+            <Button
+              data-testid="edit-save"
+              disabled={!dirty || newer || !edit.text.trim()}
+              loading={saving.busy}
+              onClick={() => saving.send({ type: "edit", target: "code", version: edit.base.version, content: edit.text })}
+            >
+              Save as new version
+            </Button>
+            <Button variant="default" data-testid="edit-discard" onClick={() => setEdit(null)}>
+              Discard edits
+            </Button>
+          </>
+        )}
+      </Decision>
+      <Problem error={saving.error} />
+    </section>
+  );
+}

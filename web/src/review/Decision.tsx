@@ -1,0 +1,123 @@
+// The buttons under a plan or code in review: yes to exactly this, say what to change, or something else instead.
+import { Button, Textarea } from "@mantine/core";
+import { type ReactNode, useState } from "react";
+import { useAct, useCan, useSession } from "../app/session";
+import { Check, Redo, Speech } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+
+interface Props {
+  target: "text" | "code";
+  /** The version and content that are on the screen: what an approval is bound to. */
+  version: number;
+  hash: string;
+  /** Why approving is not possible at the moment, if it is not. */
+  blocked: string;
+  /** More buttons, such as those of an edit. */
+  children?: ReactNode;
+}
+
+export function Decision({ target, version, hash, blocked, children }: Props) {
+  const { state } = useSession();
+  const can = useCan();
+  const approving = useAct();
+  const replanning = useAct();
+  const [talking, setTalking] = useState(false);
+  const { snapshot } = state;
+  const reviewed = snapshot?.review?.type === (target === "text" ? "text_plan_review" : "code_review");
+  const refused = snapshot?.feedback_request?.plan_type === target;
+  const other = target === "text" ? "Start over with another plan" : "Write other code";
+  return (
+    <div className="decision">
+      {(talking || refused) && <FeedbackForm onDone={() => setTalking(false)} onClose={refused ? null : () => setTalking(false)} />}
+      <div className="decision-buttons">
+        {reviewed && can("approval") && (
+          <Button
+            data-testid="approve"
+            leftSection={<Check />}
+            disabled={!!blocked}
+            loading={approving.busy}
+            onClick={() => approving.send({ type: "approval", approved: true, version, hash })}
+          >
+            {target === "text" ? "Approve this plan" : "Approve this code"}
+          </Button>
+        )}
+        {reviewed && can("feedback") && !talking && (
+          <Button variant="default" data-testid="feedback" leftSection={<Speech />} onClick={() => setTalking(true)}>
+            Feedback
+          </Button>
+        )}
+        {can("replan") && !blocked && (
+          <Button
+            variant="subtle"
+            data-testid="replan"
+            leftSection={<Redo />}
+            loading={replanning.busy}
+            onClick={() => replanning.send({ type: "replan", plan_type: target, version })}
+          >
+            {other}
+          </Button>
+        )}
+        {children}
+      </div>
+      {blocked && reviewed && (
+        <p className="hint" data-testid="blocked">
+          {blocked}
+        </p>
+      )}
+      <Problem error={approving.error ?? replanning.error} />
+    </div>
+  );
+}
+
+function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() => void) | null }) {
+  const act = useAct();
+  const [text, setText] = useState("");
+  const send = () => {
+    if (!text.trim()) return;
+    act.send({ type: "feedback", content: text.trim() });
+    setText("");
+    onDone();
+  };
+  return (
+    <form
+      className="feedback"
+      onSubmit={(event) => {
+        event.preventDefault();
+        send();
+      }}
+    >
+      <Textarea
+        label="What should be different?"
+        data-testid="feedback-input"
+        autosize
+        minRows={2}
+        maxRows={8}
+        autoFocus
+        maxLength={50_000}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+            event.preventDefault();
+            send();
+          }
+          if (event.key === "Escape" && onClose) {
+            event.stopPropagation();
+            onClose();
+          }
+        }}
+      />
+      <div className="decision-buttons">
+        <Button type="submit" size="sm" data-testid="feedback-send" disabled={!text.trim()} loading={act.busy}>
+          Send feedback
+        </Button>
+        {onClose && (
+          <Button size="sm" variant="subtle" onClick={onClose}>
+            Close
+          </Button>
+        )}
+      </div>
+      <Problem error={act.error} />
+    </form>
+  );
+}

@@ -1,0 +1,119 @@
+// The steps: edited in place; moved by buttons, Alt+arrows or by dragging; Enter adds one, Backspace in an empty one
+// removes it.
+import { ActionIcon, Button } from "@mantine/core";
+import { type KeyboardEvent, useState } from "react";
+import { Bin, Down, Grip, Plus, Up } from "../ui/icons";
+import { InPlace } from "./InPlace";
+import { add, type EditedStep, moveTo, type PlanEdit, remove, setText } from "./planEdit";
+
+interface Props {
+  edit: PlanEdit;
+  editable: boolean;
+  onChange: (edit: PlanEdit) => void;
+}
+
+export function PlanSteps({ edit, editable, onChange }: Props) {
+  const [dragged, setDragged] = useState<number | null>(null);
+  const [fresh, setFresh] = useState<number | null>(null);
+  const addAfter = (key: number | null) => {
+    setFresh(edit.next);
+    onChange(add(edit, key));
+  };
+  const onKey = (event: KeyboardEvent, one: EditedStep, index: number) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
+      event.preventDefault();
+      addAfter(one.key);
+    } else if (event.key === "Backspace" && one.step.text === "") {
+      event.preventDefault();
+      setFresh(edit.steps[index - 1]?.key ?? null);
+      onChange(remove(edit, one.key));
+    } else if (event.altKey && (event.key === "ArrowUp" || event.key === "ArrowDown")) {
+      event.preventDefault();
+      onChange(moveTo(edit, one.key, index + (event.key === "ArrowUp" ? -1 : 1)));
+    }
+  };
+  return (
+    <>
+      <ol className="steps" aria-label="Steps">
+        {edit.steps.map((one, index) => (
+          <li
+            key={one.key}
+            className="step"
+            data-testid="plan-step"
+            data-dragged={dragged === one.key || undefined}
+            onDragOver={(event) => {
+              if (dragged === null) return;
+              event.preventDefault();
+              if (dragged !== one.key) onChange(moveTo(edit, dragged, index));
+            }}
+          >
+            {editable ? (
+              <span
+                className="step-number step-grip"
+                draggable
+                onDragStart={(event) => {
+                  event.dataTransfer.effectAllowed = "move";
+                  setDragged(one.key);
+                }}
+                onDragEnd={() => setDragged(null)}
+              >
+                <span className="step-digit">{index + 1}</span>
+                <Grip size={14} />
+              </span>
+            ) : (
+              <span className="step-number">{index + 1}</span>
+            )}
+            <div className="step-text">
+              <InPlace
+                key={fresh === one.key ? "fresh" : "plain"}
+                fresh={fresh === one.key}
+                label={`Step ${index + 1}`}
+                value={one.step.text}
+                editable={editable}
+                onChange={(text) => onChange(setText(edit, one.key, text))}
+                onKeyDown={(event) => onKey(event, one, index)}
+                testId="step-text"
+                maxLength={2000}
+              />
+              {one.step.tool && (
+                <code className="step-tool">
+                  {one.step.tool}({JSON.stringify(one.step.arguments ?? {})})
+                </code>
+              )}
+            </div>
+            {editable && (
+              <div className="step-buttons">
+                <StepButton label={`Move step ${index + 1} up`} disabled={index === 0} onClick={() => onChange(moveTo(edit, one.key, index - 1))}>
+                  <Up size={15} />
+                </StepButton>
+                <StepButton
+                  label={`Move step ${index + 1} down`}
+                  disabled={index === edit.steps.length - 1}
+                  onClick={() => onChange(moveTo(edit, one.key, index + 1))}
+                >
+                  <Down size={15} />
+                </StepButton>
+                <StepButton label={`Delete step ${index + 1}`} disabled={edit.steps.length === 1} onClick={() => onChange(remove(edit, one.key))}>
+                  <Bin size={15} />
+                </StepButton>
+              </div>
+            )}
+          </li>
+        ))}
+      </ol>
+      {editable && (
+        <Button className="step-add" size="compact-sm" variant="subtle" leftSection={<Plus size={15} />} onClick={() => addAfter(null)} data-testid="step-add">
+          Add a step
+        </Button>
+      )}
+    </>
+  );
+}
+
+function StepButton({ label, children, ...rest }: { label: string; disabled: boolean; onClick: () => void; children: React.ReactNode }) {
+  return (
+    <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} {...rest}>
+      {children}
+    </ActionIcon>
+  );
+}

@@ -1,0 +1,34 @@
+// A question to the person: its options as buttons; anything else is written into the composer.
+import { Button } from "@mantine/core";
+import { useAct, useSession } from "../app/session";
+import { Markdown } from "../ui/Markdown";
+import { Problem } from "../ui/Problem";
+
+export function QuestionPanel() {
+  const { state } = useSession();
+  const act = useAct();
+  const question = state.snapshot?.question;
+  if (!question) return null;
+  return (
+    <section className="panel panel-question" data-testid="question" aria-label="Question to you">
+      <Markdown text={question.content} />
+      {question.options.length > 0 && (
+        <div className="decision-buttons">
+          {question.options.map((option) => (
+            <Button
+              key={option}
+              variant="light"
+              data-testid="question-option"
+              loading={act.busy}
+              onClick={() => act.send({ type: "answer", content: option, question_id: question.question_id })}
+            >
+              {option}
+            </Button>
+          ))}
+        </div>
+      )}
+      <p className="hint">{question.options.length > 0 && question.about !== "budget" ? "Or write your own answer below." : "Answer below."}</p>
+      <Problem error={act.error} />
+    </section>
+  );
+}

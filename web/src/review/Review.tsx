@@ -1,0 +1,76 @@
+// What lies before the person: a question, something to decide, or what has been made. It keeps unsaved edits while
+// others (another tab, a service) work, so it stays mounted and only hides.
+import { Alert, Loader, SegmentedControl } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
+import { useSession } from "../app/session";
+import { type Snapshot, working } from "../state/state";
+import { ActionsPanel } from "./ActionsPanel";
+import { FailurePanel } from "./FailurePanel";
+import { NextPanel } from "./NextPanel";
+import { QuestionPanel } from "./QuestionPanel";
+
+const PlanPanel = lazy(() => import("./PlanPanel"));
+const CodePanel = lazy(() => import("./CodePanel"));
+
+type Subject = "plan" | "code";
+
+export function Review() {
+  const { state } = useSession();
+  const { snapshot } = state;
+  if (!snapshot?.version) return null;
+  const busy = working(snapshot);
+  return (
+    <div className="review" data-busy={busy || undefined}>
+      {snapshot.unread.length > 0 && busy && (
+        <Alert variant="light" title="Said while it works, and taken in next">
+          {snapshot.unread.join(" · ")}
+        </Alert>
+      )}
+      <FailurePanel />
+      <div hidden={busy || !!snapshot.question}>
+        <Subjects snapshot={snapshot} />
+      </div>
+      {!busy && <ActionsPanel />}
+      {!busy && <QuestionPanel />}
+      {!busy && <NextPanel />}
+    </div>
+  );
+}
+
+/** Plan and code, the one that matters now in front. */
+function Subjects({ snapshot }: { snapshot: Snapshot }) {
+  const { plan, code } = snapshot;
+  const matters: Subject = code && code.status !== "superseded" && snapshot.review?.type !== "text_plan_review" ? "code" : "plan";
+  const [chosen, choose] = useState<{ subject: Subject; at: string } | null>(null);
+  const at = `${matters} ${plan?.version} ${code?.version} ${snapshot.phase}`;
+  const shown = chosen?.at === at ? chosen.subject : matters;
+  return (
+    <>
+      {plan && code && (
+        <SegmentedControl
+          className="review-tabs"
+          aria-label="Plan or code"
+          size="xs"
+          value={shown}
+          onChange={(value) => choose({ subject: value as Subject, at })}
+          data={[
+            { value: "plan", label: `Plan ${plan.number}` },
+            { value: "code", label: `Code ${code.number}` },
+          ]}
+        />
+      )}
+      <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+        {plan && (
+          <div hidden={shown !== "plan"}>
+            <PlanPanel plan={plan} />
+          </div>
+        )}
+        {code && (
+          <div hidden={shown !== "code"}>
+            <CodePanel key={code.status === "superseded" ? "old" : "new"} code={code} />
+          </div>
+        )}
+      </Suspense>
+    </>
+  );
+}
