@@ -58,7 +58,7 @@ def _parked(message: ParkedRecord) -> Text:
     return Text.assemble(
         (f"{message.at:%Y-%m-%d %H:%M:%S} #{message.position} ", "dim"),
         f"{clean(message.subject)}\n    {clean(message.reason)}\n    {short(message.preview, 100)}\n",
-        ("    It changed nothing and blocks nothing. Its sender can publish it right: parley publish --help", "dim"),
+        ("    It changed nothing and blocks nothing. How to write an event: parley publish --help", "dim"),
     )
 
 

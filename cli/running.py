@@ -2,8 +2,11 @@
 
 import asyncio
 import contextlib
+import logging
 import sys
 from collections.abc import AsyncIterator, Awaitable, Callable
+
+import structlog
 
 from cli.home import attached
 from cli.nats_server import probe, without_secrets
@@ -64,6 +67,11 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
 
 def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
     """Run a command to its exit code; what it cannot do is said on stderr."""
+    # The bus tells its own story in a log; a command's output is its own, and stdout may be read by a program.
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
+    )
     try:
         return asyncio.run(_awaited(command))
     except (Unreachable, Declined) as error:

@@ -109,6 +109,8 @@ def understand(line: str, view: View) -> Doing:
     ask = view.ask
     if not line:
         return More(ask.back) if ask and ask.back else Say("")
+    if ask is None and line.isdigit():
+        return Say("Nothing is to be chosen now. A word to whoever is working has to be longer.")
     if ask is None:
         return Send(c.UserMessage(type="user_message", content=line), moves=False)
     if picked := _picked(line, choices(ask)):

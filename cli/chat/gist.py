@@ -63,11 +63,9 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.AnswerGiven():
             return f"answer: {short(event.text, WIDTH)}"
         case facts.UsageSpent():
-            tokens = event.prompt_tokens + event.completion_tokens
-            return (
-                f"{event.role}: {_count(tokens, 'token')} of {event.model}, ${event.cost:.4f}, {event.latency:.1f} s"
-                + ("" if event.outcome == "ok" else f" ({event.outcome})")
-            )
+            tokens = _count(event.prompt_tokens + event.completion_tokens, "token")
+            spent = f"used {tokens} of {event.model}, ${event.cost:.4f}, {event.latency:.1f} s"
+            return spent if event.outcome == "ok" else f"{spent} ({event.outcome})"
         case facts.BudgetRaised():
             return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
         case facts.PolicyRemembered():
@@ -89,7 +87,7 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.SessionForked():
             return f"forked from {event.parent} at version {event.parent_version}"
         case facts.SessionRenamed():
-            return f"is now called “{short(event.title)}”"
+            return f"named the session “{short(event.title)}”"
         case facts.SessionShared():
             return f"shared with {event.user}, {'to act' if event.write else 'to read'}"
         case facts.WorkflowChosen():

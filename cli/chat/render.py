@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.markdown import Markdown
 from rich.padding import Padding
 from rich.panel import Panel
@@ -25,27 +25,31 @@ _DOING: Mapping[str, str] = {
     "executor": "executor runs it",
 }
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-_QUIET = (facts.UsageSpent, facts.ActionsStarted, facts.ApprovalGiven)
+# Told by the message that follows them, or by none.
+_QUIET = (
+    facts.UsageSpent,
+    facts.ActionsStarted,
+    facts.ApprovalGiven,
+    facts.QuestionAsked,
+    facts.SessionFailed,
+    facts.SessionStopped,
+    facts.SessionCompleted,
+)
 
 
 def greeting(message: s.Greeting) -> RenderableType:
     """Who is there, and with which model; a banner while it is the rehearsal model."""
     lines: list[RenderableType] = [Text(clean(message.message))]
     if message.rehearsal:
-        words = "Rehearsal model: rules, not an LLM. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real one."
-        lines.append(Panel(Text(words), border_style="yellow", padding=(0, 1)))
+        words = "The rehearsal model answers: rules, not an LLM. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real one."
+        lines.append(Framed(Text(words), "Rehearsal", "yellow"))
     else:
         lines.append(Text(f"Model: {clean(message.model)}", style="dim"))
     return Group(*lines)
 
 
 def plan(item: Plan) -> RenderableType:
-    return Panel(
-        Markdown(clean(item.text), hyperlinks=False),
-        title=f"Plan {item.number}",
-        border_style="cyan",
-        padding=(0, 1),
-    )
+    return Framed(Markdown(clean(item.text), hyperlinks=False), f"Plan {item.number}", "cyan")
 
 
 def code(item: Code) -> RenderableType:
@@ -57,8 +61,35 @@ def code(item: Code) -> RenderableType:
     return Group(*parts)
 
 
-def python(text: str) -> Syntax:
-    return Syntax(clean(text), "python", theme="ansi_dark", background_color="default", word_wrap=True)
+class Framed:
+    """In a frame on a terminal; in a pipe, under its title."""
+
+    def __init__(self, content: RenderableType, title: str, style: str) -> None:
+        self._content, self._title, self._style = content, title, style
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if console.is_terminal:
+            yield Panel(self._content, title=self._title or None, border_style=self._style, padding=(0, 1))
+        else:
+            yield Text(f"── {self._title} ──")
+            yield self._content
+
+
+class Program:
+    """Python: in colours and wrapped on a terminal; in a pipe exactly as it is."""
+
+    def __init__(self, text: str) -> None:
+        self._text = clean(text)
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if console.is_terminal:
+            yield Syntax(self._text, "python", theme="ansi_dark", background_color="default", word_wrap=True)
+        else:
+            yield Text(self._text, no_wrap=True, overflow="ignore")
+
+
+def python(text: str) -> RenderableType:
+    return Program(text)
 
 
 def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line a message
@@ -72,7 +103,7 @@ def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line
         case s.FeedbackRequest() as message:
             return Text(clean(message.message))
         case s.Question() as message:
-            return Text.assemble(("? ", "bold yellow"), clean(message.content))
+            return Markdown(f"**?** {clean(message.content)}", hyperlinks=False)
         case s.ApprovalRequest() as message:
             return Group(Text(clean(message.message)), *(_action(action) for action in message.actions))
         case s.Continue() as message if ask and ask.kind == "stopped":
@@ -91,7 +122,9 @@ def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line
 def _checks(message: s.CodeReview) -> Iterable[RenderableType]:
     for check in message.checks:
         mark, style = ("✓", "green") if check.ok else ("✗", "red")
-        yield Text.assemble((f"{mark} {clean(check.name)} ", style), (short(check.detail, 200), "dim"))
+        yield Text.assemble(
+            (f"{mark} {clean(check.name)} ", style), ("" if check.ok else short(check.detail, 300), "dim")
+        )
 
 
 def _action(action: s.ActionView) -> RenderableType:
@@ -131,9 +164,7 @@ def happened(event: SessionEvent, *, mine: bool) -> RenderableType | None:
     if isinstance(event, facts.ActionFinished):
         return outcome(event)
     if isinstance(event, facts.AnswerGiven):
-        return Panel(
-            Markdown(clean(event.text), hyperlinks=False), title="Answer", border_style="green", padding=(0, 1)
-        )
+        return Framed(Markdown(clean(event.text), hyperlinks=False), "Answer", "green")
     if isinstance(event, facts.TurnVerified):
         return _verdict(event)
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
@@ -154,14 +185,12 @@ def outcome(event: facts.ActionFinished) -> RenderableType:
     for name, style in (("stdout", ""), ("stderr", "red")):
         if isinstance(text := result.get(name), str) and text.strip():
             parts.append(Text(clean(text.rstrip()), style=style))
-    if not parts and event.result is not None:
+    if not parts and event.result is not None and "stdout" not in result:
         parts.append(Text(clean(json.dumps(event.result, ensure_ascii=False, indent=1))))
     if event.error:
         parts.append(Text(clean(event.error), style="red"))
     title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
-    return Panel(
-        Group(*parts or [Text("no output", style="dim")]), title=title, border_style="green" if event.ok else "red"
-    )
+    return Framed(Group(*parts or [Text("no output", style="dim")]), title, "green" if event.ok else "red")
 
 
 def _verdict(event: facts.TurnVerified) -> RenderableType:

@@ -26,7 +26,7 @@ class Script:
             self._lines.put_nowait("")
 
     def show(self, what: RenderableType) -> None:
-        self._console.print(what, markup=False)
+        self._console.print(what, markup=False, crop=False)
         sys.stdout.flush()
 
     def update(self, view: View) -> None:

@@ -122,7 +122,7 @@ def main() -> None:
     configure_logging("gateway", settings.log_level)
     bus = NatsBus(settings, "gateway")
     try:
-        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus), can_run_code=available() is None)
+        app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus))
     except ConfigurationError as error:
         sys.exit(str(error))
     config = uvicorn.Config(

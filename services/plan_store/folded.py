@@ -78,7 +78,11 @@ def _work_since(step: Step, old: Times | None) -> datetime | None:
 
 def sealed(folded: Folded) -> Folded:
     """The same with the digest of its own session."""
-    return folded._replace(digest=hashlib.sha256(SESSION.dump_json(folded.session)).hexdigest()[:32])
+    return folded._replace(digest=_digest(folded.session))
+
+
+def _digest(session: Session) -> str:
+    return hashlib.sha256(SESSION.dump_json(session)).hexdigest()[:32]
 
 
 def row(folded: Folded) -> dict[str, Any]:
@@ -112,10 +116,15 @@ def row(folded: Folded) -> dict[str, Any]:
 
 
 def from_row(found: RowMapping) -> Folded | None:
-    """The session in a whole row; None where another version of Parley wrote a session that this one cannot read."""
+    """The session in a whole row; None where it does not have its digest.
+
+    Another version of Parley may have written it: a session of another shape would be read with fields missing.
+    """
     try:
         session = SESSION.validate_python(found["session"])
     except ValidationError:
+        return None
+    if found["position"] and _digest(session) != found["digest"]:
         return None
     times = Times(found["created_at"], found["updated_at"], found["scene_since"], found["work_since"])
     return Folded(Loaded(session, found["position"]), times, found["digest"])

@@ -30,7 +30,7 @@ def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
 def _scene(session: Session) -> tuple[object, ...]:
     """What a person has before them: when it changes, the clock of an approval begins anew."""
     number = session.turn.number if session.turn else 0
-    return session.phase, session.work, session.plan, session.code, session.question, number
+    return session.id, session.phase, session.work, session.plan, session.code, session.question, number
 
 
 def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line a fact

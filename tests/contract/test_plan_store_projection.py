@@ -3,9 +3,7 @@
 import asyncio
 import json
 import random
-from collections.abc import AsyncIterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,38 +22,11 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.events import dump_event, facts
 from shared.log import fork, guard
-from shared.settings import Settings
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore
-from tests.support.plan_store import Story, rows
+from tests.support.plan_store import STEPS, Story, rows
 
-pytest_plugins = ("tests.support.postgres",)
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """Of an empty database."""
-    if request.param == "sqlite":
-        return Settings(parley_home=tmp_path).sql_url
-    return Settings(database_url=request.getfixturevalue("postgres_url")).sql_url
-
-
-@pytest.fixture
-async def database(url: str) -> AsyncIterator[Database]:
-    database = Database(url)
-    await database.migrate()
-    yield database
-    await database.close()
-
-
-@pytest.fixture
-def log() -> InMemoryLog:
-    return InMemoryLog()
-
-
-@pytest.fixture
-def projector(log: InMemoryLog, database: Database) -> Projector:
-    return Projector(log, database)
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 
 async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
@@ -316,7 +287,7 @@ async def test_values_that_databases_dislike_stop_nothing(
         actor="planner",
         turn=10**30,
         sub_goal="x",
-        actions=({"id": "same", "tool": "t", "arguments": {"n": 10**40}}, {"id": "same", "tool": "t"}),  # type: ignore[arg-type]
+        actions=({"id": "same", "tool": "t", "arguments": {"n": 10**40}}, {"id": "same", "tool": "t"}),
     )
     log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard(story.id, 1, "2"))
     fields = {"model": "m", "role": "r", "prompt_tokens": 10**25, "cached_tokens": 0, "completion_tokens": 0}
@@ -346,15 +317,13 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     session = (await projector.load(child.id)).session
     assert session.plan is not None
     assert (session.parent, session.owner, session.phase) == (parent.id, "bob", "awaiting_approval")
-    assert session.plan.steps == then.plan.steps if then.plan else False
+    assert session.plan.steps == STEPS
 
     grandchild = Story(log, user="eve")
     await fork(log, session, grandchild.id, By("user:eve", datetime.now(UTC), "f2"))
     await projector.nudge(grandchild.id, log.last(grandchild.id))
-    p = t.plans.c
-    assert [goal for _, goal in await one(database, p.session_id, p.goal)] == [
-        "A calculator"
-    ] * 2 + []  # parent not yet
+    goals = await one(database, t.plans.c.goal)
+    assert goals == [("A calculator",)] * 2, "the parent itself is not projected yet"
     await grandchild.approve()
     await projector.nudge(parent.id, log.last(parent.id))
     assert (await projector.load(grandchild.id)).session.phase == "coding"
@@ -372,7 +341,7 @@ async def test_a_fork_sees_only_what_was_in_the_log_before_it(log: InMemoryLog, 
         id="f", session_id=early, version=1, at=datetime.now(UTC), actor="user:bob", parent=parent.id, parent_version=2
     )
     log.publish(f"session.{early}.nobody.session.forked", dump_event(event))
-    await parent.worker(c.DraftPlan(goal="late", steps=(c.Step(text="x"),)))
+    await parent.worker(c.DraftPlan(goal="late", steps=STEPS))
     session = (await projector.load(early)).session
     assert session.version == 1
     assert session.plan is None

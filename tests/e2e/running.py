@@ -170,13 +170,13 @@ class Client:
     def version(self) -> int:
         return max((event["version"] for event in self.events), default=0)
 
-    async def until(self, kind: str, *, seconds: float = 40, **fields: Any) -> Json:
+    async def until(self, type_: str, *, seconds: float = 40, **fields: Any) -> Json:
         """The first message of this type (with these fields) that this method has not returned before."""
 
         def fits(message: Json) -> bool:
-            return message["type"] == kind and all(message.get(k) == v for k, v in fields.items())
+            return message["type"] == type_ and all(message.get(k) == v for k, v in fields.items())
 
-        return await self._first(fits, f"{kind} {fields}", seconds)
+        return await self._first(fits, f"{type_} {fields}", seconds)
 
     async def event(self, kind: str, *, seconds: float = 40) -> Json:
         def fits(message: Json) -> bool:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.running import Client, Json, Parley, parley
+from tests.e2e.running import Client, Json, parley
 
 pytestmark = pytest.mark.timeout(180)
 SLOW = {"token_delay": 0.05, "times": 1}

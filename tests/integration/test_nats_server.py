@@ -84,8 +84,9 @@ def test_two_homes_have_two_servers(server: NatsServer, tmp_path: Path) -> None:
 
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:
     def port_of_a_new_process() -> int:
-        program = f"from pathlib import Path; from cli.nats_server import prepare; print(prepare(Path({str(tmp_path)!r})).port)"
-        return int(subprocess.run([sys.executable, "-c", program], stdout=subprocess.PIPE, check=True).stdout)
+        program = "import sys, pathlib, cli.nats_server as n; print(n.prepare(pathlib.Path(sys.argv[1])).port)"
+        command = [sys.executable, "-c", program, str(tmp_path)]
+        return int(subprocess.run(command, stdout=subprocess.PIPE, check=True).stdout)
 
     first = port_of_a_new_process()
     assert port_of_a_new_process() == first

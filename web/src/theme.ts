@@ -5,7 +5,7 @@ const MONO = "ui-monospace, 'Cascadia Code', 'SF Mono', Menlo, Consolas, 'DejaVu
 
 export const theme = createTheme({
   primaryColor: "indigo",
-  primaryShade: { light: 6, dark: 5 },
+  primaryShade: { light: 7, dark: 7 },
   autoContrast: true,
   defaultRadius: "md",
   fontFamily: SANS,

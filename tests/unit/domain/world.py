@@ -30,6 +30,7 @@ MADE_BY_WORK = (
     | facts.SessionFailed
 )
 TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
+REACHED: set[str] = set()  # the types of all events that ever happened in any world
 
 
 def good(session: Session) -> AnyCommand:
@@ -93,6 +94,7 @@ class World:
         self._started(before, event)
         self._said(before, event, by)
         self.log.append(stored)
+        REACHED.add(event.type)
         self.session = after
         if isinstance(event, facts.SessionStopped):
             self.stopped = event.version
@@ -200,6 +202,7 @@ class World:
         for text in [text for text in self.words if text in rounds]:
             del self.words[text]  # an earlier request: from here on the summary has it
         lost = [t for t in self.words if t not in (session.request, *session.feedback, *session.unread)]
+
         assert not lost, f"nobody will read {lost}"
 
     def _review(self, session: Session) -> None:

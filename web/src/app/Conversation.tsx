@@ -1,32 +1,21 @@
 // The journal of the session, and under it what is being written or waits for the person.
 import { ActionIcon } from "@mantine/core";
-import { useEffect, useRef } from "react";
+import { useRef } from "react";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
 import { worker } from "../state/state";
-import { useStickToBottom } from "../ui/hooks";
+import { useFollow } from "../ui/hooks";
 import { Down } from "../ui/icons";
 import { DraftView } from "./DraftView";
 import { useSession } from "./session";
 import { Welcome } from "./Welcome";
 
 export function Conversation() {
-  const { state } = useSession();
+  const { state, pending } = useSession();
   const box = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const review = useRef<HTMLDivElement>(null);
-  const { away, toBottom, stuck } = useStickToBottom(box, content);
-  const subject = subjectOf(state);
-
-  // What is new to review is read from its beginning, by whoever followed the conversation to its end.
-  useEffect(() => {
-    if (!subject || !stuck.current || !box.current || !review.current) return;
-    const top = review.current.offsetTop - 8;
-    if (review.current.offsetHeight > box.current.clientHeight) {
-      stuck.current = false;
-      box.current.scrollTop = top;
-    }
-  }, [subject, stuck]);
+  const { away, toBottom } = useFollow({ box, content, review }, subjectOf(state), pending.length);
 
   return (
     <main className="conversation" ref={box} tabIndex={-1}>

@@ -1,9 +1,10 @@
 // Which session this is and where it stands, what it has cost, and what can be done with it as a whole.
-import { ActionIcon, Badge, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
+import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useState } from "react";
 import { exportUrl } from "../net/api";
-import { count, money, stateWords } from "../ui/format";
+import { count, money, plural, stateWords } from "../ui/format";
 import * as Icon from "../ui/icons";
+import { Tone, toneOf } from "../ui/Tone";
 import { useAct, useCan, useSession } from "./session";
 import { TitleEditor } from "./TitleEditor";
 
@@ -31,9 +32,9 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </h1>
       )}
       {snapshot && (
-        <Badge className="header-state" variant="light" color={stateColor(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
+        <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
           {snapshot.paused ? "paused" : stateWords(snapshot.state)}
-        </Badge>
+        </Tone>
       )}
       <UsageNote />
       <ColorToggle />
@@ -42,26 +43,19 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
   );
 }
 
-function stateColor(phase: string, reason: string): string {
-  if (phase === "failed") return "red";
-  if (phase.startsWith("awaiting") || phase === "escalated") return "yellow.8";
-  if (phase === "resting") return reason === "stopped" ? "gray" : "teal";
-  return "indigo";
-}
-
 function UsageNote() {
   const { state } = useSession();
   const { usage } = state;
   if (!usage || usage.calls === 0) return null;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
-  const detail = `${usage.calls} model calls: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written`;
+  const detail = `${plural(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written`;
   return (
     <Tooltip label={detail} events={{ hover: true, focus: true, touch: true }} multiline maw={300}>
       <span className="usage" data-testid="usage" tabIndex={0} aria-label={`${detail}, ${money(usage.cost)}`}>
         {count(tokens)} tokens{usage.token_budget ? ` of ${count(usage.token_budget)}` : ""}
         <span className="usage-more">
           {" · "}
-          {money(usage.cost)} · {usage.calls} calls
+          {money(usage.cost)} · {plural(usage.calls, "call")}
         </span>
       </span>
     </Tooltip>

@@ -1,10 +1,11 @@
 // All sessions of this person: search, open, begin another.
-import { Badge, Button, ScrollArea, Text, TextInput } from "@mantine/core";
+import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { sessions, type SessionSummary } from "../net/api";
 import { ago, stateWords } from "../ui/format";
 import { Logo, Plus, Search } from "../ui/icons";
+import { toneOf } from "../ui/Tone";
 import { go, pathOf } from "./route";
 import { useSession } from "./session";
 
@@ -52,10 +53,7 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
   );
 }
 
-const WAITS = /^awaiting|^escalated/;
-
 function Item({ session, current, onChosen }: { session: SessionSummary; current: boolean; onChosen: () => void }) {
-  const color = session.phase === "failed" ? "red" : WAITS.test(session.phase) ? "yellow.8" : session.phase === "resting" ? "gray" : "indigo";
   return (
     <a
       href={pathOf(session.session_id)}
@@ -71,9 +69,9 @@ function Item({ session, current, onChosen }: { session: SessionSummary; current
     >
       <span className="sessions-title">{session.title || "Untitled"}</span>
       <span className="sessions-meta">
-        <Badge size="xs" variant="dot" color={color}>
+        <span className="sessions-state" data-tone={toneOf(session.phase)}>
           {stateWords(session.state)}
-        </Badge>
+        </span>
         <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>
       </span>
     </a>

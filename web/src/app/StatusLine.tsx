@@ -23,7 +23,7 @@ export function StatusLine() {
   const stop = () => stopping.send({ type: "stop" });
   useStopKeys(can("stop"), stop);
   const doing = service ? `${service} ${DOING[state.snapshot?.phase ?? ""] ?? "is at work"}` : "";
-  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : "";
+  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : "Enter sends, Shift+Enter begins a new line";
   return (
     <div className="status-line">
       <div className="status-words">

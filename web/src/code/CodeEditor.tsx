@@ -29,7 +29,7 @@ export default function CodeEditor({ value, label, onChange }: Props) {
     ];
     const showing = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
     const view = new EditorView({
-      doc: begun(),
+      doc: editable ? begun() : begun().replace(/\n$/, ""),
       extensions: [...look(label), ...(editable ? editing : showing)],
       parent: box.current ?? undefined,
     });

@@ -9,12 +9,12 @@ export default function Diff({ before, after, label, python = false }: { before:
   const box = useRef<HTMLDivElement>(null);
   useEffect(() => {
     const view = new EditorView({
-      doc: after,
+      doc: after.replace(/\n$/, ""),
       extensions: [
         ...look(label, python),
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
-        unifiedMergeView({ original: before, mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 8 } }),
+        unifiedMergeView({ original: before.replace(/\n$/, ""), mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 8 } }),
       ],
       parent: box.current ?? undefined,
     });

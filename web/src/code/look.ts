@@ -17,7 +17,7 @@ const frame = EditorView.theme({
   "&": { fontSize: "13px", backgroundColor: "var(--code-background)", color: "var(--code-text)" },
   "&.cm-focused": { outline: "2px solid var(--mantine-primary-color-filled)", outlineOffset: "1px" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.55" },
-  ".cm-content": { padding: "10px 0", caretColor: "var(--code-text)" },
+  ".cm-content": { padding: "10px 6px", caretColor: "var(--code-text)" },
   ".cm-gutters": { backgroundColor: "transparent", border: "none", color: "var(--code-gutter)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
   ".cm-cursor": { borderLeftColor: "var(--code-text)" },
@@ -29,9 +29,8 @@ const frame = EditorView.theme({
 export function look(label: string, withPython = true): Extension[] {
   return [
     frame,
-    lineNumbers(),
     syntaxHighlighting(colours),
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
-    ...(withPython ? [python()] : [EditorView.lineWrapping]),
+    ...(withPython ? [lineNumbers(), python()] : [EditorView.lineWrapping]),
   ];
 }

@@ -1,9 +1,9 @@
 // What services made, small: the newest of it is shown in full below the journal.
-import { Badge } from "@mantine/core";
 import { useSession } from "../app/session";
 import { clock, plural } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
+import { Tone } from "../ui/Tone";
 import type { Entry } from "./entries";
 
 type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
@@ -46,9 +46,9 @@ export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
           {by} {event.type === "code.edited" ? "edited" : "wrote"} {plural(lines, "line")}
         </span>
         {checks?.map((check) => (
-          <Badge key={check.name} size="sm" variant="light" color={check.ok ? "teal" : "red"}>
+          <Tone key={check.name} tone={check.ok ? "good" : "bad"}>
             {check.ok ? "✓" : "✗"} {check.name}
-          </Badge>
+          </Tone>
         ))}
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </summary>

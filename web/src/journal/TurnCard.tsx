@@ -1,17 +1,18 @@
 // One turn: its actions as they run, what came out, and the verdict.
-import { Badge, Loader } from "@mantine/core";
+import { Loader } from "@mantine/core";
 import { clock } from "../ui/format";
+import { Tone, type ToneName } from "../ui/Tone";
 import type { ActionEntry, ActionState, Entry } from "./entries";
 
-const COLORS: Record<ActionState, string> = {
-  planned: "gray",
-  approved: "gray",
-  denied: "red",
-  started: "indigo",
-  finished: "teal",
-  failed: "red",
-  skipped: "gray",
-  uncertain: "yellow.8",
+const TONES: Record<ActionState, ToneName> = {
+  planned: "plain",
+  approved: "plain",
+  denied: "bad",
+  started: "work",
+  finished: "good",
+  failed: "bad",
+  skipped: "plain",
+  uncertain: "wait",
 };
 
 export function TurnCard({ entry, by }: { entry: Extract<Entry, { kind: "turn" }>; by: string }) {
@@ -30,9 +31,7 @@ export function TurnCard({ entry, by }: { entry: Extract<Entry, { kind: "turn" }
       ))}
       {verdict && (
         <p className="verdict" data-testid="verdict" data-status={verdict.status}>
-          <Badge size="sm" variant="light" color={verdict.status === "success" ? "teal" : verdict.status === "partial" ? "yellow.8" : "red"}>
-            {verdict.status}
-          </Badge>
+          <Tone tone={verdict.status === "success" ? "good" : verdict.status === "partial" ? "wait" : "bad"}>{verdict.status}</Tone>
           {verdict.reasoning}
         </p>
       )}
@@ -46,9 +45,7 @@ function ActionShown({ action }: { action: ActionEntry }) {
     <div className="action" data-testid="action" data-state={state}>
       <p className="action-head">
         {state === "started" && <Loader size={12} aria-hidden="true" />}
-        <Badge size="sm" variant="light" color={COLORS[state]}>
-          {state === "started" ? "running" : state}
-        </Badge>
+        <Tone tone={TONES[state]}>{state === "started" ? "running" : state}</Tone>
         <code>{spec.tool}</code>
         {spec.tool !== "run_code" && spec.text}
         {action.seconds > 0 && <span className="dimmed">{action.seconds.toFixed(2)} s</span>}

@@ -1,8 +1,9 @@
 // Actions that run only after a yes, each bound to its exact arguments.
-import { Badge, Button } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useAct, useSession } from "../app/session";
 import type { ActionView } from "../protocol";
 import { Check, Cross } from "../ui/icons";
+import { Tone } from "../ui/Tone";
 import { Problem } from "../ui/Problem";
 
 export function ActionsPanel() {
@@ -27,9 +28,7 @@ function OneAction({ action }: { action: ActionView }) {
     <div className="action" data-testid="action-request">
       <p className="action-head">
         <code>{action.tool}</code>
-        <Badge size="sm" variant="light" color={action.effect === "read" ? "gray" : action.effect === "write" ? "yellow.8" : "red"}>
-          {action.effect}
-        </Badge>
+        <Tone tone={action.effect === "read" ? "plain" : action.effect === "write" ? "wait" : "bad"}>{action.effect}</Tone>
         {action.text}
       </p>
       {action.approval && <p className="hint">{action.approval}</p>}

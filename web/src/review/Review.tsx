@@ -1,7 +1,7 @@
 // What lies before the person: a question, something to decide, or what has been made. It keeps unsaved edits while
 // others (another tab, a service) work, so it stays mounted and only hides.
-import { Alert, Loader, SegmentedControl } from "@mantine/core";
-import { lazy, Suspense, useState } from "react";
+import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
+import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useSession } from "../app/session";
 import { type Snapshot, working } from "../state/state";
 import { ActionsPanel } from "./ActionsPanel";
@@ -19,6 +19,7 @@ export function Review() {
   const { snapshot } = state;
   if (!snapshot?.version) return null;
   const busy = working(snapshot);
+  const deciding = snapshot.review !== null || snapshot.feedback_request !== null;
   return (
     <div className="review" data-busy={busy || undefined}>
       {snapshot.unread.length > 0 && busy && (
@@ -27,12 +28,29 @@ export function Review() {
         </Alert>
       )}
       <FailurePanel />
-      <div hidden={busy || !!snapshot.question}>
-        <Subjects snapshot={snapshot} />
-      </div>
       {!busy && <ActionsPanel />}
       {!busy && <QuestionPanel />}
       {!busy && <NextPanel />}
+      <Folded folded={!deciding} hidden={busy} label={snapshot.code ? "plan and code" : "plan"}>
+        <Subjects snapshot={snapshot} />
+      </Folded>
+    </div>
+  );
+}
+
+/** In full where it is to be decided on; else on demand, because what happened last matters more. */
+function Folded({ folded, hidden, label, children }: { folded: boolean; hidden: boolean; label: string; children: ReactNode }) {
+  const { state } = useSession();
+  const [open, setOpen] = useState(false);
+  if (!state.snapshot?.plan) return null;
+  return (
+    <div hidden={hidden}>
+      {folded && (
+        <Button size="compact-sm" variant="subtle" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="show-work" mb={8}>
+          {open ? "Hide" : "Show"} the {label}
+        </Button>
+      )}
+      <div hidden={folded && !open}>{children}</div>
     </div>
   );
 }

@@ -62,8 +62,8 @@ function pick(event: SessionEvent, before: number) {
   return { version: event.version, number: before + 1, by: event.actor, at: event.at };
 }
 
-/** The plan as text, a line a step: what two versions are compared by. */
+/** The plan as text, a line a step: what two versions are compared by. Without numbers, which would all differ after a new step. */
 export function planLines(plan: PlanVersion): string {
-  const steps = plan.steps.map((step, index) => `${index + 1}. ${step.text}`);
+  const steps = plan.steps.map((step) => `- ${step.text}`);
   return [`Goal: ${plan.goal}`, "", ...steps, ...(plan.notes ? ["", `Notes: ${plan.notes}`] : [])].join("\n") + "\n";
 }

@@ -13,38 +13,80 @@ export function useElapsed(since: string | null): number | null {
 }
 
 const NEAR = 80; // pixels from the bottom that still count as being there
+const OWN = 500; // milliseconds after a touch or key in which growth is the person's own doing, such as opening details
+const HOLD = 2_500; // milliseconds in which a new subject may still be loading its parts
 
-/** Keeps a scrolled box at its bottom while it grows, unless the person has scrolled up. */
-export function useStickToBottom(box: RefObject<HTMLElement | null>, content: RefObject<HTMLElement | null>) {
-  const stuck = useRef(true);
+interface Boxes {
+  /** What scrolls, what grows in it, and the part that holds what is to be reviewed. */
+  box: RefObject<HTMLElement | null>;
+  content: RefObject<HTMLElement | null>;
+  review: RefObject<HTMLElement | null>;
+}
+
+/**
+ * Follows a growing conversation at its bottom, for as long as the person stays there. What is new to review (`subject`)
+ * is shown from its beginning where it is higher than the screen; what the person sends (`sent` counts up) is followed.
+ */
+export function useFollow({ box, content, review }: Boxes, subject: string, sent: number) {
+  const follows = useRef(true);
+  const touched = useRef(-OWN);
+  const held = useRef(-HOLD);
   const [away, setAway] = useState(false);
+
+  const settle = useEffectEvent(() => {
+    const outer = box.current;
+    const part = review.current;
+    if (!outer || performance.now() - touched.current < OWN) return;
+    const fresh = performance.now() - held.current < HOLD;
+    if (fresh && part && part.offsetHeight > outer.clientHeight) outer.scrollTop = part.offsetTop - 8;
+    else if (follows.current) outer.scrollTop = outer.scrollHeight;
+    else setAway(below(outer) >= NEAR);
+  });
+
   useLayoutEffect(() => {
     const outer = box.current;
-    const inner = content.current;
-    if (!outer || !inner) return;
-    const bottom = () => outer.scrollHeight - outer.scrollTop - outer.clientHeight;
+    if (!outer || !content.current) return;
     const onScroll = () => {
-      stuck.current = bottom() < NEAR;
-      setAway(!stuck.current);
+      follows.current = below(outer) < NEAR;
+      setAway(!follows.current);
     };
-    const onGrow = () => {
-      if (stuck.current) outer.scrollTop = outer.scrollHeight;
-      else setAway(bottom() >= NEAR);
+    const onTouch = () => {
+      touched.current = performance.now();
+      held.current = -HOLD;
     };
-    const observer = new ResizeObserver(onGrow);
-    observer.observe(inner);
+    const observer = new ResizeObserver(() => settle());
+    observer.observe(content.current);
     observer.observe(outer);
     outer.addEventListener("scroll", onScroll, { passive: true });
+    for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) outer.addEventListener(kind, onTouch, { passive: true });
     return () => {
       observer.disconnect();
       outer.removeEventListener("scroll", onScroll);
+      for (const kind of ["wheel", "touchstart", "pointerdown", "keydown"]) outer.removeEventListener(kind, onTouch);
     };
   }, [box, content]);
+
+  useEffect(() => {
+    if (!subject || !follows.current) return;
+    held.current = performance.now();
+    settle();
+  }, [subject]);
+
   const toBottom = () => {
-    stuck.current = true;
-    box.current?.scrollTo({ top: box.current.scrollHeight });
+    follows.current = true;
+    touched.current = -OWN;
+    held.current = -HOLD;
+    settle();
   };
-  return { away, toBottom, stuck };
+  const bottom = useEffectEvent(toBottom);
+  useEffect(() => {
+    if (sent > 0) bottom();
+  }, [sent]);
+  return { away, toBottom };
+}
+
+function below(outer: HTMLElement): number {
+  return outer.scrollHeight - outer.scrollTop - outer.clientHeight;
 }
 
 const TWICE = 800; // milliseconds between two presses of Escape that mean one thing

@@ -1,0 +1,245 @@
+"""The keeper, on SQLite and on PostgreSQL: what happens when nobody does anything any more."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from services.plan_store.database import Database
+from services.plan_store.keeper import Keeper
+from services.plan_store.projection import Projector
+from services.plan_store.queries import list_dead
+from services.plan_store.rebuild import rebuild_from
+from shared import store_api as api
+from shared.bus import BusDown, Delivery, Park
+from shared.domain import commands as c
+from shared.events.values import SessionSettings
+from shared.testing import InMemoryLog
+from tests.support.plan_store import Story
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
+
+
+class Broker:
+    """The broker's timers and counters, in memory."""
+
+    def __init__(self) -> None:
+        self.armed: dict[str, tuple[datetime, bytes]] = {}
+        self.waiting: dict[str, int] = {}
+        self.down = False
+
+    async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
+        if self.down:
+            raise BusDown("no broker")
+        self.armed[f"{session_id}.{kind}"] = at, payload
+
+    async def disarm(self, session_id: str, kind: str) -> None:
+        self.armed.pop(f"{session_id}.{kind}", None)
+
+    async def outstanding(self, durable: str) -> int:
+        return self.waiting.get(durable, 0)
+
+    def fire(self, session_id: str) -> Delivery:
+        return Delivery(f"timerfired.{session_id}.approval", self.armed[f"{session_id}.approval"][1], 1, 1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.ahead = timedelta()
+
+    def __call__(self) -> datetime:
+        return datetime.now(UTC) + self.ahead
+
+
+@pytest.fixture
+def broker() -> Broker:
+    return Broker()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def keeper(log: InMemoryLog, database: Database, projector: Projector, broker: Broker, clock: Clock) -> Keeper:
+    keeper = Keeper(broker, log, database, projector, stuck_after=120, now=clock)
+    projector.on_moved = keeper.moved
+    return keeper
+
+
+def advisory(position: int, consumer: str = "planner", kind: str = "max_deliver", reason: str = "") -> Delivery:
+    body = {
+        "type": f"io.nats.jetstream.advisory.v1.{kind}",
+        "id": "x",
+        "timestamp": "2026-11-21T12:00:00.123456789Z",
+        "stream": "SESSIONS",
+        "consumer": consumer,
+        "stream_seq": position,
+        "deliveries": 6,
+    } | ({"reason": reason} if reason else {})
+    return Delivery(f"{ADVISORY}.MAX_DELIVERIES.SESSIONS.{consumer}", json.dumps(body).encode(), 1, 1)
+
+
+# --- dead letters
+
+
+async def test_a_dead_letter_fails_the_work_that_it_began(log: InMemoryLog, database: Database, keeper: Keeper) -> None:
+    story = Story(log)
+    await story.person(c.Say(text="Write a calculator"))
+    for _ in range(2):  # delivered again: nothing twice
+        await keeper.dead_letter(advisory(log.last(story.id) if _ == 0 else 1))
+    session = (await story.now()).session
+    assert (session.version, session.phase) == (2, "failed")
+    assert session.failure is not None
+    assert session.failure.retryable
+    assert "6 deliveries" in session.failure.reason
+    assert (await story.person(c.Retry())).work == c.Work(service="planner", version=3)
+
+    page = await list_dead(database, api.ListDead())
+    assert [(dead.stream_seq, dead.consumer, dead.kind, dead.session_id) for dead in page.dead] == [
+        (1, "planner", "max_deliver", story.id)
+    ]
+
+
+async def test_a_dead_letter_of_work_that_is_over_is_only_recorded(
+    log: InMemoryLog, database: Database, keeper: Keeper
+) -> None:
+    story = Story(log)
+    await story.drafted()
+    version = (await story.now()).session.version
+    await keeper.dead_letter(advisory(1))
+    await keeper.dead_letter(advisory(1, consumer="plan_store"))
+    await keeper.dead_letter(advisory(99, consumer="planner", kind="terminated", reason="unreadable"))
+    assert (await story.now()).session.version == version
+    page = await list_dead(database, api.ListDead())
+    assert {(dead.stream_seq, dead.consumer, dead.kind) for dead in page.dead} == {
+        (1, "planner", "max_deliver"),
+        (1, "plan_store", "max_deliver"),
+        (99, "planner", "terminated"),
+    }
+    await rebuild_from(log, database, lambda *_: None)
+    assert (await list_dead(database, api.ListDead())).dead_total == 3
+
+
+async def test_what_is_no_advisory_is_put_aside(keeper: Keeper) -> None:
+    with pytest.raises(Park):
+        await keeper.dead_letter(Delivery(f"{ADVISORY}.MSG_TERMINATED.x", b"{}", 1, 1))
+    for subject, data in (("timerfired.a.approval", b"?"), ("timerfired.a.other", b'{"asked":1}'), ("timerfired", b"")):
+        with pytest.raises(Park):
+            await keeper.expired(Delivery(subject, data, 1, 1))
+
+
+# --- lost work
+
+
+async def test_old_work_that_lies_with_nobody_fails(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker, clock: Clock
+) -> None:
+    story, young = Story(log), Story(log)
+    await story.person(c.Say(text="Write a calculator"))
+    await projector.load(story.id)
+    await keeper.sweep()
+    assert (await story.now()).session.phase == "planning", "the work is young"
+    clock.ahead = timedelta(seconds=121)
+    broker.waiting["planner"] = 1
+    await keeper.sweep()
+    assert (await story.now()).session.phase == "planning", "somebody has it in hand"
+    broker.waiting["planner"] = 0
+    await keeper.sweep()
+    await keeper.sweep()
+    session = (await story.now()).session
+    assert (session.phase, session.version) == ("failed", 2)
+    clock.ahead = timedelta()
+    await young.person(c.Say(text="Write another"))
+    await projector.load(young.id)
+    await keeper.sweep()
+    assert (await young.now()).session.phase == "planning"
+
+
+# --- deadlines
+
+
+async def in_review(log: InMemoryLog, timeout: int = 60) -> Story:
+    story = Story(log)
+    await story.drafted(settings=SessionSettings(approval_timeout=timeout))
+    return story
+
+
+async def test_an_approval_that_nobody_gives_expires(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
+) -> None:
+    story = await in_review(log)
+    await projector.load(story.id)
+    at, payload = broker.armed[f"{story.id}.approval"]
+    assert at == log.messages[-1].at + timedelta(seconds=60)
+    assert json.loads(payload) == {"asked": 2}
+    await keeper.expired(broker.fire(story.id))
+    await keeper.expired(broker.fire(story.id))
+    session = (await story.now()).session
+    assert (session.version, session.phase, session.reason) == (3, "resting", "stopped")
+    await projector.load(story.id)
+    assert broker.armed == {}
+
+
+async def test_a_decision_in_time_cancels_the_timer_and_a_late_one_does_nothing(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
+) -> None:
+    story = await in_review(log)
+    await projector.load(story.id)
+    late = broker.fire(story.id)
+    await story.approve()
+    await projector.load(story.id)
+    assert broker.armed == {}
+    await keeper.expired(late)
+    assert (await story.now()).session.phase == "coding"
+
+
+async def test_another_plan_begins_the_clock_anew(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
+) -> None:
+    story = await in_review(log)
+    await projector.load(story.id)
+    first = broker.fire(story.id)
+    await story.person(
+        c.EditPlan(base=2, steps=(c.EditPlan.model_fields and (await story.now()).session.plan.steps[:1]))
+    )  # type: ignore[union-attr]
+    await projector.load(story.id)
+    await keeper.expired(first)
+    assert (await story.now()).session.phase == "awaiting_approval"
+    await story.spent()
+    await projector.load(story.id)
+    assert json.loads(broker.fire(story.id).data) == {"asked": 3}, "spending is not a decision"
+
+
+async def test_a_timer_that_could_not_be_set_is_made_up_for(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker, clock: Clock
+) -> None:
+    broker.down = True
+    story = await in_review(log)
+    await projector.load(story.id)
+    assert broker.armed == {}
+    clock.ahead = timedelta(seconds=60 + 31)
+    await keeper.sweep()
+    assert (await story.now()).session.phase == "resting"
+
+
+async def test_a_rebuild_sets_no_timers(
+    log: InMemoryLog, database: Database, projector: Projector, keeper: Keeper, broker: Broker
+) -> None:
+    story = await in_review(log)
+    await projector.load(story.id)
+    broker.armed.clear()
+    await rebuild_from(log, database, lambda *_: None)
+    await projector.load(story.id)
+    assert broker.armed == {}
+
+
+@pytest.mark.parametrize("timeout", [10**9, 10**30])
+async def test_a_deadline_beyond_all_time_is_none(
+    timeout: int, log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
+) -> None:
+    story = await in_review(log, timeout)
+    assert (await projector.load(story.id)).session.version == 2
+    assert broker.armed == {}

@@ -1,0 +1,331 @@
+"""plan_store's requests, bytes in and bytes out, on SQLite and on PostgreSQL."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from services.plan_store.database import Database
+from services.plan_store.handlers import Requests, Responder
+from services.plan_store.projection import Projector
+from services.plan_store.purge import unfinished
+from services.plan_store.rebuild import rebuild_from
+from shared import store_api as api
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.log import LogDown, fork
+from shared.store_api import StoreError
+from shared.testing import InMemoryLog
+from tests.support.plan_store import STEPS, Story, rows
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+
+class Client:
+    """Asks as a gateway would."""
+
+    def __init__(self, responders: dict[str, Responder]) -> None:
+        self._responders = responders
+
+    async def ask[Q: api.Message, A: api.Message](self, verb: api.Verb[Q, A], **fields: Any) -> A:
+        return await self.raw(verb, verb.request(**fields).model_dump_json().encode())
+
+    async def raw[Q: api.Message, A: api.Message](self, verb: api.Verb[Q, A], body: bytes) -> A:
+        return verb.parse(await self._responders[verb.subject](verb.subject, body))
+
+
+@pytest.fixture
+def client(log: InMemoryLog, database: Database, projector: Projector) -> Client:
+    return Client(Requests(log, database, projector).responders())
+
+
+async def refused(client: Client, verb: api.Verb[Any, Any], **fields: Any) -> str:
+    with pytest.raises(StoreError) as refusal:
+        await client.ask(verb, **fields)
+    return refusal.value.code
+
+
+# --- sessions
+
+
+async def test_load_carries_the_whole_session(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.whole()
+    answer = await client.ask(api.SESSION_LOAD, session_id=story.id, at_least=log.last(story.id))
+    assert (answer.session, answer.position) == await story.now()
+    assert await refused(client, api.SESSION_LOAD, session_id=story.id, at_least=10_000) == "behind"
+
+
+async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemoryLog) -> None:
+    stories = [Story(log) for _ in range(4)]
+    for story in stories:
+        await story.drafted()
+    await stories[0].person(c.Rename(title="Touched last"))
+    for story in stories:
+        await client.ask(api.SESSION_GET, session_id=story.id)
+    page = await client.ask(api.SESSION_LIST, limit=2)
+    assert [s.id for s in page.sessions] == [stories[0].id, stories[3].id]
+    assert page.total == 4
+    rest = await client.ask(api.SESSION_LIST, limit=2, offset=2)
+    assert [s.id for s in rest.sessions] == [stories[2].id, stories[1].id]
+
+    await stories[1].approve()
+    summary = await client.ask(api.SESSION_GET, session_id=stories[1].id)
+    assert (summary.work_service, summary.phase) == ("generator", "coding")
+    asking = await client.ask(api.SESSION_LIST, states=("text_plan_approval",))
+    assert {s.id for s in asking.sessions} == {stories[0].id, stories[2].id, stories[3].id}
+    working = await client.ask(api.SESSION_LIST, phases=("coding",))
+    assert [s.id for s in working.sessions] == [stories[1].id]
+
+
+async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Client, log: InMemoryLog) -> None:
+    hers, his = Story(log, user="ann"), Story(log, user="bob")
+    await hers.drafted()
+    await his.drafted()
+    for story in (hers, his):
+        await client.ask(api.SESSION_GET, session_id=story.id)
+    assert [s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions] == [his.id]
+    await hers.person(c.Share(user="bob"))
+    await client.ask(api.SESSION_GET, session_id=hers.id)
+    assert {s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions} == {hers.id, his.id}
+    assert (await client.ask(api.PLAN_LIST, user="bob")).total == 2
+    assert (await client.ask(api.SESSION_LIST, user="eve")).total == 0
+
+
+@pytest.mark.parametrize(
+    ("query", "finds"),
+    [
+        ("100%", {"percent"}),
+        ("%", {"percent"}),
+        ("_", {"snake"}),
+        ("o'brien", {"quote"}),
+        ('"', {"quote"}),
+        ("\\", {"slash"}),
+        ("straße", {"german"}),
+        ("STRASSE", {"german"}),
+        ("计算", {"chinese"}),
+        ("make chart", {"percent"}),
+        ("chart MAKE", {"percent"}),
+        ("chart nothing", set()),
+        ("'; drop table sessions; --", set()),
+        ("\x00", {"percent", "snake", "quote", "slash", "german", "chinese"}),
+    ],
+)
+async def test_search_takes_every_character_for_what_it_is(
+    query: str, finds: set[str], client: Client, log: InMemoryLog
+) -> None:
+    told = {
+        "percent": "Make a 100% chart",
+        "snake": "Rename snake_case",
+        "quote": 'Greet O\'Brien with "hi"',
+        "slash": "Path C:\\temp",
+        "german": "Eine Straße zeichnen",
+        "chinese": "写一个计算器",
+    }
+    for session_id, text in told.items():
+        await Story(log, session_id).person(c.Say(text=text))
+        await client.ask(api.SESSION_GET, session_id=session_id)
+    found = await client.ask(api.SESSION_LIST, query=query)
+    assert {s.id for s in found.sessions} == finds
+
+
+async def test_what_is_not_a_request_or_not_there(client: Client) -> None:
+    for body in (b"", b"[]", b'{"session_id": "a b"}', b'{"session_id": "a", "more": 1}', b"\xff"):
+        with pytest.raises(StoreError) as refusal:
+            await client.raw(api.SESSION_GET, body)
+        assert refusal.value.code == "bad_request"
+    assert await refused(client, api.SESSION_GET, session_id="nobody") == "unknown"
+    assert await refused(client, api.PLAN_GET, session_id="nobody") == "unknown"
+    assert (await client.ask(api.JOURNAL_READ, session_id="nobody")) == api.JournalPage(events=(), version=0)
+    assert (await client.ask(api.HEALTH)).sessions == 0
+
+
+async def test_the_journal_is_read_on_from_a_version(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    session = await story.whole()
+    read: list[int] = []
+    while True:
+        page = await client.ask(api.JOURNAL_READ, session_id=story.id, after=len(read), limit=7)
+        assert page.version == session.version
+        if not page.events:
+            break
+        read += [event.version for event in page.events]
+    assert read == list(range(1, session.version + 1))
+
+
+async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.drafted()
+    for n in range(30):
+        version = (await story.now()).session.version
+        notes = f"{n}" + "x" * 100_000
+        await story.person(c.EditPlan(base=version, steps=STEPS, notes=notes))
+    page = await client.ask(api.JOURNAL_READ, session_id=story.id, limit=1000)
+    assert 2 < len(page.events) < 15
+    assert page.version == 32
+
+
+# --- plans and code
+
+
+async def test_plans_with_their_versions_and_their_difference(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.whole()
+    plans = (await client.ask(api.PLAN_VERSIONS, session_id=story.id)).plans
+    assert [plan.number for plan in plans] == [1, 2, 3]
+    newest = await client.ask(api.PLAN_GET, session_id=story.id)
+    assert newest == plans[2]
+    assert await client.ask(api.PLAN_GET, session_id=story.id, version=plans[0].version) == plans[0]
+
+    diff = await client.ask(api.PLAN_DIFF, session_id=story.id, old=plans[0].version, new=plans[2].version)
+    assert "-Goal: A calculator\n+Goal: A calculator for floats" in diff.unified
+    assert [(s.kind, s.old, s.new) for s in diff.steps] == [("moved", 2, 1), ("same", 1, 2), ("removed", 3, None)] or [
+        (s.kind, s.old, s.new) for s in diff.steps
+    ] == [("same", 2, 1), ("moved", 1, 2), ("removed", 3, None)]
+    same = await client.ask(api.PLAN_DIFF, session_id=story.id, old=plans[0].version, new=plans[0].version)
+    assert same.unified == ""
+    assert {s.kind for s in same.steps} == {"same"}
+    assert await refused(client, api.PLAN_DIFF, session_id=story.id, old=1, new=2) == "unknown"
+
+
+async def test_a_plan_is_listed_until_it_is_deleted(client: Client, log: InMemoryLog) -> None:
+    story, other = Story(log), Story(log)
+    for each in (story, other):
+        await each.drafted()
+        await client.ask(api.SESSION_GET, session_id=each.id)
+    assert (await client.ask(api.PLAN_LIST, user="ann", statuses=("pending_approval",))).total == 2
+    assert await refused(client, api.PLAN_DELETE, session_id=story.id, user="bob", id="d1") == "forbidden"
+    gone = await client.ask(api.PLAN_DELETE, session_id=story.id, user="ann", id="d1")
+    assert gone.deleted
+    assert [plan.session_id for plan in (await client.ask(api.PLAN_LIST)).plans] == [other.id]
+    assert await refused(client, api.PLAN_DELETE, session_id=story.id, user="ann", id="d2") == "refused"
+    assert await refused(client, api.PLAN_GET, session_id=story.id) == "unknown"
+
+
+async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.whole()
+    codes = (await client.ask(api.CODE_VERSIONS, session_id=story.id)).codes
+    assert [(code.number, code.checks[0].ok) for code in codes] == [(1, False), (2, True)]
+    assert codes[1].tests == "def test(): ..."
+
+
+async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None:
+    hers, his = Story(log, user="ann"), Story(log, user="bob")
+    for story in (hers, his):
+        await story.drafted()
+    await hers.spent("m", "planner", 10, 0.25)
+    await hers.spent("m", "planner", 20, 0.5)
+    await hers.spent("big", "generator", 1, 1)
+    await his.spent("m", "planner", 100, 2)
+    for story in (hers, his):
+        await client.ask(api.SESSION_GET, session_id=story.id)
+    mine = (await client.ask(api.USAGE_TOTALS, user="ann")).rows
+    assert [(row.model, row.role, row.calls, row.prompt_tokens, row.cost) for row in mine] == [
+        ("big", "generator", 1, 1, 1.0),
+        ("m", "planner", 2, 30, 0.75),
+    ]
+    assert (await client.ask(api.USAGE_TOTALS, session_id=hers.id)).rows == mine
+    everybody = (await client.ask(api.USAGE_TOTALS)).rows
+    assert [(row.calls, row.prompt_tokens) for row in everybody] == [(1, 1), (3, 130)]
+
+
+async def test_parked_messages_are_listed(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.drafted()
+    position = log.publish(f"session.{story.id}.planner.x", b"what?")
+    await client.ask(api.SESSION_GET, session_id=story.id)
+    page = await client.ask(api.DEAD_LIST)
+    assert page.parked_total == 1
+    assert (page.parked[0].position, page.parked[0].session_id, page.parked[0].preview) == (position, story.id, "what?")
+    assert "unguarded" in page.parked[0].reason
+
+
+# --- purge
+
+
+async def test_purge_forgets_the_session_for_good(
+    client: Client, log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story, other = Story(log), Story(log)
+    await story.whole()
+    await other.drafted()
+    await client.ask(api.SESSION_GET, session_id=other.id)
+    expected = await rows(database)
+    purge = {"session_id": story.id, "user": "ann"}
+    assert await refused(client, api.SESSION_PURGE, **purge | {"user": "bob"}) == "forbidden"
+    assert (await client.ask(api.SESSION_PURGE, **purge)).session_id == story.id
+    assert await rows(database) == expected
+    assert await log.session_ids() == [other.id]
+    for verb in (api.SESSION_LOAD, api.SESSION_GET, api.JOURNAL_READ):
+        assert await refused(client, verb, session_id=story.id) == "purged"
+    assert await refused(client, api.SESSION_PURGE, **purge) == "purged"
+
+    await Story(log, story.id).person(c.Say(text="Again under the same id"))
+    await projector.nudge(story.id, log.last(story.id))
+    assert await refused(client, api.SESSION_LOAD, session_id=story.id) == "purged"
+    page = await client.ask(api.DEAD_LIST)
+    assert [parked.reason for parked in page.parked] == ["the session was purged"]
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
+
+
+async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    await story.person(c.Say(text="Write a calculator"))
+    assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="ann") == "busy"
+    assert await refused(client, api.SESSION_PURGE, session_id="nobody", user="ann") == "unknown"
+
+
+async def test_purging_a_parent_says_so_first_and_then_takes_from_its_forks(
+    client: Client, log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    parent = Story(log)
+    then = await parent.drafted()
+    await fork(log, then, "child", By("user:bob", datetime.now(UTC), "f"))
+    child = await projector.load("child")
+    await fork(log, child.session, "grandchild", By("user:bob", datetime.now(UTC), "f"))
+    await projector.load("grandchild")
+    other = Projector(log, database)  # a replica that remembers the forks as they were
+    await other.load("child")
+
+    purge = {"session_id": parent.id, "user": "ann"}
+    assert await refused(client, api.SESSION_PURGE, **purge) == "has_forks"
+    assert (await projector.load("child")).session.plan is not None
+    await client.ask(api.SESSION_PURGE, **purge, force=True)
+    for session_id in ("child", "grandchild"):
+        for replica in (projector, other):
+            session = (await replica.load(session_id)).session
+            assert (session.version, session.plan) == (1, None)
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
+
+
+async def test_a_purge_that_broke_off_is_ended_later(
+    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = Client(Requests(log, database, projector).responders())
+    story = Story(log)
+    await story.drafted()
+
+    async def down(_: str) -> None:
+        raise LogDown("no log")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(log, "purge", down)
+        assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="ann") == "log_down"
+    assert await unfinished(database) == [story.id]
+    assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="bob") == "forbidden"
+    await client.ask(api.SESSION_PURGE, session_id=story.id, user="ann")
+    assert await unfinished(database) == []
+    assert await log.session_ids() == []
+
+
+async def test_without_a_database_every_request_says_so(log: InMemoryLog) -> None:
+    database = Database("postgresql+asyncpg://parley@127.0.0.1:9/none")
+    client = Client(Requests(log, database, Projector(log, database)).responders())
+    assert await refused(client, api.SESSION_LOAD, session_id="any") == "database_down"
+    assert await refused(client, api.SESSION_LIST) == "database_down"
+    await database.close()

@@ -1,0 +1,186 @@
+"""Conversations over a real socket; the services' part is played by the test, through the log."""
+
+import json
+
+import pytest
+
+from shared.domain import commands as c
+from shared.protocol.server import SERVER_MESSAGES, Delta
+from tests.support.gateway import CODE, World, client, serving
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def test_a_client_that_knows_only_the_first_messages(world: World) -> None:
+    """user_message, approval, feedback, replan; and text_plan_review, code_review, feedback_request, completion."""
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="Help me create a simple calculator")
+        first = await her.event("message.received")
+        workers = world.workers(first["session_id"])
+        assert first["session_id"] == her.session_id
+        await workers.drafts()
+        review = await her.until("text_plan_review")
+        assert review["plan"].startswith("Goal: A calculator")
+
+        await her.send("approval", approved=False)
+        assert (await her.until("feedback_request"))["plan_type"] == "text"
+        await her.send("feedback", content="Add support for floating point numbers")
+        assert (await her.event("message.received"))["intent"] == "feedback"
+        await workers.drafts("A calculator for floats")
+        assert (await her.until("text_plan_review"))["number"] == 2
+
+        await her.send("replan", plan_type="text")
+        await her.event("plan.rejected")
+        await workers.drafts("Another calculator")
+        review = await her.until("text_plan_review")
+        await her.send("approval", approved=True)
+        assert (await her.event("plan.approved"))["plan_version"] == review["version"]
+
+        await workers.codes()
+        assert (await her.until("code_review"))["code"] == CODE
+        await her.send("approval", approved=True)
+        done = await her.until("completion")
+        assert done["final_plan"] == review["plan"]
+        assert done["final_code"] == CODE
+        assert "Run the code" in (await her.until("continue"))["content"]["options"]
+
+        await her.send("user_message", content="And now one for fractions")
+        again = await her.event("message.received")
+        assert again["session_id"] == her.session_id
+        assert (again["intent"], again["version"]) == ("request", len(her.versions))
+        for message in her.heard:
+            SERVER_MESSAGES.validate_python(message)
+            assert message["session_id"] == her.session_id
+
+
+async def test_the_continue_loop(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        workers = world.workers("loop")
+        await her.send("user_message", content="A calculator", session_id="loop")
+        await her.event("message.received")
+        await workers.drafts()
+        await her.until("text_plan_review")
+        await her.send("approval", approved=True)
+        await her.event("plan.approved")
+        await workers.codes()
+        await her.until("code_review")
+        await her.send("approval", approved=True)
+        feedback, *_, complete = (await her.until("continue"))["content"]["options"]
+
+        await her.send("continue", content=feedback.upper())
+        question = await her.until("question")
+        await her.send("question", content="Make it smaller")
+        assert (await her.event("question.answered"))["action_id"] == question["question_id"]
+        await workers.drafts("A smaller one")
+        await her.until("text_plan_review")
+        await her.send("stop")
+        assert (await her.until("stopped"))["message"] == "Stopped."
+        await her.send("continue", content=complete)
+        await her.until("completed")
+        await her.send("continue", content="Something else altogether")
+        assert (await her.event("message.received"))["intent"] == "request"
+
+
+async def test_edits_and_remarks_during_work(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="A calculator")
+        await her.event("message.received")
+        workers = world.workers(her.session_id)
+        await her.send("feedback", content="With floats")
+        assert (await her.event("message.received"))["intent"] == "steer"
+        await workers.drafts()
+        await her.event("plan.drafted")
+        await workers.drafts("With floats")
+        review = await her.until("text_plan_review")
+
+        text = review["plan"].replace("2. Add them\n", "2. Add them, then\n   round\n") + "\n\nNotes: two digits"
+        await her.send("edit", version=review["version"], content=text)
+        edited = await her.until("text_plan_review")
+        assert [step["text"] for step in edited["steps"]][1] == "Add them, then round"
+        assert (edited["goal"], edited["notes"]) == ("With floats", "two digits")
+        await her.send("edit", version=edited["version"], steps=["One", {"text": "Two"}])
+        review = await her.until("text_plan_review")
+        assert [step["text"] for step in review["steps"]] == ["One", "Two"]
+        await her.send("approval", approved=True)
+        await her.event("plan.approved")
+        await workers.codes()
+        code = await her.until("code_review")
+        await her.send("edit", target="code", version=code["version"], content="print(2)\n")
+        assert (await her.event("code.edited"))["code"] == "print(2)\n"
+
+
+async def test_tokens_as_they_come_and_usage(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="A calculator")
+        await her.event("message.received")
+        piece = Delta(session_id=her.session_id, draft_id="d1", kind="plan", offset=0, text="Goal: A ca")
+        await world.bus.emit(f"delta.{her.session_id}.d1", b"not json")
+        await world.bus.emit(f"delta.{her.session_id}.d1", piece.model_dump_json().encode())
+        assert (await her.until("delta"))["text"] == "Goal: A ca"
+
+        world.bus.draft = piece.model_copy(update={"text": "Goal: A calculator"}).model_dump_json().encode()
+        async with client(address) as other:
+            await other.send("resume", session_id=her.session_id)
+            shown = await other.until("snapshot")
+            assert shown["draft"]["text"] == "Goal: A calculator"
+            assert shown["state"] == "text_plan_generation"
+
+        spend = c.Spend(
+            model="m",
+            role="planner",
+            prompt_tokens=10,
+            cached_tokens=0,
+            completion_tokens=5,
+            cost=0.5,
+            latency=1,
+            attempts=1,
+        )
+        await world.workers(her.session_id).does(spend)
+        usage = await her.until("usage")
+        assert (usage["calls"], usage["prompt_tokens"], usage["cost"]) == (1, 10, 0.5)
+
+
+async def test_fork(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await world.workers("parent").plan()
+        await her.send("resume", session_id="parent")
+        await her.until("snapshot")
+        await her.send("fork", id="f1")
+        fork_id = (await her.until("forked"))["fork_id"]
+        await her.send("fork", id="f1")
+        assert (await her.until("forked"))["fork_id"] == fork_id
+        await her.send("resume", session_id=fork_id)
+        shown = await her.until("snapshot")
+        assert (shown["parent"], shown["version"]) == ("parent", 1)
+        await her.send("approval", approved=True)
+        assert (await her.event("plan.approved"))["session_id"] == fork_id
+        assert (await world.workers("parent").session()).phase == "awaiting_approval"
+
+
+async def test_what_is_not_there_yet_says_so(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="x", workflow="flow")
+        await her.error("not_available")
+        await world.workers("s").plan()
+        await her.send("save_to_library", session_id="s", name="mine")
+        await her.error("not_available")
+        await her.send("choose_workflow", session_id="s", workflow="agentflow")
+        await her.error("not_available")
+        assert json.loads((await world.log.read("s"))[-1].data)["type"] == "plan.drafted"
+
+
+async def test_closing_leaves_the_session(world: World) -> None:
+    async with serving(world.app) as address:
+        async with client(address) as her:
+            await world.workers("s").plan()
+            await her.send("resume", session_id="s")
+            await her.until("snapshot")
+            await her.send("close")
+            assert await her.closed() == 1000
+        hub = world.app.state.gateway.hub
+        assert hub.open_sessions == 0
+        assert world.bus.subscribed == []
+        assert (await world.workers("s").session()).phase == "awaiting_approval"

@@ -1,0 +1,184 @@
+"""Resume by version: every event exactly once and in order, whatever is lost on the way."""
+
+import asyncio
+import random
+
+import pytest
+
+from services.gateway import hub
+from services.gateway.outbox import Outbox
+from shared.domain import commands as c
+from tests.support.gateway import Client, World, client, serving
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+async def _follow(her: Client, version: int) -> None:
+    """Listen until this version has been told."""
+    while version not in her.versions:
+        await her.next()
+
+
+async def test_a_snapshot_then_what_was_missed_then_live(world: World) -> None:
+    workers = world.workers("s")
+    async with serving(world.app) as address, client(address) as her:
+        await workers.plan()
+        await workers.person(c.Rename(title="Mine"))
+        await her.send("resume", session_id="s", after=1)
+        shown = await her.until("snapshot")
+        assert (shown["version"], shown["state"], shown["title"]) == (3, "text_plan_approval", "Mine")
+        assert shown["review"]["version"] == 2
+        assert "approval" in shown["can"]
+        assert "stop" in shown["can"]
+        assert "run" not in shown["can"]
+        await workers.person(c.Rename(title="Yours"))
+        await _follow(her, 4)
+        assert her.versions == [2, 3, 4]
+
+
+async def test_reconnecting_at_random_points_shows_each_event_once(world: World) -> None:
+    dice = random.Random(7)
+    workers = world.workers("s")
+    await workers.plan()
+    total = 120
+
+    async def writes() -> None:
+        for number in range(total - 2):
+            await workers.person(c.Rename(title=f"Title {number}"))
+            await asyncio.sleep(0)
+
+    async with serving(world.app) as address:
+        writing = asyncio.create_task(writes())
+        told: list[int] = []
+        while not told or told[-1] < total:
+            async with client(address) as her:
+                await her.send("resume", session_id="s", after=told[-1] if told else 0)
+                for _ in range(dice.randint(2, 30)):
+                    if told and her.versions and her.versions[-1] == total:
+                        break
+                    await her.next()
+                told += her.versions
+        await writing
+    assert told == list(range(1, total + 1))
+
+
+async def test_what_the_feed_drops_is_filled_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "POLL", 0.05)
+    workers = world.workers("s")
+    await workers.plan()
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await _follow(her, 2)
+        world.bus.lossy = True
+        for number in range(5):
+            await workers.person(c.Rename(title=f"Title {number}"))
+        await _follow(her, 7)
+        assert her.versions == [1, 2, 3, 4, 5, 6, 7]
+
+
+async def test_a_reconnected_bus_is_caught_up_with(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hub, "POLL", 3600)
+    workers = world.workers("s")
+    await workers.plan()
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await _follow(her, 2)
+        world.bus.lossy = True
+        await workers.person(c.Rename(title="Unheard"))
+        await world.bus.reconnect()
+        await _follow(her, 3)
+
+
+async def test_what_is_no_event_is_never_shown(world: World) -> None:
+    workers = world.workers("s")
+    await workers.plan()
+    stored = (await world.log.read("s"))[-1].data
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await _follow(her, 2)
+        world.log.publish("session.s.user.plan.drafted", b"not json")
+        world.log.publish("session.s.user.plan.drafted", stored.replace(b'"version":2', b'"version":3'))
+        await workers.person(c.Rename(title="Still here"))
+        await _follow(her, 3)
+        assert her.heard[-1]["event"]["type"] == "session.renamed"
+
+
+async def test_one_socket_on_two_sessions(world: World) -> None:
+    first, second = world.workers("one"), world.workers("two")
+    await first.plan()
+    await second.plan()
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="one")
+        await her.until("snapshot")
+        await her.send("resume", session_id="two")
+        await her.until("snapshot")
+        await her.send("rename", session_id="one", title="First")
+        assert (await her.event("session.renamed"))["session_id"] == "one"
+        await her.send("rename", title="Second")
+        assert (await her.event("session.renamed"))["session_id"] == "two"
+
+
+async def test_resume_again_on_the_same_socket(world: World) -> None:
+    workers = world.workers("s")
+    await workers.plan()
+    async with serving(world.app) as address, client(address) as her:
+        for _ in range(2):
+            await her.send("resume", session_id="s")
+            await her.until("event", version=2)
+        await workers.person(c.Rename(title="Once"))
+        await workers.person(c.Rename(title="Twice"))
+        await _follow(her, 4)
+        assert her.versions == [1, 2, 1, 2, 3, 4]
+
+
+async def test_an_unknown_session(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="nobody")
+        await her.error("not_found")
+        await her.send("stop", session_id="nobody")
+        await her.error("not_found")
+        assert world.app.state.gateway.hub.open_sessions == 0
+
+
+async def test_while_the_store_is_down_and_after(world: World) -> None:
+    await world.workers("s").plan()
+    async with serving(world.app) as address, client(address) as her:
+        world.store.down = True
+        await her.send("resume", session_id="s", id="r1")
+        assert (await her.error("unavailable"))["reply_to"] == "r1"
+        await her.send("user_message", content="Hello", id="m1")
+        await her.error("unavailable")
+        world.store.down = False
+        world.bus.down = True
+        await her.send("resume", session_id="s")
+        await her.error("unavailable")
+        world.bus.down = False
+        await her.send("user_message", content="Hello", id="m1")
+        await her.event("message.received")
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+
+
+async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.gateway.app.Outbox", lambda: Outbox(messages=20, size=200_000))
+    workers = world.workers("s")
+    await workers.plan()
+    async with serving(world.app) as address, client(address) as quick:
+        await quick.send("resume", session_id="s")
+        await _follow(quick, 2)
+        async with client(address, max_queue=1) as slow:
+            await slow.send("resume", session_id="s")
+            await slow.until("event", version=2)
+            notes = "x" * 40_000
+            for number in range(100):
+                session = await workers.session()
+                assert session.plan is not None
+                edit = c.EditPlan(base=session.plan.version, steps=session.plan.steps, notes=f"{number} {notes}")
+                await workers.person(edit)
+                await _follow(quick, session.version + 1)
+            assert await slow.closed(seconds=20) == 1013
+            assert slow.versions == list(range(1, len(slow.versions) + 1))
+        assert quick.versions == list(range(1, 103))

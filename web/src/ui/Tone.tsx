@@ -1,0 +1,25 @@
+// A word with a colour that says how to take it. The word is always there: colour alone says nothing.
+import type { HTMLAttributes, ReactNode } from "react";
+
+export type ToneName = "good" | "bad" | "wait" | "work" | "plain";
+
+interface Props extends HTMLAttributes<HTMLSpanElement> {
+  tone: ToneName;
+  children: ReactNode;
+}
+
+export function Tone({ tone, children, className = "", ...rest }: Props) {
+  return (
+    <span className={`tone ${className}`} data-tone={tone} {...rest}>
+      {children}
+    </span>
+  );
+}
+
+/** How a session's phase is to be taken. */
+export function toneOf(phase: string, reason = ""): ToneName {
+  if (phase === "failed") return "bad";
+  if (phase.startsWith("awaiting") || phase === "escalated") return "wait";
+  if (phase === "resting") return reason === "answered" || reason === "completed" ? "good" : "plain";
+  return "work";
+}
