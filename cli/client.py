@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import ipaddress
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Set
 from typing import Literal, Self
 from urllib.parse import urlsplit
 
@@ -19,7 +19,10 @@ Link = Literal["up", "down"]
 FIRST_DELAY, LONGEST_DELAY = 0.25, 8.0
 _LARGEST = 32 * 1024 * 1024  # a snapshot with a long plan and program is well below this
 # These leave no event that would tell that they arrived: they are not sent again after a lost connection.
-_ONCE = (c.Resume, c.Close, c.Fork, c.SaveToLibrary)
+_ONCE = (c.Close, c.Fork, c.SaveToLibrary)
+# Refused for a reason that passes: sent again with the same id.
+_LATER = ("unavailable", "slow_down")
+_PAUSE = 2.0  # seconds before that
 
 
 class GatewayDown(Exception):
@@ -36,8 +39,9 @@ class Client:
         self.url, self.session_id, self.after = url, session_id, after
         self._token = token
         self._socket: ClientConnection | None = None
-        self._unsure: dict[str, c.ClientMessage] = {}  # by id: no event has told yet that it arrived
-        self._repeated: set[str] = set()
+        self._unsure: dict[str, c.ClientMessage] = {}  # by id: nothing has told yet that it arrived
+        self._sent: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         """Raises GatewayDown when the first connection does not come about."""
@@ -45,6 +49,8 @@ class Client:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        for task in self._tasks:
+            task.cancel()
         if self._socket:
             with contextlib.suppress(ConnectionClosed):
                 await self._socket.send(_json(c.Close(type="close")))
@@ -58,12 +64,18 @@ class Client:
         )
         if not isinstance(ready, _ONCE):
             self._unsure[message_id] = ready
+            self._sent.add(message_id)
         await self._put(ready)
         return message_id
 
+    @property
+    def unsure(self) -> Set[str]:
+        """Ids of messages that no event and no refusal has told of yet."""
+        return self._unsure.keys()
+
     def is_mine(self, event_id: str) -> bool:
-        """Did a message that this client sent, and that nothing has told of yet, make this event?"""
-        return event_id.removeprefix(f"{self.session_id}:") in self._unsure
+        """Did a message that this client sent make this event?"""
+        return event_id.removeprefix(f"{self.session_id}:") in self._sent
 
     async def messages(self) -> AsyncIterator[s.AnyServerMessage | Link]:
         """All that the gateway sends, over as many connections as it takes; "down" and "up" tell of those.
@@ -87,9 +99,8 @@ class Client:
                     continue  # of a newer gateway: what we do not know we cannot show
                 if isinstance(message, s.Greeting):
                     await self._place(message)
-                if not self._settled(message):
-                    yield message
                 self._forget(message)
+                yield self._softened(message)
         except ConnectionClosed as closed:
             if closed.rcvd and closed.rcvd.code == 1009:  # too big: it would be so again
                 self._unsure.clear()
@@ -98,30 +109,50 @@ class Client:
 
     async def _place(self, greeting: s.Greeting) -> None:
         """Put a new socket on our session, and repeat what may have been lost with the one before."""
+        repeated = [message for message in self._unsure.values() if not isinstance(message, c.Resume)]
+        self._unsure = {key: message for key, message in self._unsure.items() if message in repeated}
         if self.session_id is None:
             self.session_id = greeting.session_id
-        elif self.after or not self._unsure:
+            return
+        begun = self.after > 0 or not repeated  # else what begins the session may not have arrived
+        if begun:
             await self._resume()
-        self._repeated |= self._unsure.keys()
-        for message in list(self._unsure.values()):
+        for message in repeated:
             await self._put(message)
-        if not self.after and self._repeated:
+        if not begun:
             await self._resume()
 
     async def _resume(self) -> None:
-        if self.session_id:
-            await self._put(c.Resume(type="resume", session_id=self.session_id, after=self.after))
-
-    def _settled(self, message: s.AnyServerMessage) -> bool:
-        """Is this the refusal of something that we sent a second time and that had arrived the first time?"""
-        return isinstance(message, s.Error) and message.code == "already_done" and message.reply_to in self._repeated
+        await self.send(c.Resume(type="resume", session_id=self.session_id, after=self.after))
 
     def _forget(self, message: s.AnyServerMessage) -> None:
-        if isinstance(message, s.Event) and message.event.session_id == self.session_id:
+        """What this message tells of has arrived."""
+        if message.session_id != self.session_id:
+            return
+        if isinstance(message, s.Event):
             self.after = max(self.after, message.event.version)
             self._unsure.pop(message.event.id.removeprefix(f"{self.session_id}:"), None)
-        elif isinstance(message, s.Error) and message.reply_to:
+        elif isinstance(message, s.Snapshot):
+            for key in [key for key, sent in self._unsure.items() if isinstance(sent, c.Resume)]:
+                del self._unsure[key]
+        elif isinstance(message, s.Error) and message.reply_to and message.code not in _LATER:
             self._unsure.pop(message.reply_to, None)
+
+    def _softened(self, message: s.AnyServerMessage) -> s.AnyServerMessage:
+        """A refusal for a reason that passes is only worth a word: the message is sent again in a moment."""
+        if not isinstance(message, s.Error) or message.code not in _LATER or message.reply_to not in self._unsure:
+            return message
+        task = asyncio.create_task(self._send_again(message.reply_to))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return s.Log(session_id=message.session_id, content=f"{message.message} Trying again.")
+
+    async def _send_again(self, message_id: str) -> None:
+        await asyncio.sleep(_PAUSE)
+        if message := self._unsure.get(message_id):
+            if isinstance(message, c.Resume):
+                message = message.model_copy(update={"after": self.after})
+            await self._put(message)
 
     async def _put(self, message: c.ClientMessage) -> None:
         if self._socket:

@@ -42,7 +42,7 @@ async def bus(settings: Settings) -> AsyncIterator[Bus]:
     found = Bus(settings, "cli")
     try:
         async with asyncio.timeout(10):
-            await found.start()
+            await found.connect()
     except TimeoutError as error:
         raise Unreachable(f"NATS at {shown} does not let us in: is the user or token in NATS_URL right?") from error
     try:

@@ -1,6 +1,7 @@
 """The conversation itself: what the gateway says goes into the view, what the person types goes to the gateway."""
 
 import asyncio
+import uuid
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -68,8 +69,9 @@ class Talk:
 
     @property
     def ready(self) -> bool:
-        """Something is asked, and all that led to it has been shown."""
-        return self.view.ask is not None and self.view.version >= self.view.known
+        """Something is asked, all that led to it has been shown, and it is not what I have answered just now."""
+        answered = bool(self._held.keys() & self._client.unsure)
+        return self.view.ask is not None and self.view.version >= self.view.known and not answered
 
     # --- from the gateway
 
@@ -218,9 +220,10 @@ class Talk:
         held = self.view.ask
         if moves:  # before it is sent: the reply may be here sooner than we are back
             self.view = replace(self.view, ask=_left(held, message))
-        message_id = await self._client.send(message)
+        message_id = uuid.uuid4().hex
         if moves and held:
             self._held[message_id] = held.back or held
+        await self._client.send(message.model_copy(update={"id": message_id}))
 
     def _locally(self, name: str, argument: str) -> RenderableType:
         view = self.view

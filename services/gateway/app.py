@@ -58,6 +58,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
     refusals.install(app)
     app.add_middleware(LoginByUrl, door=door)
+    app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
     app.add_middleware(SafeHeaders)
     app.state.gateway = Gateway(settings, core, Hub(core), door, _greeting(settings), serve_page(app, page))
     return app

@@ -2,8 +2,10 @@
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.inbound import explained
 from services.gateway.models import Problem
@@ -43,6 +45,21 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
     body = Problem(code=CODES.get(status, "refused"), message=detail)
     return JSONResponse(body.model_dump(), status_code=status)
+
+
+class BodyLimit:
+    """A body that says it is too large is not read. (One that does not say so ends at the framework's own limit.)"""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._limit = app, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        length = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
+        if length.isdecimal() and int(length) > self._limit:
+            trouble = Trouble("too_large", f"A body may have {self._limit // 1024} KiB at most.", "Make it shorter.")
+            await answer(trouble)(scope, receive, send)
+        else:
+            await self._app(scope, receive, send)
 
 
 async def nowhere(path: str) -> None:

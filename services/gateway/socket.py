@@ -127,10 +127,12 @@ class Socket:
         if session_id not in self._seats:
             await self._sit_down(session_id, begins=begins)
         sender = handlers.Sender(self._user, self._shown.get(session_id))
-        await handlers.act(message, session_id, sender, self._core)
+        try:
+            await handlers.act(message, session_id, sender, self._core)
+        finally:  # also when it is refused: the screen may be behind
+            self._hub.nudge(session_id)
         if begins:
             self._current = session_id
-        self._hub.nudge(session_id)
 
     # --- looking at sessions
 

@@ -6,10 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
-from alembic import command
-from alembic.config import Config
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Table, event, text
+from sqlalchemy import Connection, Table, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
@@ -18,6 +16,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 MIGRATIONS = Path(__file__).parent / "migrations"
+HEAD = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # numbered in order
 LOCK = 7_235_401  # of migrations and rebuilds, among PostgreSQL's advisory locks
 BUSY_MS = 10_000  # how long SQLite waits for another writer
 
@@ -91,6 +90,13 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
+    """Alembic's work, without loading Alembic (a second on a small machine) where nothing is to be done."""
+    versioned = inspect(connection).has_table("alembic_version")
+    if versioned and connection.scalar(text("SELECT version_num FROM alembic_version")) == HEAD:
+        return
+    from alembic import command  # noqa: PLC0415
+    from alembic.config import Config  # noqa: PLC0415
+
     config = Config()
     config.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
     config.attributes["connection"] = connection

@@ -1,19 +1,24 @@
-"""`parley rebuild`: empty the projected tables and make the same rows again from the log."""
+"""Empty the projected tables and make the same rows again from the log: `python -m services.plan_store.rebuild`."""
 
+import asyncio
+import sys
 import time
 from collections.abc import Callable
 from typing import NamedTuple
 
 from sqlalchemy import delete, func, select
 
-from services.plan_store.database import Database
-from services.plan_store.history import StoreLog
+from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.history import EVERYTHING, StoreLog
 from services.plan_store.projection import Projector
 from services.plan_store.tables import PROJECTED, journal, parked, sessions
 from shared.bus import Bus
+from shared.log import LogDown
+from shared.logging import configure_logging
 from shared.settings import Settings
 
-EVERYTHING = 2**62
+PATIENCE = 10
+EVERY = 0.5  # seconds between two lines of progress
 Progress = Callable[[int, int], None]
 
 
@@ -31,14 +36,19 @@ class RebuildReport(NamedTuple):
 async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
     """Needs NATS and the database; the services may run, or not. `on_progress(done, of)` counts sessions.
 
-    Raises RebuildRefused, DatabaseDown, LogDown. After an interruption run it again: nothing is lost, it is all in
-    the log; while services run, each session is whole again as soon as somebody asks for it.
+    After an interruption run it again: nothing is lost, it is all in the log; while services run, each session is
+    whole again as soon as somebody asks for it.
+    Raises RebuildRefused, DatabaseDown, LogDown (also when NATS does not answer within `PATIENCE` seconds).
     """
     database = Database(settings.sql_url)
     bus = Bus(settings, "rebuild")
     try:
         await database.migrate()
-        await bus.start()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await bus.connect()
+        except TimeoutError as error:
+            raise LogDown("NATS does not answer: is NATS_URL right?") from error
         return await rebuild_from(bus.log, database, on_progress)
     finally:
         await bus.stop()
@@ -81,3 +91,28 @@ async def _report(database: Database, seconds: float) -> RebuildReport:
     async with database.begin() as tx:
         counts = [await tx.scalar(query) or 0 for query in queries]
     return RebuildReport(counts[0], counts[1], counts[2], seconds)
+
+
+def main() -> int:
+    """Progress on standard error, one line of result on standard output; 1 where it could not be done."""
+    settings = Settings()
+    configure_logging("rebuild", "ERROR")
+    told = [0.0]
+
+    def tell(done: int, of: int) -> None:
+        if done == of or time.monotonic() - told[0] > EVERY:
+            told[0] = time.monotonic()
+            sys.stderr.write(f"{done} of {of} sessions\n")
+
+    try:
+        report = asyncio.run(rebuild(settings, tell))
+    except (RebuildRefused, DatabaseDown, LogDown) as error:
+        sys.stderr.write(f"parley rebuild: {error}\n")
+        return 1
+    counts = f"{report.sessions} sessions, {report.events} events, {report.parked} messages put aside"
+    sys.stdout.write(f"{counts}: made again in {report.seconds:.1f} s\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -3,22 +3,22 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import nats.errors
-import nats.js.errors
 import structlog
-from faststream import AckPolicy
-from faststream.nats import ConsumerConfig, JStream, NatsBroker, PullSub
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from shared.bus.connection import connect, options, until_there
-from shared.bus.consuming import Handler, Slots
+from shared.bus.connection import connect
+from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
 from shared.bus.jetstream import AMBIGUOUS, JetStreamLog
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from shared.bus.consumers import Consumers
 
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
@@ -36,9 +36,7 @@ class Bus:
         self._settings = settings
         self._name = name
         self._client: Client | None = None
-        self._broker: NatsBroker | None = None
-        self._slots: list[Slots] = []
-        self._consumers: list[Callable[[NatsBroker], None]] = []
+        self._consumers: Consumers | None = None
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -50,31 +48,19 @@ class Bus:
             self._client = await connect(self._settings, self._name, self._tell_reconnected)
 
     async def start(self) -> None:
-        """Connect and, once the streams are there, begin to consume."""
+        """Connect and, once its consumers are provisioned, begin to consume."""
         await self.connect()
-        if not self._consumers:
-            return
-        await self._until_provisioned()
-        broker = NatsBroker(
-            self._settings.nats_url, logger=None, apply_types=False, **options(f"{self._name}-consumers")
-        )
-        for declare in self._consumers:
-            declare(broker)
-        self._broker = broker
-        await until_there(self._name, broker.start)
+        if self._consumers:
+            await self._consumers.start(self.client)
 
     async def stop(self) -> None:
         """Fetch no more, let running handlers end within the grace, then leave."""
         for task in self._tasks:
             task.cancel()
-        if self._broker:
-            for subscriber in self._broker.subscribers:
-                await _quietly(subscriber.stop())
-        await asyncio.gather(*(slots.drain(self._settings.graceful_timeout) for slots in self._slots))
-        if self._broker:
-            await _quietly(self._broker.stop())
+        if self._consumers:
+            await self._consumers.stop()
         if self._client:
-            await _quietly(self._client.close())
+            await quietly(self._client.close())
 
     @property
     def ready(self) -> bool:
@@ -87,16 +73,6 @@ class Bus:
     async def _tell_reconnected(self) -> None:
         for callback in self._reconnected:
             await callback()
-
-    async def _until_provisioned(self) -> None:
-        while True:
-            try:
-                await self.client.jetstream().stream_info(SESSIONS)
-            except (*AMBIGUOUS, nats.js.errors.NotFoundError) as error:
-                log.warning("waiting_for_stream", stream=SESSIONS, error=str(error), hint="run `parley provision`")
-                await asyncio.sleep(1)
-            else:
-                return
 
     @property
     def client(self) -> Client:
@@ -112,29 +88,11 @@ class Bus:
 
     def consume(self, durable: str, handler: Handler, *, stream: str = SESSIONS, limit: int | None = None) -> None:
         """Work a provisioned durable consumer, `limit` messages at once (default: settings.worker_slots)."""
-        slots = Slots(
-            handler, limit=limit or self._settings.worker_slots, heartbeat=max(self._settings.ack_wait / 3, 0.1)
-        )
-        self._slots.append(slots)
+        if self._consumers is None:
+            from shared.bus.consumers import Consumers  # noqa: PLC0415  only who consumes waits for FastStream to load
 
-        def declare(broker: NatsBroker) -> None:
-            subscriber = broker.subscriber(
-                stream=JStream(stream, declare=False),
-                durable=durable,
-                config=ConsumerConfig(filter_subject=None),
-                pull_sub=PullSub(batch_size=1, timeout=2),
-                ack_policy=AckPolicy.MANUAL,
-                decoder=_undecoded,
-                no_reply=True,
-            )
-
-            async def take(_: Any) -> None:
-                message = broker.context.get_local("message")
-                await slots.take(message.raw_message)
-
-            subscriber(take)
-
-        self._consumers.append(declare)
+            self._consumers = Consumers(self._settings, self._name)
+        self._consumers.add(stream, durable, handler, limit)
 
     async def outstanding(self, durable: str, stream: str = SESSIONS) -> int:
         """Messages that this consumer has not been given, or has not acknowledged yet."""
@@ -217,16 +175,4 @@ class _Core:
         self._subscription = subscription
 
     async def stop(self) -> None:
-        await _quietly(self._subscription.unsubscribe())
-
-
-async def _undecoded(message: Any) -> bytes:
-    return bytes(message.body)
-
-
-async def _quietly(ending: Awaitable[Any]) -> None:
-    """Leaving must work whatever state the connection is in."""
-    try:
-        await ending
-    except Exception as error:
-        log.debug("while_leaving", error=repr(error))
+        await quietly(self._subscription.unsubscribe())

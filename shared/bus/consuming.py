@@ -3,7 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import structlog
 from nats.aio.msg import Msg
@@ -96,3 +96,11 @@ async def _answer(message: Msg, body: bytes) -> None:
         await message._client.publish(message.reply, body)  # nats-py's term() takes no reason
     except Exception as error:
         log.warning("ack_not_sent", subject=message.subject, error=repr(error))
+
+
+async def quietly(ending: Awaitable[Any]) -> None:
+    """Leaving must work whatever state the connection is in."""
+    try:
+        await ending
+    except Exception as error:
+        log.debug("while_leaving", error=repr(error))

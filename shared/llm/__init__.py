@@ -1,6 +1,5 @@
 """Models: one typed question to any OpenAI-compatible server, and a scripted partner for tests."""
 
-from shared.llm.client import OpenAIModel
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.scripted import Prompt, ScriptedModel
 from shared.llm.types import Call, Message, Model, OnCall, OnPartial, Outcome, Role
@@ -15,7 +14,6 @@ __all__ = [
     "ModelUnreachable",
     "OnCall",
     "OnPartial",
-    "OpenAIModel",
     "Outcome",
     "Prompt",
     "Role",

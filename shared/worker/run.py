@@ -11,12 +11,12 @@ import uvloop
 
 from shared.bus import Bus
 from shared.events.values import Service
-from shared.llm import OpenAIModel
 from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.store import Store
 from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
+from shared.worker.late import LateModel
 from shared.worker.worker import Handler, Worker
 
 log = structlog.get_logger("service")
@@ -29,7 +29,7 @@ def run_worker(service: Service, handler: Handler) -> None:
 
     async def live(stop: asyncio.Event) -> None:
         bus = Bus(settings, service)
-        model = OpenAIModel(settings)
+        model = LateModel(settings)
         drafts = Drafts(bus)
         async with health(settings.health_port, lambda: bus.ready):
             await bus.connect()
@@ -39,6 +39,7 @@ def run_worker(service: Service, handler: Handler) -> None:
             await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
             await bus.start()
             log.info("ready")
+            model.load()
             await stop.wait()
             await bus.stop()
             await model.aclose()

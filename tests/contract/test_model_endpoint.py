@@ -10,7 +10,8 @@ from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
 from services.rehearsal.serving import serving
-from shared.llm import Call, Message, OpenAIModel
+from shared.llm import Call, Message
+from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 
 

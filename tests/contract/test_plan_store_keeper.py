@@ -15,7 +15,7 @@ from shared.bus import BusDown, Delivery, Park
 from shared.domain import commands as c
 from shared.events.values import SessionSettings
 from shared.testing import InMemoryLog
-from tests.support.plan_store import Story
+from tests.support.plan_store import STEPS, Story
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -161,9 +161,9 @@ async def test_old_work_that_lies_with_nobody_fails(
 # --- deadlines
 
 
-async def in_review(log: InMemoryLog, timeout: int = 60) -> Story:
+async def in_review(log: InMemoryLog, seconds: int = 60) -> Story:
     story = Story(log)
-    await story.drafted(settings=SessionSettings(approval_timeout=timeout))
+    await story.drafted(settings=SessionSettings(approval_timeout=seconds))
     return story
 
 
@@ -202,9 +202,7 @@ async def test_another_plan_begins_the_clock_anew(
     story = await in_review(log)
     await projector.load(story.id)
     first = broker.fire(story.id)
-    await story.person(
-        c.EditPlan(base=2, steps=(c.EditPlan.model_fields and (await story.now()).session.plan.steps[:1]))
-    )  # type: ignore[union-attr]
+    await story.person(c.EditPlan(base=2, steps=STEPS[:1]))
     await projector.load(story.id)
     await keeper.expired(first)
     assert (await story.now()).session.phase == "awaiting_approval"
@@ -236,10 +234,10 @@ async def test_a_rebuild_sets_no_timers(
     assert broker.armed == {}
 
 
-@pytest.mark.parametrize("timeout", [10**9, 10**30])
+@pytest.mark.parametrize("seconds", [10**9, 10**30])
 async def test_a_deadline_beyond_all_time_is_none(
-    timeout: int, log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
+    seconds: int, log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker
 ) -> None:
-    story = await in_review(log, timeout)
+    story = await in_review(log, seconds)
     assert (await projector.load(story.id)).session.version == 2
     assert broker.armed == {}

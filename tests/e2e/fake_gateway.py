@@ -32,44 +32,11 @@ from shared.events.values import Check, Step
 from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN, state_name
+from tests.e2e.fake_drafts import CODE, SPENT, TESTS, plan_for
 
 PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page"
 USER = "ada"
 PIECE, PAUSE = 14, 0.02  # characters and seconds of a streamed piece
-
-CODE = '''"""A calculator for the terminal."""
-
-import operator
-
-OPERATIONS = {"+": operator.add, "-": operator.sub, "*": operator.mul, "/": operator.truediv}
-
-
-def calculate(text: str) -> float:
-    """The value of `a op b`; raises ValueError with words that help."""
-    try:
-        left, sign, right = text.split()
-        return OPERATIONS[sign](float(left), float(right))
-    except KeyError:
-        raise ValueError(f"unknown operation: {sign}") from None
-
-
-def main() -> None:
-    while text := input("> ").strip():
-        try:
-            print(calculate(text))
-        except (ValueError, ZeroDivisionError) as error:
-            print(f"error: {error}")
-
-
-if __name__ == "__main__":
-    main()
-'''
-TESTS = """from program import calculate
-
-
-def test_adds() -> None:
-    assert calculate("1 + 2") == 3
-"""
 
 
 @dataclass
@@ -123,7 +90,7 @@ class World:
             await self.stream(
                 kept, "plan", "\n".join(f"{n}. {step.text}" for n, step in enumerate(plan.steps, 1)), slow
             )
-            await spend(report, "planner")
+            await report(SPENT.model_copy(update={"role": "planner"}))
             if "fail" in said and not any(e.type == "session.retried" for e in kept.events):
                 await report(c.Fail(reason="The model's reply was no plan, twice.", raw="Sorry, I would rather not."))
             elif "ask" in said and not any(e.type == "question.answered" for e in kept.events):
@@ -134,7 +101,7 @@ class World:
             await asyncio.sleep(0.4 * slow)
             code = CODE if not session.code else CODE.replace("> ", ">>> ").replace("float:", "float:\n    # revised")
             await self.stream(kept, "code", code, slow)
-            await spend(report, "generator")
+            await report(SPENT)
             await report(c.DraftCode(code=code, explanation="Reads `a op b` lines and prints each value."))
         elif phase == "executing":
             await report(c.Start())
@@ -178,39 +145,6 @@ class World:
         kept.draft = None
 
 
-async def spend(report: Any, role: str) -> None:
-    await report(
-        c.Spend(
-            model="canned",
-            role=role,
-            prompt_tokens=812,
-            cached_tokens=512,
-            completion_tokens=240,
-            cost=0.0021,
-            latency=1.2,
-            attempts=1,
-        )
-    )
-
-
-def plan_for(session: Session) -> c.DraftPlan:
-    steps = [
-        "Parse a line like `1 + 2` into two numbers and an operation.",
-        "Compute the value with a table of operations, so that adding one is a single line.",
-        "Refuse unknown operations and division by zero with a message a person understands.",
-        "Loop over lines of input until an empty one, printing each value.",
-        "Test each operation and each refusal.",
-    ]
-    steps += [f"Take in: {said}" for said in session.feedback]
-    if session.replan:
-        steps = ["Use a grammar and a small parser instead.", "Evaluate the tree.", "Test with nested brackets."]
-    return c.DraftPlan(
-        goal="A calculator for the terminal: `+`, `-`, `*`, `/` on decimal numbers",
-        steps=tuple(Step(text=text) for text in steps),
-        notes="Standard library only.",
-    )
-
-
 async def tell(kept: Kept, message: s.ServerMessage) -> None:
     for socket in tuple(kept.sockets):
         try:
@@ -219,7 +153,7 @@ async def tell(kept: Kept, message: s.ServerMessage) -> None:
             kept.sockets.discard(socket)
 
 
-def command_of(message: Any, session: Session) -> AnyCommand:  # noqa: C901, PLR0911, PLR0912
+def command_of(message: Any, session: Session) -> AnyCommand:  # noqa: C901
     """A client's message as the domain's command."""
     match message:
         case m.UserMessage() | m.Feedback() | m.HandBack():
@@ -251,7 +185,8 @@ def command_of(message: Any, session: Session) -> AnyCommand:  # noqa: C901, PLR
         case m.Stop():
             return c.Stop(reason=message.reason)
     plain: dict[str, AnyCommand] = {
-        "complete": c.Complete(), "pause": c.Pause(), "unpause": c.Resume(), "cancel": c.CancelPlan(), "retry": c.Retry(),
+        "complete": c.Complete(), "pause": c.Pause(), "unpause": c.Resume(),
+        "cancel": c.CancelPlan(), "retry": c.Retry(),
     }  # fmt: skip
     return plain[message.type]
 

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -24,20 +25,15 @@ Json = dict[str, Any]
 class Parley:
     """One running instance; `url` is where its page is."""
 
-    def __init__(self, process: asyncio.subprocess.Process, url: str, home: Path) -> None:
+    def __init__(self, process: asyncio.subprocess.Process, url: str, rehearsal: str, home: Path) -> None:
         self.process = process
         self.url = url
+        self.rehearsal = rehearsal  # where the rehearsal model takes its faults
         self.home = home
 
     @property
     def socket_url(self) -> str:
         return self.url.replace("http", "ws", 1).rstrip("/") + "/ws"
-
-    @property
-    def rehearsal(self) -> str:
-        """Where the rehearsal model takes its faults."""
-        run = json.loads((self.home / "running.json").read_text())
-        return str(run["openai_base_url"]).removesuffix("/v1")
 
     @property
     def nats_url(self) -> str:
@@ -88,22 +84,22 @@ async def parley(home: Path, **environment: str) -> AsyncIterator[Parley]:
         "ACK_WAIT": "3",
         "PYTHONUNBUFFERED": "1",
     }
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-m",
-        "cli.main",
-        "up",
-        cwd=ROOT,
-        env=clean | settings | environment,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=(home / "up.log").open("wb"),
-    )
+    with (home / "up.log").open("wb") as log:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            *("-m", "cli.main", "up"),
+            cwd=ROOT,
+            env=clean | settings | environment,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=log,
+        )
     try:
         assert process.stdout
         async with asyncio.timeout(60):
             while line := (await process.stdout.readline()).decode():
                 if line.startswith("ready "):
-                    yield Parley(process, line.split()[1], home)
+                    said = re.search(r"the rehearsal model at (http://\S+)/v1", (home / "up.log").read_text())
+                    yield Parley(process, line.split()[1], said[1] if said else "", home)
                     break
             else:
                 raise AssertionError(f"parley up ended:\n{(home / 'up.log').read_text()[-3000:]}")

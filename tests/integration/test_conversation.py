@@ -10,7 +10,7 @@ from services.rehearsal.serving import serving
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import Step
-from shared.llm import OpenAIModel
+from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.stack import Person, working
 

@@ -211,8 +211,8 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
     try:
         host, port = listening.getsockname()
         async with asyncio.timeout(10):
-            while not server.started:
-                await asyncio.sleep(0.005)  # uvicorn offers no event to wait for
+            while not server.started:  # noqa: ASYNC110  uvicorn offers no event to wait for
+                await asyncio.sleep(0.005)
         yield f"{host}:{port}"
     finally:
         server.should_exit = True
@@ -272,7 +272,8 @@ class Client:
 @asynccontextmanager
 async def client(address: str, path: str = "/ws", **options: Any) -> AsyncIterator[Client]:
     """A client that has been greeted."""
-    async with connect(f"ws://{address}{path}", max_size=None, **options) as connection:
+    options = {"max_size": None, "max_queue": None, "close_timeout": 1, "proxy": None} | options
+    async with connect(f"ws://{address}{path}", **options) as connection:
         found = Client(connection)
         found.session_id = (await found.until("greeting"))["session_id"]
         yield found

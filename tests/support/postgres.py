@@ -1,7 +1,7 @@
 """A throw-away PostgreSQL for tests: the one of PARLEY_TEST_POSTGRES, or one of our own from installed binaries.
 
-Use it with `pytest_plugins = ("tests.support.postgres",)` and the fixture `postgres_url`: an empty database for each
-test. Where there is none the test is skipped, or fails if PARLEY_REQUIRE_ALL is 1.
+Use it with `pytest_plugins = ("tests.support.postgres",)` and the fixture `postgres_url` (an empty database for each
+test) or `own_postgres` (a server for one test). Where there is none the test is skipped, or fails if PARLEY_REQUIRE_ALL is 1.
 """
 
 import asyncio
@@ -146,3 +146,13 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
     server, _, query = postgres_server.partition("?")
     yield f"{server.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
     asyncio.run(_execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
+@pytest.fixture
+def own_postgres() -> Iterator[PostgresServer]:
+    """A server for one test alone, which may stop it and start it again (from a thread: it blocks)."""
+    with postgres() as server:
+        if server is None:
+            missing()
+        else:
+            yield server

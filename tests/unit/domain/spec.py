@@ -226,3 +226,20 @@ TO_CODE = (*TO_PLAN, approve, program(), checked())
 TO_DONE = (*TO_CODE, approve)
 NOTES = Knowledge(name="notes.txt", text="tax is 19 %")
 OLD_WORK = Work(service="planner", version=1)
+CODING = (*TO_PLAN, approve)
+CHECKING = (*CODING, program())
+EXECUTING = (request("agentflow"), turn())
+STARTED = (*EXECUTING, c.Start())
+VERIFYING = (*STARTED, done())
+ANSWERING = (*VERIFYING, verdict())
+ESCALATED = (*VERIFYING, verdict("escalate"))
+ASKED = (say(), c.Ask(text="floats?"))
+TO_ALLOW = (request("agentflow"), turn(act("1.1", ask="a write")))
+AT_WORK = [
+    ((say(),), "planning", "planner"),
+    (CODING, "coding", "generator"),
+    (CHECKING, "verifying", "verifier"),
+    (EXECUTING, "executing", "executor"),
+    (VERIFYING, "verifying", "verifier"),
+    (ANSWERING, "answering", "generator"),
+]

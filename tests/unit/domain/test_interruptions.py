@@ -7,19 +7,26 @@ import pytest
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, due
-from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.evolve import evolve
-from shared.domain.people import GIVE_UP, RAISE
+from shared.domain.errors import Invalid, OutOfTurn
 from shared.events import facts
 from tests.unit.domain.spec import (
     ANN,
+    ANSWERING,
+    ASKED,
+    AT_WORK,
+    CHECKING,
+    CODING,
+    ESCALATED,
+    EXECUTING,
     NOON,
-    NOTES,
     OLD_WORK,
     RUN_CODE,
+    STARTED,
+    TO_ALLOW,
     TO_CODE,
     TO_DONE,
     TO_PLAN,
+    VERIFYING,
     Told,
     act,
     answer,
@@ -34,30 +41,10 @@ from tests.unit.domain.spec import (
     reject,
     request,
     say,
-    spend,
     status,
     turn,
     verdict,
 )
-
-CODING = (*TO_PLAN, approve)
-CHECKING = (*CODING, program())
-EXECUTING = (request("agentflow"), turn())
-STARTED = (*EXECUTING, c.Start())
-VERIFYING = (*STARTED, done())
-ANSWERING = (*VERIFYING, verdict())
-ESCALATED = (*VERIFYING, verdict("escalate"))
-ASKED = (say(), c.Ask(text="floats?"))
-TO_ALLOW = (request("agentflow"), turn(act("1.1", ask="a write")))
-AT_WORK = [
-    ((say(),), "planning", "planner"),
-    (CODING, "coding", "generator"),
-    (CHECKING, "verifying", "verifier"),
-    (EXECUTING, "executing", "executor"),
-    (VERIFYING, "verifying", "verifier"),
-    (ANSWERING, "answering", "generator"),
-]
-
 
 # --- a word during work
 
@@ -316,111 +303,6 @@ def test_a_session_that_came_to_rest_is_no_longer_paused() -> None:
     told.given.when(c.Resume()).refused(OutOfTurn, "not paused")
     told.given.when(c.Pause()).refused(OutOfTurn, "nothing to pause")
     told.given.when(say("more")).then("message.received").leaves("planning", "planner")
-
-
-# --- questions
-
-
-def test_the_planner_asks_and_takes_the_answer_in() -> None:
-    told = given(say()).when(c.Ask(text="floats?", options=("yes", "no"))).then("question.asked", about="request")
-    told.leaves("awaiting_input", "user")
-    told.given.when(c.Answer(text="yes", action_id="request-1")).refused(Stale, "no longer open")
-    told.given.when(c.Answer(text=" ")).refused(Invalid, "empty")
-    heard = told.given.when(say("yes")).then("question.answered", action_id="request-2")
-    heard.leaves("planning", "planner", feedback=("yes",), asked="floats?", question=None)
-    heard.given.when(c.Answer(text="yes")).refused(OutOfTurn, "No question")
-    heard.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", asked="", feedback=())
-
-
-def test_an_answer_that_brings_a_file_keeps_it() -> None:
-    told = given(*ASKED).when(say("see there", knowledge=(NOTES,))).then("message.received", intent="feedback")
-    told.leaves("planning", "planner", knowledge=(NOTES,), feedback=("see there",), asked="floats?")
-
-
-def test_the_generator_s_question_goes_back_to_the_generator() -> None:
-    told = given(*CODING, c.Ask(text="floats?")).when(say("yes")).then("question.answered")
-    told.leaves("coding", "generator", feedback=("yes",))
-
-
-@pytest.mark.parametrize("before", [CHECKING, VERIFYING, ANSWERING, EXECUTING])
-def test_only_drafts_ask_about_the_request(before: tuple[Told, ...]) -> None:
-    given(*before).when(c.Ask(text="which?")).refused(OutOfTurn)
-
-
-@pytest.mark.parametrize("about", ["continue", "uncertain"])
-def test_services_do_not_ask_what_the_domain_asks(about: str) -> None:
-    ask = c.Ask.model_validate({"text": "?", "about": about})
-    given(say()).when(ask).refused(OutOfTurn, "does not ask")
-
-
-def test_an_answer_to_nothing_changes_nothing() -> None:
-    before = given(*ASKED)
-    answered = before.when(say("yes")).then("question.answered").event
-    rests = given(say(), c.Stop()).session
-    after = evolve(rests, answered)
-    assert (after.phase, after.feedback) == ("resting", ())
-
-
-# --- budgets
-
-
-def over(**limits: Any) -> tuple[Told, ...]:
-    ask = c.Ask(text="the budget is spent", about="budget")
-    return (request("conversation", **limits), draft(), approve, spend(tokens=100, cost=2.0), ask)
-
-
-@pytest.mark.parametrize("limits", [{"token_budget": 100}, {"cost_budget": 1.0}, {"token_budget": 1, "cost_budget": 9}])
-def test_a_spent_budget_asks_and_raising_it_goes_on_where_it_stood(limits: dict[str, Any]) -> None:
-    asked = given(*over(**limits))
-    assert asked.session.over_budget
-    assert asked.session.question is not None
-    assert asked.session.question.options == (RAISE, GIVE_UP)
-    told = asked.when(say(RAISE)).then("budget.raised").leaves("coding", "generator", question=None)
-    assert not told.session.over_budget
-
-
-def test_a_person_raises_it_by_an_amount_of_their_own() -> None:
-    told = given(*over(token_budget=100)).when(c.RaiseBudget(tokens=500)).then("budget.raised", tokens=500)
-    told.leaves("coding", "generator")
-    assert told.session.settings.token_budget == 600
-
-
-def test_giving_up_stops_and_can_be_thought_over() -> None:
-    told = given(*over(token_budget=100)).when(c.Answer(text=GIVE_UP)).then("session.stopped")
-    told.leaves("resting", "nobody", halted="coding")
-    raised = told.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
-    raised.given.when(c.Retry()).then("session.retried").leaves("coding", "generator")
-
-
-def test_another_answer_about_the_budget_is_refused() -> None:
-    given(*over(cost_budget=1.0)).when(say("hm")).refused(Invalid, RAISE)
-
-
-def test_without_limits_nothing_is_over() -> None:
-    session = given(say(), spend(tokens=10**9, cost=1e6)).session
-    assert not session.over_budget
-    assert (session.spent.calls, session.spent.tokens) == (1, 2 * 10**9)
-
-
-def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
-    asked = given(*over(token_budget=100)).session
-    fields = {"id": "x", "session_id": "s1", "version": asked.version + 1, "at": NOON, "actor": ANN}
-    old = facts.QuestionAnswered.model_validate(fields | {"action_id": "budget-5", "text": "go on"})
-    after = evolve(asked, old)
-    assert (after.phase, after.feedback, due(after)) == ("coding", ("go on",), "generator")
-
-
-def test_every_call_of_a_work_is_a_fact_of_its_own_and_due_nobody() -> None:
-    first = given(say()).when(spend(latency=0.1)).then("usage.spent").leaves("planning", "nobody")
-    again = given(say()).when(spend(latency=0.1)).then("usage.spent")
-    second = first.given.when(spend(latency=0.2)).then("usage.spent")
-    assert first.event.id == again.event.id
-    assert first.event.id != second.event.id
-
-
-@pytest.mark.parametrize("before", [TO_PLAN, TO_DONE, (say(), c.Stop()), (say(), c.Fail(reason="x"))])
-def test_usage_is_recorded_in_any_phase(before: tuple[Told, ...]) -> None:
-    given(*before).when(spend()).then("usage.spent")
 
 
 def test_a_run_that_was_stopped_can_be_judged_or_run_again() -> None:

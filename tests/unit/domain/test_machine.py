@@ -31,15 +31,15 @@ COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 }
 PROFILES = {
-    "ci": settings(max_examples=300, stateful_step_count=50, derandomize=True, **COMMON),
-    "deep": settings(max_examples=3000, stateful_step_count=120, **COMMON),
+    "ci": settings(max_examples=240, stateful_step_count=60, derandomize=True, **COMMON),
+    "deep": settings(max_examples=2400, stateful_step_count=120, **COMMON),
 }
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 
 Shape = tuple[tuple[set[int], bool, str], ...]  # of each action: what it depends on, whether it asks, its effect
 PLAIN: Shape = ((set(), False, "write"), ({0}, True, "write"))
 pick = st.integers(0, 10_000)
-workflows = st.sampled_from(["conversation", "agentflow", "execution_plan", "flow"])
+workflows = st.sampled_from(["conversation", "conversation", "agentflow", "execution_plan", "flow"])
 moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other"])
 
 
@@ -142,15 +142,29 @@ class Schedules(RuleBasedStateMachine):
     def word(self) -> str:
         return f"word {self.count}"
 
-    @initialize(workflow=workflows, turns=st.integers(1, 3), budget=st.sampled_from([None, 50]))
-    def begin(self, workflow: Any, turns: int, budget: int | None) -> None:
-        self.tell(
-            c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=budget))
-        )
+    @initialize(workflow=workflows, turns=st.integers(1, 3), ahead=st.integers(0, 12))
+    def begin(self, workflow: Any, turns: int, ahead: int) -> None:
+        """A request, and how far it has come when the trouble begins."""
+        self.tell(c.Say(text="begin", workflow=workflow, settings=SessionSettings(max_turns=turns, token_budget=999)))
+        self.undisturbed(ahead)
 
-    @rule()
-    def say(self) -> None:
-        self.tell(c.Say(text=self.word()))
+    @rule(number=pick, workflow=workflows)
+    def speak(self, number: int, workflow: Any) -> None:
+        self.count += 1
+        others: list[AnyCommand] = [
+            c.RaiseBudget(tokens=100),
+            c.Rename(title="t"),
+            c.Remember(tool="t", policy="never"),
+        ]
+        mine: list[AnyCommand] = [
+            c.Run(),
+            c.Continue(),
+            c.Run(),
+            c.Complete(),
+            c.Share(user="bob"),
+            c.ChooseWorkflow(workflow=workflow),
+        ]
+        self.tell(one_of([*mine, *others, *[c.Say(text=self.word())] * 6], number))
 
     @precondition(lambda self: self.world.session.question is not None)
     @rule(number=pick)
@@ -175,47 +189,40 @@ class Schedules(RuleBasedStateMachine):
         holds: list[AnyCommand] = [c.Stop(), c.Retry(), c.Pause(), c.Resume(), c.Retry(), c.Resume()]
         self.tell(one_of(holds, number))
 
+    @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
     def refuse(self, number: int) -> None:
         again: list[AnyCommand] = [c.Reject(replan=True, target=target) for target in (None, "text", "code")]
         self.tell(one_of([c.Reject(), *again, c.Reject(), c.CancelPlan(), c.DeletePlan()], number))
 
-    @rule(number=pick)
-    def go_on(self, number: int) -> None:
-        others: list[AnyCommand] = [
-            c.RaiseBudget(tokens=100),
-            c.Rename(title="t"),
-            c.Remember(tool="t", policy="never"),
-        ]
-        mine: list[AnyCommand] = [c.Run(), c.Continue(), c.Run(), c.Complete(), c.Share(user="bob")]
-        self.tell(one_of([*mine, *others], number))
-
+    @precondition(lambda self: self.world.session.plan is not None)
     @rule(number=pick)
     def edit(self, number: int) -> None:
         session = self.world.session
-        if session.plan:
-            steps = tuple(Step(text=f"step {self.count}.{i}") for i in range(number % 3 + 1))
-            self.tell(c.EditPlan(base=session.plan.version - number % 2, steps=steps))
-        if session.code and number % 3:
+        assert session.plan is not None
+        steps = tuple(Step(text=f"step {self.count}.{i}") for i in range(number % 3 + 1))
+        if number % 2 and session.code:
             self.tell(c.EditCode(base=session.code.version, code=f"x = {self.count}"))
+        else:
+            self.tell(c.EditPlan(base=session.plan.version - (number % 5 == 0), steps=steps))
 
     @precondition(lambda self: self.world.session.turn is not None)
     @rule(number=pick)
-    def decide_an_action(self, number: int) -> None:
+    def skip(self, number: int) -> None:
         session = self.world.session
         assert session.turn is not None
-        chosen = one_of([*undecided(session.turn), *session.turn.actions], number // 2).spec.id
-        self.tell(c.Skip(action_id=chosen) if number % 2 else c.Reject(action_id=chosen, reason="no"))
+        self.tell(c.Skip(action_id=one_of(list(session.turn.actions), number).spec.id))
+
+    @precondition(lambda self: bool(undecided(self.world.session.turn)))
+    @rule(number=pick)
+    def deny(self, number: int) -> None:
+        chosen = one_of(list(undecided(self.world.session.turn)), number)
+        self.tell(c.Reject(action_id=chosen.spec.id, reason="no"))
 
     @precondition(lambda self: self.world.session.phase == "escalated")
     @rule(shape=shapes())
     def take_over(self, shape: Shape) -> None:
         self.tell(c.TakeOver(sub_goal="by hand", actions=specs(self.world.session, shape)))
-
-    @precondition(lambda self: self.world.session.phase == "resting")
-    @rule(workflow=workflows)
-    def choose_workflow(self, workflow: Any) -> None:
-        self.tell(c.ChooseWorkflow(workflow=workflow))
 
     @precondition(lambda self: bool(self.sent))
     @rule(number=pick)
@@ -258,6 +265,8 @@ class Schedules(RuleBasedStateMachine):
             worker = self.workers[-1]
         else:
             worker = one_of(self.workers, number // 2)
+        if number % 4 == 0:
+            self.spend(worker.work)
         command = made(worker.seen, move, number, shape)
         if self.world.append(command, By(worker.work.service, NOON, work=worker.work), worker.seen):
             worker.seen = self.world.session
@@ -268,7 +277,18 @@ class Schedules(RuleBasedStateMachine):
         if not mine:
             self.workers.remove(worker)
 
+    @precondition(lambda self: self.world.session.work is not None)
+    @rule(number=pick, move=st.sampled_from(["bad", "doubt", "ask", "budget", "fail"]))
+    def trouble(self, number: int, move: str) -> None:
+        """The service that is due meets trouble at once."""
+        session = self.world.session
+        assert session.work is not None
+        self.world.append(made(session, move, number, PLAIN), By(session.work.service, NOON, work=session.work))
+
     @rule(steps=st.integers(1, 6))
+    def go_on(self, steps: int) -> None:
+        self.undisturbed(steps)
+
     def undisturbed(self, steps: int) -> None:
         """Everybody who is due does the obvious at once."""
         for _ in range(steps):
@@ -287,12 +307,11 @@ class Schedules(RuleBasedStateMachine):
         """The keeper's timer fires: that of what waits now, or of what waited before."""
         self.world.append(c.Expire(asked=self.world.session.since - late), By("keeper", NOON))
 
-    @precondition(lambda self: self.world.session.version > 0)
-    @rule()
-    def spend(self) -> None:
+    def spend(self, work: Work) -> None:
+        """A model was called in this work: recorded in any phase, whatever became of it."""
         tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempts": 1}
         call = c.Spend.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
-        assert self.world.append(call, By("planner", NOON, work=self.world.session.work))
+        assert self.world.append(call, By(work.service, NOON, work=work))
 
     def teardown(self) -> None:
         """In the end undisturbed workers bring the session to a person or to rest."""

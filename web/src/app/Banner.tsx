@@ -13,7 +13,8 @@ export function Banner() {
     <aside className="banner" data-testid="banner" aria-label="About the model">
       <Warning />
       <div className="banner-text">
-        <strong>Rehearsal: rules, not a language model.</strong> It plans and writes a small catalogue of programs and says so when it cannot.{" "}
+        <strong>Rehearsal: rules, not a language model.</strong>{" "}
+        <span className="banner-more">It plans and writes a small catalogue of programs, and says so when it cannot. </span>
         <Anchor component="button" type="button" size="sm" onClick={toggle} aria-expanded={open}>
           Use a real model
         </Anchor>

@@ -1,6 +1,6 @@
 // The journal of the session, and under it what is being written or waits for the person.
 import { ActionIcon } from "@mantine/core";
-import { useRef } from "react";
+import { useEffect, useRef } from "react";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
 import { worker } from "../state/state";
@@ -15,12 +15,18 @@ export function Conversation() {
   const box = useRef<HTMLElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const review = useRef<HTMLDivElement>(null);
-  const { away, toBottom } = useFollow({ box, content, review }, subjectOf(state), pending.length);
+  const subject = subjectOf(state);
+  const { away, toBottom } = useFollow({ box, content, review }, subject, pending.length);
+
+  // What was pressed may be gone now: the keyboard goes on from here, not from the top of the page.
+  useEffect(() => {
+    if (subject && document.activeElement === document.body) box.current?.focus({ preventScroll: true });
+  }, [subject]);
 
   return (
     <main className="conversation" ref={box} tabIndex={-1}>
       <div className="conversation-content" ref={content}>
-        {state.sessionId === null ? (
+        {state.sessionId === null && !pending.some((one) => one.command.type === "user_message") ? (
           <Welcome />
         ) : (
           <>

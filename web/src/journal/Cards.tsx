@@ -4,6 +4,7 @@ import { clock, plural } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
+import { MARKS, wordOf } from "../review/Checks";
 import type { Entry } from "./entries";
 
 type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
@@ -46,8 +47,8 @@ export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
           {by} {event.type === "code.edited" ? "edited" : "wrote"} {plural(lines, "line")}
         </span>
         {checks?.map((check) => (
-          <Tone key={check.name} tone={check.ok ? "good" : "bad"}>
-            {check.ok ? "✓" : "✗"} {check.name}
+          <Tone key={check.name} tone={check.ok === null ? "plain" : check.ok ? "good" : "bad"} title={wordOf(check)}>
+            {MARKS[wordOf(check)]} {check.name}
           </Tone>
         ))}
         <time dateTime={entry.at}>{clock(entry.at)}</time>

@@ -6,15 +6,17 @@ import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Car
 import { TurnCard } from "./TurnCard";
 import { clock } from "../ui/format";
 
+const SAID: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
+
 export function Journal() {
   const { state, pending } = useSession();
   const all = useMemo(() => entries(state.events), [state.events]);
-  const unsent = pending.filter((one) => one.sessionId === state.sessionId && "content" in one.command && one.command.content);
+  // A failure that still stands is shown below, with what can be done about it.
+  const standing = state.snapshot?.failure ? all.findLast((one) => one.kind === "failure") : null;
+  const unsent = pending.filter((one) => SAID.has(one.command.type) && (state.sessionId === null || one.sessionId === state.sessionId));
   return (
     <div className="journal" role="log" aria-label="Conversation" data-testid="journal">
-      {all.map((entry) => (
-        <Shown key={entry.version} entry={entry} />
-      ))}
+      {all.map((entry) => entry !== standing && <Shown key={entry.version} entry={entry} />)}
       {unsent.map((one) => (
         <div key={one.id} className="said said-mine said-unsent">
           <p>{"content" in one.command ? one.command.content : ""}</p>

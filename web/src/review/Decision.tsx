@@ -41,7 +41,7 @@ export function Decision({ target, version, hash, blocked, children }: Props) {
             {target === "text" ? "Approve this plan" : "Approve this code"}
           </Button>
         )}
-        {reviewed && can("feedback") && !talking && (
+        {reviewed && can("feedback") && !talking && !blocked && (
           <Button variant="default" data-testid="feedback" leftSection={<Speech />} onClick={() => setTalking(true)}>
             Feedback
           </Button>

@@ -40,9 +40,9 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   return (
     <section className="panel" data-testid="plan-review" aria-label={`Plan ${plan.number}`}>
       <header className="panel-head">
-        <h2>Plan {shown?.number ?? plan.number}</h2>
+        <h2>Plan {(shown ?? base ?? plan).number}</h2>
         <span className="dimmed">
-          by {nameOf(shown?.by ?? plan.by)} · {plan.status.replace("_", " ")}
+          by {nameOf((shown ?? base ?? plan).by)} · {plan.status.replace("_", " ")}
         </span>
         <VersionBar versions={versions} newest={plan.version} choice={choice} onChoice={setChoice} disabled={dirty} />
       </header>

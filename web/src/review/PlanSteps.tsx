@@ -112,7 +112,8 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
 
 function StepButton({ label, children, ...rest }: { label: string; disabled: boolean; onClick: () => void; children: React.ReactNode }) {
   return (
-    <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} {...rest}>
+    // A press would close the field that is open, and what is pressed would move away under the pointer.
+    <ActionIcon variant="subtle" color="gray" size="sm" aria-label={label} onMouseDown={(event) => event.preventDefault()} {...rest}>
       {children}
     </ActionIcon>
   );

@@ -1,0 +1,126 @@
+"""What each event can lead to: the domain searched breadth first, every command tried in every kind of state found."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from scripts.gen_story import BEGAN, CODE, GOOD, SPEND, STEPS
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.errors import Refused
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import Phase, Session, reviewing
+from shared.events import Due
+from shared.events.values import ActionSpec, Check, NextAction, SessionSettings, Step, Workflow
+
+MOST = 10_000  # kinds of states looked at; the search ends by itself before that
+WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "execution_plan")
+VERDICTS: tuple[NextAction, ...] = ("continue", "retry", "escalate", "complete")
+TOOLS = (Step(text="Look", tool="look"),)
+_LOOK = ActionSpec(id="a", tool="look")
+_WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
+_ASK = {"depends_on": (), "approval": "it writes"}
+TURNS = ((_LOOK, _WRITE), (_LOOK.model_copy(update=_ASK), _WRITE.model_copy(update=_ASK)))
+
+
+class Reach(NamedTuple):
+    """`after`: the phases and dues an event was followed by; `kept`: those it left a phase as it was in."""
+
+    moved: dict[str, set[tuple[Phase, Due]]]
+    kept: dict[str, set[Due]]
+    makers: dict[str, set[str]]  # event type -> names of commands
+
+    def dues(self, kind: str) -> list[Due]:
+        """Who can be due by an event of this type."""
+        return sorted({whose for _, whose in self.moved[kind]} | self.kept[kind])
+
+
+def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each command, as good as it can be now
+    plan, code = session.plan, session.code
+    actions = session.turn.actions if session.turn else ()
+    spoken = ("word", *(session.question.options if session.question else ()))
+    yield from (c.Say(text=text) for text in spoken)
+    for item in (plan, code):
+        if item:
+            yield c.Approve(version=item.version)
+            yield c.Reject(version=item.version)
+    yield from (c.Reject(replan=True, target=target) for target in ("text", "code"))
+    if plan:
+        yield c.EditPlan(base=plan.version, steps=TOOLS if plan.kind != "text" else (Step(text=f"v{session.version}"),))
+    if code:
+        yield c.EditCode(base=code.version, code=f"print({session.version})")
+    for action in actions[:2]:
+        yield c.Approve(version=session.version, action_id=action.spec.id)
+        yield c.Reject(action_id=action.spec.id)
+        yield c.Skip(action_id=action.spec.id)
+        yield c.Finish(action_id=action.spec.id, ok=True)
+        yield c.Finish(action_id=action.spec.id, ok=False)
+        yield c.Uncertain(action_id=action.spec.id, reason="?")
+        yield c.Ask(text="?", about="action", action_id=action.spec.id)
+    yield from (c.Continue(), c.Run(), c.Complete(), c.Stop(), c.Pause(), c.Resume(), c.Retry(), c.CancelPlan())
+    yield from (c.DeletePlan(), c.Remember(tool="x", policy="never"))
+    for specs in TURNS:
+        yield c.TakeOver(sub_goal="x", actions=specs)
+        yield c.PlanTurn(sub_goal="x", actions=specs)
+    yield from (c.RaiseBudget(tokens=500), c.Rename(title="x"), c.Share(user="bob"), c.ChooseWorkflow(workflow="agentflow"))
+    kind = "steps" if session.workflow == "execution_plan" else "text"
+    yield c.DraftPlan(goal="x", steps=TOOLS if kind == "steps" else STEPS, kind="steps" if kind == "steps" else "text")
+    yield from (c.DraftCode(code=CODE), c.VerifyCode(checks=GOOD), c.VerifyCode(checks=(Check(name="lints", ok=False),)))
+    yield from (c.Ask(text="?"), c.Ask(text="?", about="budget"), c.Start(), SPEND)
+    for verdict in VERDICTS:
+        yield c.VerifyTurn(status="success", next_action=verdict, reasoning="x")
+    yield from (c.GiveAnswer(text="x", confidence=1), c.Fail(reason="x"), c.Expire(asked=session.since))
+
+
+def _kind(session: Session) -> tuple[object, ...]:
+    """What tells states apart here; texts and numbers do not."""
+    turn = tuple(action.status for action in session.turn.actions) if session.turn else ()
+    plan, code = session.plan, session.code
+    return (
+        *(session.workflow, session.phase, session.reason, session.paused, reviewing(session), bool(session.unread)),
+        *(plan.status if plan else None, code.status if code else None, turn),
+        session.question.about if session.question else None,
+    )
+
+
+def _after(session: Session, command: AnyCommand) -> tuple[str, Session] | None:
+    if isinstance(command, PersonCommand):
+        by = By("user:ann", BEGAN)
+    else:
+        by = By(session.work.service if session.work else "keeper", BEGAN, work=session.work)
+    try:
+        event = decide(session, command, by)
+    except Refused:
+        return None
+    return event.type, evolve(session, event)
+
+
+def reach() -> Reach:
+    """The same code always gives the same answer."""
+    found = Reach(defaultdict(set), defaultdict(set), defaultdict(set))
+    settings = SessionSettings(max_turns=2)
+    begun = [_after(Session("s"), c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
+    waiting = [after for _, after in filter(None, begun)]
+    found.moved["message.received"].add(("planning", "planner"))
+    found.moved["session.forked"] |= {("awaiting_approval", "user"), ("resting", "nobody")}
+    found.makers["session.forked"].add("Fork")
+    seen = {_kind(session) for session in waiting}
+    while waiting and len(seen) < MOST:
+        session = waiting.pop(0)
+        # While a session is paused everything is due nobody: that is said once, and not explored.
+        for command in _commands(session) if not session.paused else (c.Resume(),):
+            if (outcome := _after(session, command)) is None:
+                continue
+            kind, after = outcome
+            found.makers[kind].add(type(command).__name__)
+            if after.phase == session.phase and due(after) == "nobody":
+                found.kept[kind].add(due(after))
+            else:
+                found.moved[kind].add((after.phase, due(after)))
+            if (key := _kind(after)) not in seen:
+                seen.add(key)
+                waiting.append(after)
+    print(len(seen))
+    return found

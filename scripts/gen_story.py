@@ -1,0 +1,172 @@
+"""Sessions told for the documents: real commands through the real domain, with a clock and ids of their own.
+
+Every example of an event or a server message in docs/ comes from here, so none can be what the code does not do.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import Session
+from shared.events import Due, SessionEvent
+from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step
+
+BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
+ID = "b3c1d09e5f6a7788"
+FORK_ID = "0f9e8d7c6b5a4433"
+CODE = 'def add(a: float, b: float) -> float:\n    return a + b\n\n\nprint(add(1.5, 2))\n'
+STEPS = (Step(text="Read two numbers"), Step(text="Add them"), Step(text="Print the sum"))
+GOOD = (Check(name="parses", ok=True), Check(name="lints", ok=True), Check(name="tests", ok=True, detail="Ran 3 tests"))
+SPEND = c.Spend(
+    model="rehearsal",
+    role="planner",
+    prompt_tokens=264,
+    cached_tokens=0,
+    completion_tokens=42,
+    cost=0,
+    latency=0.61,
+    attempts=1,
+)
+PLAN = c.DraftPlan(goal="Write a simple calculator in Python.", steps=STEPS)
+WRITTEN = c.DraftCode(code=CODE, explanation="Adds two numbers and prints the sum.")
+CHECKED = c.VerifyCode(checks=GOOD, tests="import unittest\n…")
+
+
+class Told(NamedTuple):
+    """One event with the session before and after it, and the command that asked for it."""
+
+    before: Session
+    command: AnyCommand
+    event: SessionEvent
+    after: Session
+
+    @property
+    def due(self) -> Due:
+        return due(self.after)
+
+
+def _by(session: Session, command: AnyCommand, at: datetime, cause: str | None) -> By:
+    if isinstance(command, PersonCommand):
+        return By("user:ann", at, id=f"cmd-{session.version + 1}", cause=None)
+    if isinstance(command, c.Expire):
+        return By("keeper", at)
+    service = session.work.service if session.work else "executor"
+    own = f"usage-{session.version + 1}" if isinstance(command, c.Spend) else None
+    return By(service, at, id=own, cause=cause, work=session.work)
+
+
+def tell(session: Session, commands: Iterable[AnyCommand], begun: int = 0) -> list[Told]:
+    """The commands carried out one after the other, a second apart."""
+    told: list[Told] = []
+    cause: str | None = None
+    for number, command in enumerate(commands, begun):
+        by = _by(session, command, BEGAN + timedelta(seconds=number), cause)
+        event = decide(session, command, by)
+        after = evolve(session, event)
+        told.append(Told(session, command, event, after))
+        cause = event.id if after.work and after.work.version == after.version else cause
+        session = after
+    return told
+
+
+def conversation() -> list[Told]:
+    """From a request to a run of the approved code, with every way to argue on the way, and on."""
+    outline = Knowledge(name="notes.txt", text="The numbers come one a line.")
+    return tell(
+        Session(ID),
+        [
+            c.Say(text="Help me create a simple calculator", knowledge=(outline,)),
+            SPEND,
+            PLAN,  # 3
+            c.Reject(version=3),
+            c.Say(text="Add a help text"),
+            c.DraftPlan(goal=PLAN.goal, steps=(*STEPS, Step(text="Print a help text")), notes="For beginners."),  # 6
+            c.EditPlan(base=6, steps=STEPS),  # 7
+            c.Approve(version=7),
+            WRITTEN,  # 9
+            CHECKED,
+            c.EditCode(base=9, code=CODE + "print(add(2, 2))\n"),  # 11
+            CHECKED,
+            c.Reject(version=11),
+            c.Say(text="Add support for floating point numbers"),
+            WRITTEN,  # 15
+            CHECKED,
+            c.Approve(version=15),
+            c.Run(stdin="1.5\n2\n"),
+            c.Start(),
+            c.Finish(action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06),
+            c.VerifyTurn(status="success", next_action="complete", reasoning="The sum was printed."),
+            c.Rename(title="Calculator"),
+            c.Share(user="bob"),
+            c.Continue(),
+            c.Answer(text="Now make a to-do list"),
+            c.Say(text="In memory only, please"),
+            c.Stop(reason="changed my mind"),
+            c.Retry(),
+            c.Ask(text="Should the list be kept in a file?", options=("Yes", "No")),
+            c.Answer(text="No"),
+            c.Fail(reason="The model did not answer in 120 s."),
+            c.Retry(),
+            PLAN,
+            c.CancelPlan(),
+            c.ChooseWorkflow(workflow="conversation"),
+            c.Complete(),
+            c.DeletePlan(),
+        ],
+    )
+
+
+def turns() -> list[Told]:
+    """A turn whose actions need approval: the domain knows it, no service plans one yet."""
+    actions = (
+        ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
+        ActionSpec(id="1.2", tool="cancel_order", effect="write", depends_on=("1.1",), approval="it changes an order"),
+        ActionSpec(id="1.3", tool="send_mail", effect="irreversible", depends_on=("1.1",), approval="it cannot be undone"),
+        ActionSpec(id="1.4", tool="find_user", depends_on=("1.2",)),
+    )
+    settings = SessionSettings(token_budget=10_000, approval_timeout=3600)
+    return tell(
+        Session(ID),
+        [
+            c.Say(text="Cancel order #W1", workflow="agentflow", settings=settings),
+            c.Pause(),
+            c.Resume(),
+            c.PlanTurn(sub_goal="Cancel the order", actions=actions, selected_tool="cancel_order"),
+            c.Start(),
+            c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.01),
+            c.Remember(tool="find_order", policy="never"),
+            c.Approve(version=6, action_id="1.2"),
+            c.Reject(action_id="1.3", reason="no mail"),
+            c.Skip(action_id="1.4"),
+            c.Start(),
+            c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"),
+            c.Answer(text="It happened", action_id="1.2"),
+            c.VerifyTurn(status="success", next_action="complete", reasoning="The order is cancelled."),
+            c.RaiseBudget(tokens=5_000),
+            c.GiveAnswer(text="Order #W1 is cancelled.", confidence=0.9, evidence=("1.1", "1.2")),
+        ],
+    )
+
+
+def expiry() -> list[Told]:
+    """An approval that nobody gives in time."""
+    settings = SessionSettings(approval_timeout=60)
+    return tell(Session(ID), [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)])
+
+
+def forked() -> list[Told]:
+    """A session that begins as another one was at version 3."""
+    parent = tell(Session(ID), [c.Say(text="Help me create a simple calculator"), SPEND, PLAN])[-1].after
+    command = c.Fork(parent=ID, parent_version=3)
+    event = decide(Session(FORK_ID), command, By("user:ann", BEGAN, id="cmd-1"))
+    return [Told(Session(FORK_ID), command, event, evolve(parent, event))]
+
+
+def stories() -> list[Told]:
+    """All of them, one after the other."""
+    return [*conversation(), *turns(), *expiry(), *forked()]

@@ -1,0 +1,50 @@
+"""The model's client, loaded while the service is up already: it takes longer to import than all the rest."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from pydantic import BaseModel
+
+from shared.llm import Message, OnCall, OnPartial, Role
+from shared.settings import Settings
+
+if TYPE_CHECKING:
+    from shared.llm.client import OpenAIModel
+
+
+class LateModel:
+    """A Model; its first question waits for the client to be loaded."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._loading: asyncio.Task[OpenAIModel] | None = None
+
+    def load(self) -> "asyncio.Task[OpenAIModel]":
+        """Begin to load, once."""
+        if self._loading is None:
+            self._loading = asyncio.create_task(asyncio.to_thread(_client, self._settings))
+        return self._loading
+
+    async def ask[R: BaseModel](
+        self,
+        role: Role,
+        messages: Sequence[Message],
+        reply: type[R],
+        *,
+        on_call: OnCall,
+        on_partial: OnPartial | None = None,
+    ) -> R:
+        """See `shared.llm.Model.ask`."""
+        model = await asyncio.shield(self.load())
+        return await model.ask(role, messages, reply, on_call=on_call, on_partial=on_partial)
+
+    async def aclose(self) -> None:
+        if self._loading:
+            await (await self._loading).aclose()
+
+
+def _client(settings: Settings) -> "OpenAIModel":
+    from shared.llm.client import OpenAIModel  # noqa: PLC0415  the import is what this module is about
+
+    return OpenAIModel(settings)

@@ -1,0 +1,211 @@
+"""The commands that work on the bus, on a real nats-server; plan_store's part is answered here."""
+
+import asyncio
+import io
+import json
+import sys
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from cli import dead, publish, sessions, tail
+from cli.provision import provision
+from cli.running import Declined, Unreachable
+from shared.bus import Bus
+from shared.domain.session import Session
+from shared.events import dump_event, facts
+from shared.settings import Settings
+from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary
+from shared.testing import InMemoryStore
+from tests.support.gateway import FakeStore
+
+AT = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def store(bus: Bus) -> None:
+    """plan_store, as far as these commands ask it: journals from the log, the rest canned."""
+    fake = FakeStore(bus.log)
+    canned: dict[str, Any] = {"session.list": page(), "session.get": page().sessions[0], "dead.list": letters()}
+
+    async def answer(subject: str, body: bytes) -> bytes:
+        verb = subject.removeprefix("plan_store.")
+        if verb in canned:
+            return canned[verb].model_dump_json().encode()  # type: ignore[no-any-return]
+        if verb == "session.purge":
+            return b'{"error": {"code": "has_forks", "message": "It has forks."}}'
+        return json.dumps(await fake.ask(verb, **json.loads(body))).encode()
+
+    await bus.answer("plan_store.>", answer, queue="plan_store")
+
+
+def page() -> SessionPage:
+    one = SessionSummary(
+        id="s1", owner="local", title="Prime\x1b numbers", request="primes", workflow="conversation", phase="resting",
+        state="completed", paused=False, version=3, position=3, created_at=AT, updated_at=AT, work_service=None,
+        work_version=None, work_since=None, parent=None,
+    )  # fmt: skip
+    return SessionPage(sessions=(one,), total=1)
+
+
+def letters() -> DeadPage:
+    parked = ParkedRecord(
+        position=7, session_id="s1", subject="session.s1.nobody.x", reason="unreadable: no", preview="{", at=AT
+    )
+    letter = DeadRecord(
+        stream="SESSIONS", consumer="planner", stream_seq=9, kind="max_deliver", reason="", session_id="s1",
+        subject="session.s1.planner.x", at=AT,
+    )  # fmt: skip
+    return DeadPage(parked=(parked,), parked_total=1, dead=(letter,), dead_total=1)
+
+
+async def begin(settings: Settings, session_id: str, words: str = "A calculator") -> None:
+    await publish.text(settings, words, workflow=None, session_id=session_id)
+
+
+async def loaded(bus: Bus, session_id: str) -> Session:
+    return (await InMemoryStore(bus.log).load(session_id)).session
+
+
+def rename(session_id: str, version: int, title: str = "Mine") -> facts.SessionRenamed:
+    return facts.SessionRenamed(
+        id=f"{session_id}:r{version}", session_id=session_id, version=version, at=AT, actor="user:ann", title=title
+    )
+
+
+async def test_a_text_begins_a_session_once(
+    settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await begin(settings, session_id)
+    assert capsys.readouterr().out == f"{session_id}\n"
+    session = await loaded(bus, session_id)
+    assert (session.version, session.phase, session.request, session.owner) == (1, "planning", "A calculator", "local")
+    with pytest.raises(Declined, match="exists already"):
+        await begin(settings, session_id)
+
+
+async def test_an_event_is_published_with_its_guard_and_refused_when_the_log_has_moved_on(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    await begin(settings, session_id)
+    assert await publish.body(settings, dump_event(rename(session_id, 2))) == 0
+    assert (await loaded(bus, session_id)).title == "Mine"
+    with pytest.raises(Declined, match="is at version 2"):
+        await publish.body(settings, dump_event(rename(session_id, 2, "Other")))
+    with pytest.raises(Declined, match=r"title: .*"):
+        await publish.body(settings, dump_event(rename(session_id, 3)).replace(b'"Mine"', b'""'))
+    assert (await loaded(bus, session_id)).version == 2
+
+
+async def test_raw_bytes_are_stored_unguarded_parked_and_harmless(
+    settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await begin(settings, session_id)
+    assert await publish.raw(settings, f"session.{session_id}.nobody.x", b"garbage") == 0
+    assert "No guard" in capsys.readouterr().err
+    with pytest.raises(Declined, match="no stream"):
+        await publish.raw(settings, "nowhere.x", b"garbage")
+    assert await publish.body(settings, dump_event(rename(session_id, 2))) == 0  # the position has moved with it
+    assert (await loaded(bus, session_id)).title == "Mine"
+
+
+class Watched(io.StringIO):
+    """A stdout that tells when a line is there."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._changed = asyncio.Event()
+
+    def write(self, text: str) -> int:
+        self._changed.set()
+        return super().write(text)
+
+    async def has(self, words: str) -> None:
+        async with asyncio.timeout(10):
+            while words not in self.getvalue():
+                self._changed.clear()
+                await self._changed.wait()
+
+
+async def test_tail_tells_the_journal_then_what_comes_each_event_once(
+    settings: Settings, store: None, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await begin(settings, session_id)
+    out = Watched()
+    monkeypatch.setattr(sys, "stdout", out)
+    running = asyncio.create_task(tail.tail(settings, session_id, as_json=True))
+    await out.has("message.received")
+    await publish.body(settings, dump_event(rename(session_id, 2)))
+    await out.has("session.renamed")
+    await publish.raw(settings, f"session.{session_id}.nobody.x", b"garbage")
+    await publish.body(settings, dump_event(rename(session_id, 3, "Last")))
+    await out.has("Last")
+    running.cancel()
+    lines = [json.loads(line) for line in out.getvalue().splitlines() if line.startswith("{")]
+    assert [line["version"] for line in lines] == [1, 2, 3]
+
+
+async def test_tail_fills_what_the_feed_has_lost(
+    bus: Bus, settings: Settings, store: None, session_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    await begin(settings, session_id)
+    printer = tail.Printer(as_json=False)
+    printer.event(
+        facts.MessageReceived(id="a", session_id=session_id, version=1, at=AT, actor="user:ann", text="hi\x1b[2J")
+    )
+    for version in (2, 3):
+        await publish.body(settings, dump_event(rename(session_id, version, f"title {version}")))
+    capsys.readouterr()
+    await tail._one(
+        bus, printer, f"feed.{session_id}.nobody.session.renamed", dump_event(rename(session_id, 3, "title 3"))
+    )
+    await tail._one(bus, printer, f"feed.{session_id}.nobody.x", b"garbage\x1b")
+    lines = capsys.readouterr().out.splitlines()
+    assert ["title 2" in lines[0], "title 3" in lines[1], "unreadable" in lines[2], len(lines)] == [True, True, True, 3]
+    assert "\x1b" not in "".join(lines)
+
+
+async def test_sessions_are_listed_shown_exported_and_purged_with_care(
+    settings: Settings, store: None, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await begin(settings, "s1")
+    assert await sessions.listing(settings) == 0
+    out = capsys.readouterr().out
+    assert "Prime numbers" in out
+    assert await sessions.listing(settings, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["total"] == 1
+    assert await sessions.show(settings, "s1") == 0
+    assert "A calculator" in capsys.readouterr().out
+    assert await sessions.save(settings, "s1", "md") == 0
+    assert "> A calculator" in capsys.readouterr().out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(""))
+    with pytest.raises(Declined, match="--yes"):
+        await sessions.purge(settings, "s1")
+    with pytest.raises(Declined, match="It has forks"):
+        await sessions.purge(settings, "s1", yes=True)
+
+
+async def test_dead_letters_are_told_with_what_to_do(
+    settings: Settings, store: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert await dead.dead(settings) == 0
+    out = " ".join(capsys.readouterr().out.split())
+    assert "parley dead --retry s1" in out
+    assert "unreadable: no" in out
+    assert await dead.dead(settings, as_json=True) == 0
+    assert json.loads(capsys.readouterr().out)["dead_total"] == 1
+
+
+async def test_drift_is_reported_and_mended(settings: Settings, bus: Bus, capsys: pytest.CaptureFixture[str]) -> None:
+    assert await provision(settings, check=True) == 0
+    await bus.client.jetstream().delete_consumer("SESSIONS", "planner")
+    assert await provision(settings, check=True) == 1
+    assert "SESSIONS/planner: missing" in capsys.readouterr().out
+    assert await provision(settings) == 0
+    assert await provision(settings, check=True) == 0
+
+
+async def test_without_plan_store_it_is_said(settings: Settings) -> None:
+    with pytest.raises(Unreachable, match="plan_store service"):
+        await sessions.listing(settings)

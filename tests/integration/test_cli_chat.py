@@ -1,0 +1,300 @@
+"""`parley chat` with a gateway: typed at a terminal, and fed by a pipe. The services are played here."""
+
+import asyncio
+import io
+import re
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+from prompt_toolkit.application import create_app_session
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.input import PipeInput, create_pipe_input
+from prompt_toolkit.output.vt100 import Vt100_Output
+
+from cli.chat.screen import Screen
+from cli.chat.talk import Talk
+from cli.client import Client
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.environment import child_environment
+from shared.events import parse_event
+from shared.events.values import Check, Step
+from tests.support.gateway import World, serving
+
+ROOT = Path(__file__).parents[2]
+ESCAPES = re.compile(r"\x1b(\[[0-9;?]*[A-Za-z]|\][^\x07]*\x07)")
+ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
+
+
+class Services:
+    """Does the work of all services at once, except where a request has "wait" in it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self.ids: list[str] = []
+        self._done: set[str] = set()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def on_event(self, _: str, body: bytes) -> None:
+        event = parse_event(body)
+        if event.id not in self._done:
+            self._done.add(event.id)
+            self.ids += [event.session_id] if event.version == 1 else []
+            task = asyncio.create_task(self._work(event.session_id, event.version))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def session(self) -> Session:
+        return await self._world.workers(self.ids[0]).session()
+
+    async def _work(self, session_id: str, version: int) -> None:
+        workers = self._world.workers(session_id)
+        session = await workers.session()
+        if not session.work or session.work.version != version or "wait" in session.request:
+            return
+        for command in _commands(session):
+            await workers.does(command)
+
+
+def _commands(session: Session) -> tuple[AnyCommand, ...]:
+    match session.phase:
+        case "planning" if "fail" in session.request:
+            return (c.Fail(reason="The model said nothing."),)
+        case "planning":
+            steps = (Step(text="Read two numbers"), *(Step(text=text) for text in session.feedback))
+            return (c.DraftPlan(goal="A calculator", steps=steps),)
+        case "coding":
+            return (c.DraftCode(code="print(1.5 + 2)\n"),)
+        case "verifying" if session.turn is None:
+            return (c.VerifyCode(checks=(Check(name="tests", ok=True),)),)
+        case "verifying":
+            return (c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 3.5."),)
+        case _:
+            return (c.Start(), c.Finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.1))
+
+
+@asynccontextmanager
+async def parley() -> AsyncIterator[tuple[str, Services]]:
+    """A gateway with its services; the URL of its socket."""
+    world = World()
+    services = Services(world)
+    await world.bus.subscribe("feed.>", services.on_event)
+    async with serving(world.app) as address:
+        yield f"ws://{address}/ws", services
+
+
+class Terminal(io.StringIO):
+    """All that was ever written to a terminal, without its colours."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._written = asyncio.Event()
+
+    def write(self, text: str) -> int:
+        self._written.set()
+        return super().write(text)
+
+    @property
+    def text(self) -> str:
+        return ESCAPES.sub("", self.getvalue())
+
+    async def shows(self, *words: str) -> None:
+        """Wait until all of them have been on the screen, in this order."""
+        async with asyncio.timeout(15):
+            while not re.search(".*".join(map(re.escape, words)), self.text, re.DOTALL):
+                self._written.clear()
+                await self._written.wait()
+
+
+class Sitting:
+    """A person at a terminal with `parley chat`."""
+
+    def __init__(self, keyboard: PipeInput, terminal: Terminal, talk: Talk) -> None:
+        self._keyboard, self.terminal, self.talk = keyboard, terminal, talk
+        self.shows = terminal.shows
+
+    def types(self, text: str) -> None:
+        self._keyboard.send_text(text)
+
+
+@asynccontextmanager
+async def sitting(
+    url: str, *, columns: int = 80, session_id: str | None = None, yes: bool = False
+) -> AsyncIterator[Sitting]:
+    """The chat runs until the block ends; it must have been left by then."""
+    terminal = Terminal()
+    output = Vt100_Output(terminal, lambda: Size(rows=40, columns=columns), term="xterm", enable_cpr=False)
+    with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
+        async with Client(url, session_id=session_id) as client:
+            screen = Screen(url)
+            talk = Talk(client, screen, yes=yes)
+            screen.on_interrupt = talk.interrupt
+            running = asyncio.create_task(talk.run())
+            try:
+                yield Sitting(keyboard, terminal, talk)
+                async with asyncio.timeout(10):
+                    assert await running == 0
+            finally:
+                running.cancel()
+                await asyncio.gather(running, return_exceptions=True)
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
+    async with parley() as (url, services), sitting(url, columns=columns) as person:
+        await person.shows("What should be planned?")
+        person.types("Help me create a calculator" + ENTER)
+        await person.shows("Plan 1", "Read two numbers", "1 Approve")
+        person.types("2" + ENTER)
+        await person.shows("What should be different?")
+        person.types("Show the result" + ENTER)
+        await person.shows("Plan 2", "Show the result", "1 Approve")
+        person.types("approve" + ENTER)
+        await person.shows("print(1.5 + 2)", "✓ tests", "1 Approve")
+        person.types("1" + ENTER)
+        await person.shows("Run the code")
+        person.types("/run" + ENTER)
+        await person.shows("3.5", "It printed 3.5.", "Run the code")
+        person.types("/usage" + ENTER + "/quit" + ENTER)
+    session = await services.session()
+    assert session.code
+    assert (session.code.status, session.phase, session.plans) == ("approved", "resting", 2)
+
+
+async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
+    async with parley() as (url, services), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("wait for me" + ENTER)
+        await person.shows("planner drafts the plan", "Ctrl-C stops")
+        person.types(CTRL_C)
+        await person.shows("Stopped.", "Go on where it stopped")
+        assert (await services.session()).reason == "stopped"
+        person.types(CTRL_C)
+
+
+async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
+    async with parley() as (url, services), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("not this" + CTRL_C + "but that" + ENTER)
+        await person.shows("but that", "1 Approve")
+        assert (await services.session()).request == "but that"
+        person.types(CTRL_D)
+
+
+async def test_editing_with_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "sed -i s/Read/Fetch/")
+    async with parley() as (url, services), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("A calculator" + ENTER)
+        await person.shows("1 Approve")
+        person.types("3" + ENTER)
+        await person.shows("Plan 2", "Fetch two numbers")
+        person.types(CTRL_D)
+        plan = (await services.session()).plan
+        assert plan
+        assert (plan.goal, plan.steps, plan.by) == ("A calculator", (Step(text="Fetch two numbers"),), "user:local")
+
+
+async def test_without_an_editor_it_is_edited_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("VISUAL", "/no/such/editor")
+    async with parley() as (url, services), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("A calculator" + ENTER)
+        await person.shows("1 Approve")
+        person.types("/edit" + ENTER)
+        await person.shows("No editor was found", "Notes:")
+        person.types(" be brief\x1b\r")
+        await person.shows("Plan 2", "be brief")
+        person.types(CTRL_D)
+        plan = (await services.session()).plan
+        assert plan
+        assert plan.notes == "be brief"
+
+
+async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does() -> None:
+    async with parley() as (url, services), sitting(url) as first:
+        await first.shows("What should be planned?")
+        first.types("A calculator" + ENTER)
+        await first.shows("1 Approve")
+        async with sitting(url, session_id=services.ids[0]) as second:
+            await second.shows(f"Session {services.ids[0]}", "A calculator", "Plan 1", "1 Approve")
+            first.types("1" + ENTER)
+            await second.shows("local approved the plan", "print(1.5 + 2)")
+            second.types("/journal" + ENTER)
+            await second.shows("1 · local A calculator")
+            second.types(CTRL_D)
+        first.types(CTRL_D)
+        assert second.terminal.text.count("local approved the plan") == 2  # as it happened, and in the journal
+
+
+async def test_a_failure_can_be_retried_and_yes_approves_by_itself() -> None:
+    async with parley() as (url, _), sitting(url, yes=True) as person:
+        await person.shows("What should be planned?")
+        person.types("fail please" + ENTER)
+        await person.shows("Failed while planning", "1 Try again")
+        person.types("another thing" + ENTER)
+        await person.shows("local approved the plan", "local approved the code", "Run the code")
+        person.types(CTRL_D)
+
+
+async def script(url: str, *words: str, stdin: str = "") -> tuple[int, str, str]:
+    """Run `parley chat` as a program whose stdin and stdout are pipes."""
+    program = await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-m",
+        "cli.main",
+        "chat",
+        "--url",
+        url,
+        *words,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        cwd=ROOT,
+        env=child_environment(),
+    )
+    async with asyncio.timeout(30):
+        out, err = await program.communicate(stdin.encode())
+    assert program.returncode is not None
+    return program.returncode, out.decode(), err.decode()
+
+
+async def test_a_script_without_a_yes_stops_at_the_first_review() -> None:
+    async with parley() as (url, services):
+        code, out, err = await script(url, stdin="A calculator\n")
+        assert code == 3
+        assert "Read two numbers" in out
+        assert "--yes" in out
+        assert f"parley chat --session {services.ids[0]}" in err
+        assert "\x1b" not in out + err
+        assert (await services.session()).phase == "awaiting_approval"
+
+
+async def test_a_script_with_yes_gets_its_code() -> None:
+    async with parley() as (url, services):
+        code, out, _ = await script(url, "--yes", "A", "calculator")
+        assert (code, (await services.session()).request) == (0, "A calculator")
+        assert "print(1.5 + 2)" in out.splitlines()
+
+
+async def test_a_script_may_answer_line_by_line_and_go_on_later() -> None:
+    async with parley() as (url, services):
+        code, out, _ = await script(url, stdin="A calculator\nShow the result\n1\n")
+        assert code == 3  # the code is in review now
+        assert "Plan 2" in " ".join(out.split())
+        code, out, _ = await script(url, "--session", services.ids[0], stdin="approve\nRun the code\n")
+        assert code == 0
+        assert "3.5" in out.splitlines()
+
+
+async def test_scripts_that_cannot_go_on_say_why() -> None:
+    async with parley() as (url, _):
+        assert (await script(url))[0] == 2
+        code, out, _ = await script(url, "--session", "nosuch")
+        assert code == 1
+        assert "no session nosuch" in out
+        assert (await script(url, "--yes", "fail"))[0] == 1

@@ -1,0 +1,170 @@
+"""Whatever a client sends: a clear typed error, the socket stays, the session is unharmed."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.gateway.inbound import MAX_MESSAGE
+from shared.domain import commands as c
+from tests.support.gateway import World, client, serving
+
+BAD: list[tuple[str, str]] = [
+    ("", "bad_message"),
+    ("{", "bad_message"),
+    ("null", "bad_message"),
+    ("[]", "bad_message"),
+    ('"user_message"', "bad_message"),
+    ("{}", "bad_message"),
+    ('{"type": null}', "unknown_type"),
+    ('{"type": "no_such_thing"}', "unknown_type"),
+    ('{"type": "user_message"}', "bad_message"),
+    ('{"type": "user_message", "content": ""}', "bad_message"),
+    ('{"type": "user_message", "content": 5}', "bad_message"),
+    ('{"type": "user_message", "content": "a\\u0000b"}', "bad_message"),
+    ('{"type": "user_message", "content": "\\ud800"}', "bad_message"),
+    ('{"type": "user_message", "content": "hi", "surprise": 1}', "bad_message"),
+    ('{"type": "user_message", "content": "hi", "session_id": "a.b"}', "bad_message"),
+    ('{"type": "user_message", "content": "hi", "session_id": "*"}', "bad_message"),
+    ('{"type": "user_message", "content": "hi", "id": "no spaces"}', "bad_message"),
+    ('{"type": "user_message", "content": "' + "x" * 50_001 + '"}', "too_large"),
+    ('{"type": "user_message", "content": "' + "x" * MAX_MESSAGE + '"}', "too_large"),
+    ('{"type": "user_message", "content": "hi", "settings": {"max_turns": 0}}', "bad_message"),
+    ('{"type": "approval"}', "bad_message"),
+    ('{"type": "approval", "approved": true, "version": 0}', "bad_message"),
+    ('{"type": "approval", "approved": true, "version": 1e400}', "bad_message"),
+    ('{"type": "resume", "after": -1}', "bad_message"),
+    ('{"type": "edit", "version": 2, "steps": []}', "bad_message"),
+    ("[" * 5_000, "bad_message"),
+]
+
+
+@pytest.mark.parametrize(("text", "code"), BAD, ids=range(len(BAD)))
+async def test_messages_that_cannot_be_read(text: str, code: str) -> None:
+    world = World()
+    await world.workers("s").plan()
+    before = list(world.log.messages)
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+        await her.connection.send(text)
+        error = await her.error(code)
+        assert error["message"] == error["content"]
+        assert error["hint"]
+        assert world.log.messages == before
+        await her.send("approval", approved=True)
+        await her.event("plan.approved")
+
+
+async def test_frames_that_are_no_messages() -> None:
+    world = World()
+    async with serving(world.app) as address, client(address) as her:
+        await her.connection.send(b"\x00\x01")
+        await her.error("bad_message")
+        await her.connection.send("x" * (5 * 1024 * 1024))
+        await her.error("too_large")
+        await her.send("user_message", content="Still here")
+        await her.event("message.received")
+        await her.connection.send("x" * (9 * 1024 * 1024))
+        assert await her.closed() == 1009
+    assert len(world.log.messages) == 1
+
+
+REFUSED: list[tuple[dict[str, Any], str]] = [
+    ({"type": "approval", "approved": True, "version": 1}, "stale_version"),
+    ({"type": "approval", "approved": True, "version": 99}, "stale_version"),
+    ({"type": "approval", "approved": True, "version": 2, "hash": "0" * 64}, "stale_version"),
+    ({"type": "approval", "approved": True, "action_id": "7.7"}, "not_now"),
+    ({"type": "approval", "approved": True, "remember": True}, "invalid"),
+    ({"type": "edit", "version": 1, "steps": ["x"]}, "stale_version"),
+    ({"type": "edit", "version": 2}, "invalid"),
+    ({"type": "edit", "version": 2, "content": "no numbered lines"}, "invalid"),
+    ({"type": "edit", "version": 2, "target": "code", "content": "print()"}, "not_now"),
+    ({"type": "edit", "version": 2, "target": "code"}, "invalid"),
+    ({"type": "replan", "version": 1}, "stale_version"),
+    ({"type": "replan", "plan_type": "code"}, "not_now"),
+    ({"type": "answer", "content": "42"}, "not_now"),
+    ({"type": "question", "content": "42"}, "not_now"),
+    ({"type": "continue"}, "not_now"),
+    ({"type": "complete"}, "not_now"),
+    ({"type": "run"}, "not_now"),
+    ({"type": "unpause"}, "not_now"),
+    ({"type": "retry"}, "not_now"),
+    ({"type": "skip", "action_id": "x"}, "invalid"),
+    ({"type": "take_over", "sub_goal": "x", "actions": [{"id": "1", "tool": "x"}]}, "not_now"),
+    ({"type": "hand_back", "content": "x"}, "not_now"),
+    ({"type": "fork", "version": 99}, "not_found"),
+    ({"type": "fork", "version": 1}, "not_now"),
+]
+
+
+async def test_what_the_session_does_not_allow() -> None:
+    world = World()
+    await world.workers("s").plan()
+    before = list(world.log.messages)
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+        for number, (message, code) in enumerate(REFUSED):
+            await her.connection.send(json.dumps(message | {"id": f"m{number}"}))
+            error = await her.error(code)
+            assert error["reply_to"] == f"m{number}"
+        assert world.log.messages == before
+
+
+async def test_feedback_when_nothing_is_going_on() -> None:
+    world = World()
+    workers = world.workers("s")
+    await workers.plan()
+    await workers.person(c.Stop())
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("feedback", session_id="s", content="Bigger")
+        await her.error("not_now")
+
+
+async def test_approval_without_a_version_means_what_this_socket_has_shown() -> None:
+    world = World()
+    workers = world.workers("s")
+    await workers.plan()
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("approval", approved=True)
+        await her.error("nothing_shown")
+        await her.send("approval", approved=True, session_id="s")
+        await her.error("nothing_shown")
+        await her.send("resume", session_id="s", after=2)
+        await her.until("snapshot")
+        world.bus.lossy = True  # the newer version has not reached this screen
+        session = await workers.session()
+        assert session.plan is not None
+        await workers.person(c.EditPlan(base=2, steps=session.plan.steps[:2]))
+        await her.send("approval", approved=True)
+        await her.error("stale_version")
+        await her.until("text_plan_review", version=3)
+        await her.send("approval", approved=True)
+        assert (await her.event("plan.approved"))["plan_version"] == 3
+
+
+async def test_the_same_message_twice_does_it_once() -> None:
+    world = World()
+    async with serving(world.app) as address, client(address) as her:
+        for _ in range(3):
+            await her.send("user_message", content="A calculator", id="m1", session_id="s")
+        await world.workers("s").drafts() if (await her.event("message.received")) else None
+        await her.until("text_plan_review")
+        for _ in range(3):
+            await her.send("approval", approved=True, id="a1")
+        await her.event("plan.approved")
+        await her.send("rename", title="Done", id="r1")
+        await her.event("session.renamed")
+        assert [message["type"] for message in her.heard if message["type"] == "error"] == []
+        assert her.versions == [1, 2, 3, 4]
+
+
+async def test_too_many_messages_at_once() -> None:
+    world = World()
+    async with serving(world.app) as address, client(address) as her:
+        for _ in range(80):
+            await her.send("stop")
+        codes = [(await her.until("error"))["code"] for _ in range(80)]
+        assert codes.count("slow_down") >= 10
+        assert codes[:50] == ["not_now"] * 50

@@ -1,0 +1,199 @@
+"""Who comes in: login, cookies, keys, JWTs, foreign origins, other people's sessions, and the headers of answers."""
+
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import jwt
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from shared.domain import commands as c
+from tests.support.gateway import SECRET, TOKEN, World, client, serving
+
+KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
+LOGIN = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
+
+
+@asynccontextmanager
+async def _http(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as found:
+        yield found
+
+
+async def _refused(address: str, path: str = "/ws", **options: Any) -> int:
+    """The status with which a handshake is refused; 101 when it is not."""
+    try:
+        async with client(address, path, **options):
+            return 101
+    except InvalidStatus as refused:
+        return int(refused.response.status_code)
+
+
+async def test_login_by_url() -> None:
+    world = World(**LOGIN)
+    async with serving(world.app) as address, _http(address) as browser:
+        assert (await browser.get("/api/me")).status_code == 401
+        assert (await browser.get("/", params={"token": "wrong"})).status_code == 401
+        answer = await browser.get("/", params={"view": "inbox", "token": TOKEN})
+        assert (answer.status_code, answer.headers["location"]) == (303, "/?view=inbox")
+        cookie = answer.headers["set-cookie"].lower()
+        assert "httponly" in cookie
+        assert "samesite=strict" in cookie
+        assert TOKEN not in cookie
+        me = (await browser.get("/api/me")).json()
+        assert (me["user"], me["everything"], me["auth"]) == ("local", True, "token")
+        assert await _refused(address, additional_headers={"Cookie": "=".join(*browser.cookies.items())}) == 101
+
+
+async def test_a_redirect_never_leaves_this_host() -> None:
+    world = World(**LOGIN)
+    async with serving(world.app) as address, _http(address) as browser:
+        answer = await browser.get(f"//evil.example/?token={TOKEN}")
+        assert not answer.headers.get("location", "/").startswith("//")
+
+
+async def test_programs_use_bearer_tokens() -> None:
+    world = World(**LOGIN)
+    async with serving(world.app) as address:
+        async with _http(address, authorization=f"Bearer {TOKEN}") as program:
+            assert (await program.get("/api/me")).status_code == 200
+        assert await _refused(address) == 401
+        assert await _refused(address, "/ws?token=wrong") == 401
+        assert await _refused(address, f"/ws?token={TOKEN}") == 101
+        assert await _refused(address, additional_headers={"Authorization": f"Bearer {TOKEN}"}) == 101
+
+
+async def test_forged_and_expired_cookies() -> None:
+    world = World(**LOGIN)
+    now = int(time.time())
+    good = {"sub": "local", "aud": "parley-page", "proof": "token", "exp": now + 60}
+    bad = [
+        jwt.encode(good, "x" * 40, algorithm="HS256"),
+        jwt.encode(good | {"exp": now - 1}, SECRET, algorithm="HS256"),
+        jwt.encode(good | {"aud": "other"}, SECRET, algorithm="HS256"),
+        jwt.encode(good | {"proof": ""}, SECRET, algorithm="HS256"),
+        "nonsense",
+    ]
+    async with serving(world.app) as address, _http(address) as browser:
+        name = world.app.state.gateway.door.cookie
+        for cookie in bad:
+            assert (await browser.get("/api/me", headers={"cookie": f"{name}={cookie}"})).status_code == 401
+        fine = jwt.encode(good, SECRET, algorithm="HS256")
+        assert (await browser.get("/api/me", headers={"cookie": f"{name}={fine}"})).status_code == 200
+
+
+async def test_sessions_belong_to_their_owner() -> None:
+    world = World(**KEYS)
+    workers = world.workers("s")
+    await workers.plan(owner="alice")
+    alice, bob = ({"additional_headers": {"Authorization": f"Bearer {key}"}} for key in ("ka", "kb"))
+    async with serving(world.app) as address, _http(address, authorization="Bearer kb") as http:
+        async with client(address, **bob) as he:
+            for message in ("resume", "stop", "user_message", "fork"):
+                content = {"content": "mine!"} if message == "user_message" else {}
+                await he.send(message, session_id="s", **content)
+                await he.error("forbidden")
+            await workers.person(c.Share(user="bob"), "alice")
+            await he.send("resume", session_id="s")
+            assert (await he.until("snapshot"))["owner"] == "alice"
+            await he.send("approval", approved=True)
+            await he.error("forbidden")
+            await workers.person(c.Share(user="bob", write=True), "alice")
+            await he.send("approval", approved=True)
+            assert (await he.event("plan.approved"))["actor"] == "user:bob"
+        await world.workers("t").plan(owner="alice")
+        assert (await http.get("/api/sessions/t")).status_code == 403
+        assert (await http.get("/api/sessions/t/journal")).status_code == 403
+        assert (await http.post("/api/sessions/t/messages", json={"type": "stop"})).status_code == 403
+        assert (await http.delete("/api/sessions/t")).status_code == 403
+        assert (await http.get("/api/dead")).status_code == 403
+        async with client(address, **alice) as she:
+            await she.send("resume", session_id="t")
+            await she.until("snapshot")
+
+
+async def test_jwt() -> None:
+    world = World(parley_auth="jwt", parley_secret=SECRET)
+    token = jwt.encode({"sub": "carol", "exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
+    unsigned = jwt.encode({"sub": "carol"}, None, algorithm="none")
+    nobody = jwt.encode({"exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
+    async with serving(world.app) as address, _http(address) as http:
+        for bad in (unsigned, nobody, "x"):
+            assert (await http.get("/api/me", headers={"authorization": f"Bearer {bad}"})).status_code == 401
+        me = await http.get("/api/me", headers={"authorization": f"Bearer {token}"})
+        assert me.json()["user"] == "carol"
+        answer = await http.get("/", params={"token": token})
+        assert answer.status_code == 303
+        assert (await http.get("/api/me")).json()["user"] == "carol"
+
+
+@pytest.mark.parametrize(
+    ("origin", "status"),
+    [
+        (None, 101),
+        ("http://{address}", 101),
+        ("https://{address}", 403),
+        ("http://evil.example", 403),
+        ("http://127.0.0.1:1", 403),
+        ("http://{address}.evil.example", 403),
+        ("null", 403),
+        ("https://parley.example", 101),
+        ("http://[", 403),
+    ],
+)
+async def test_origins(origin: str | None, status: int) -> None:
+    world = World(parley_origins=("https://parley.example",))
+    async with serving(world.app) as address:
+        headers = {"Origin": origin.format(address=address)} if origin else {}
+        assert await _refused(address, additional_headers=headers) == status
+
+
+async def test_a_name_that_only_resolves_to_us_is_not_ours() -> None:
+    world = World()
+    async with serving(world.app) as address, _http(address) as http:
+        rebound = {"host": "evil.example", "origin": "http://evil.example"}
+        assert (await http.get("/api/me", headers=rebound)).status_code == 403
+        assert (await http.get("/api/me", headers={"host": "["})).status_code in (400, 403)
+        assert (await http.get("/api/me")).status_code == 200
+
+
+async def test_changes_by_cookie_come_from_our_own_page() -> None:
+    world = World(**LOGIN)
+    await world.workers("s").plan()
+    url, stop = "/api/sessions/s/messages", {"type": "rename", "title": "x"}
+    async with serving(world.app) as address, _http(address) as browser:
+        await browser.get("/", params={"token": TOKEN})
+        own = f"http://{address}"
+        assert (await browser.post(url, json=stop)).status_code == 403
+        assert (await browser.post(url, json=stop, headers={"origin": "http://evil.example"})).status_code == 403
+        assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "cross-site"})).status_code == 403
+        assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "same-site"})).status_code == 403
+        assert (await browser.post(url, json=stop, headers={"origin": own})).status_code == 200
+        assert (await browser.post(url, json=stop, headers={"sec-fetch-site": "same-origin"})).status_code == 200
+        async with _http(address, authorization=f"Bearer {TOKEN}") as program:
+            assert (await program.post(url, json=stop)).status_code == 200
+
+
+async def test_answers_carry_safe_headers_and_clear_refusals() -> None:
+    world = World()
+    async with serving(world.app) as address, _http(address) as http:
+        page = await http.get("/")
+        assert "frame-ancestors 'none'" in page.headers["content-security-policy"]
+        assert page.headers["x-content-type-options"] == "nosniff"
+        missing = await http.get("/api/no/such/thing", headers={"accept": "text/html"})
+        assert (missing.status_code, missing.json()["code"]) == (404, "not_found")
+        assert (await http.get("/api/sessions/nobody")).json()["code"] == "not_found"
+        assert (await http.get("/api/sessions/a.b")).status_code == 422
+        bad = await http.post("/api/sessions", json={"request": "", "x": 1})
+        assert (bad.status_code, bad.json()["code"]) == (422, "bad_message")
+        unknown = await http.post("/api/sessions/s/messages", json={"type": "nonsense"})
+        assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_type")
+        large = await http.post("/api/sessions", json={"request": "x" * 400_000})
+        assert (large.status_code, large.json()["code"]) == (413, "too_large")
+        paths = (await http.get("/openapi.json")).json()["paths"]
+        assert "/api/sessions/{session_id}/messages" in paths
+        assert "/api/{path}" not in paths
+        assert (await http.get("/readyz")).json()["ready"] is True

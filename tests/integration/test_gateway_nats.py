@@ -1,0 +1,223 @@
+"""The gateway on a real nats-server with the real plan_store; drafts are made by the test, through the log."""
+
+import asyncio
+import random
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+import httpx2
+import pytest
+
+from cli.nats_server import NatsServer
+from services.gateway.app import build
+from services.gateway.late_log import LateLog
+from services.plan_store.app import PlanStore
+from shared.bus import Bus
+from shared.settings import Settings
+from shared.store import Store
+from tests.support.gateway import CODE, Client, Workers, client, serving
+
+
+@pytest.fixture
+async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    service = PlanStore(settings)
+    await service.start()
+    yield service
+    await service.stop()
+
+
+@pytest.fixture
+async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[tuple[str, str]]:
+    """Two gateways on the same NATS."""
+    mine = settings.model_copy(update={"parley_auth": "none"})
+    buses = Bus(mine, "gateway"), Bus(mine, "gateway")
+    one, two = (build(mine, bus, Store(bus, wait=3), LateLog(bus)) for bus in buses)
+    async with serving(one) as first, serving(two) as second:
+        await asyncio.gather(*(_ready(address) for address in (first, second)))
+        yield first, second
+
+
+async def _ready(address: str, status: int = 200) -> Any:
+    """Wait until the readiness check answers with this status; what it says then."""
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(10):
+        while (await http.get("/readyz")).status_code != status:  # noqa: ASYNC110  a health endpoint is polled
+            await asyncio.sleep(0.02)
+        return (await http.get("/readyz")).json()
+
+
+async def test_a_conversation_seen_through_another_gateway(addresses: tuple[str, str], bus: Bus) -> None:
+    async with client(addresses[0]) as her, client(addresses[1]) as him:
+        await her.send("user_message", content="Help me create a simple calculator")
+        session_id = (await her.event("message.received"))["session_id"]
+        workers = Workers(bus.log, session_id)
+        await him.send("resume", session_id=session_id)
+        await him.until("snapshot")
+        await workers.drafts()
+        await her.until("text_plan_review")
+        await him.until("text_plan_review")
+        await him.send("approval", approved=True)
+        await her.event("plan.approved")
+        await workers.codes()
+        await her.until("code_review")
+        await her.send("approval", approved=True)
+        assert (await him.until("completion"))["final_code"] == CODE
+        await her.until("completion")
+        assert her.versions == him.versions == list(range(1, len(her.versions) + 1))
+
+
+async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+        begun = await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})
+        assert begun.status_code == 201, begun.text
+        assert (await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})).json() == begun.json()
+        session_id = begun.json()["session_id"]
+        where = f"/api/sessions/{session_id}"
+        workers = Workers(bus.log, session_id)
+        await workers.drafts()
+        snapshot = (await http.get(where)).json()
+        assert snapshot["state"] == "text_plan_approval"
+
+        refused = await http.post(f"{where}/messages", json={"type": "approval", "approved": True})
+        assert (refused.status_code, refused.json()["code"]) == (409, "nothing_shown")
+        stale = await http.post(f"{where}/messages", json={"type": "approval", "approved": True, "version": 1})
+        assert (stale.status_code, stale.json()["code"]) == (409, "stale_version")
+        edit = {"type": "edit", "version": 2, "steps": ["Only this"]}
+        assert (await http.post(f"{where}/messages", json=edit)).json()["version"] == 3
+        diff = (await http.get(f"{where}/plans/diff", params={"from": 2, "to": 3})).json()
+        assert "+1. Only this" in diff["unified"]
+        assert [plan["number"] for plan in (await http.get(f"{where}/plans")).json()["plans"]] == [1, 2]
+        assert (await http.get(f"{where}/plans/3")).json()["by"] == "user:local"
+        assert (await http.get(f"{where}/plans/9")).status_code == 404
+
+        shown = (await http.get(f"{where}/plans/3")).json()["hash"]
+        yes = {"type": "approval", "approved": True, "version": 3, "hash": shown}
+        assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
+        assert (await http.get(f"{where}/export", params={"format": "py"})).status_code == 404
+        await workers.codes()
+        assert [code["code"] for code in (await http.get(f"{where}/codes")).json()["codes"]] == [CODE]
+        program = await http.get(f"{where}/export", params={"format": "py"})
+        assert program.text == CODE
+        assert program.headers["content-disposition"] == f'attachment; filename="a-calculator-{session_id[:8]}.py"'
+        assert "1. Only this" in (await http.get(f"{where}/export")).text
+        whole = (await http.get(f"{where}/export", params={"format": "json"})).json()
+        journal = (await http.get(f"{where}/journal", params={"after": 2})).json()
+        assert journal["events"] == whole["journal"][2:]
+        assert whole["session"]["version"] == journal["version"] == 6
+
+        listed = (await http.get("/api/sessions", params={"q": "calculator"})).json()
+        assert [session["id"] for session in listed["sessions"]] == [session_id]
+        assert (await http.get("/api/sessions", params={"q": "unheard of"})).json()["total"] == 0
+        assert (await http.get("/api/plans")).json()["total"] == 1
+        assert (await http.get("/api/usage")).json() == {"rows": []}
+        assert (await http.get("/api/dead")).json()["parked_total"] == 0
+
+        fork = (await http.post(f"{where}/messages", json={"type": "fork"})).json()["fork_id"]
+        held = await http.delete(where)
+        assert (held.status_code, held.json()["code"]) == (409, "has_forks")
+        assert (await http.delete(where, params={"force": True})).status_code == 200
+        assert (await http.get(where)).status_code == 404
+        assert fork != session_id
+
+
+async def test_two_clients_race(addresses: tuple[str, str], bus: Bus) -> None:
+    """Approvals, edits, stops and retries of one session from two gateways: one history, every loser told why."""
+    session_id = uuid4().hex
+    workers = Workers(bus.log, session_id)
+    await workers.plan()
+    rounds = 100
+    async with client(addresses[0]) as her, client(addresses[1]) as him:
+        tallies = await asyncio.gather(*(_act_wildly(who, session_id, rounds, n) for n, who in enumerate((her, him))))
+        assert sum(won + lost for won, lost in tallies) == 2 * rounds
+        assert all(won for won, _ in tallies)
+        assert sum(lost for _, lost in tallies) > 0
+        async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+            url = f"/api/sessions/{session_id}/journal"
+            journal = (await http.get(url, params={"limit": 1000})).json()
+        versions = [event["version"] for event in journal["events"]]
+        assert versions == list(range(1, len(versions) + 1))
+        assert len(versions) == 2 + sum(won for won, _ in tallies)
+        for who in (her, him):
+            while who.versions[-1] < versions[-1]:
+                await who.next()
+            assert who.versions == versions
+
+
+async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> tuple[int, int]:
+    """How many of `rounds` messages were carried out, and how many refused (each with a reason)."""
+    dice = random.Random(seed)
+    await who.send("resume", session_id=session_id)
+    await who.until("event", version=2)
+    shown, won, lost = 2, 0, 0
+    for number in range(rounds):
+        key = f"{seed}-{number}"
+        kind = dice.choice(["approval", "edit", "stop", "retry", "replan"])
+        fields = {
+            "approval": {"approved": True, "version": shown},
+            "edit": {"version": shown, "steps": [f"Step {key}"]},
+        }.get(kind, {})
+        await asyncio.sleep(0.06)  # a person's pace, and below the limit for one socket
+        await who.send(kind, id=key, **fields)
+        while True:
+            message = await who.next()
+            if message["type"] == "text_plan_review":
+                shown = message["version"]
+            if message["type"] == "error" and message["reply_to"] == key:
+                assert message["code"] in ("not_now", "stale_version", "invalid"), message
+                lost += 1
+                break
+            if message["type"] == "event" and message["event"]["id"] == f"{session_id}:{key}":
+                won += 1
+                break
+    return won, lost
+
+
+async def test_stop_is_stored_fast(addresses: tuple[str, str], bus: Bus) -> None:
+    loop = asyncio.get_running_loop()
+    async with client(addresses[0]) as her:
+        times = []
+        for _ in range(10):
+            await her.send("user_message", content="Again")
+            await her.event("message.received")
+            began = loop.time()
+            await her.send("stop")
+            await her.until("stopped")
+            times.append(loop.time() - began)
+        assert sorted(times)[5] < 0.2
+
+
+async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
+    async with client(addresses[0]) as her:
+        await her.send("user_message", content="A calculator")
+        await her.event("message.received")
+        nats.kill9()
+        async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
+            assert (await http.get("/healthz")).status_code == 200
+        away = await _ready(address=addresses[0], status=503)
+        assert away["checks"]["nats"].startswith("no connection")
+        await her.send("rename", title="Lost?", id="r1")
+        await her.error("unavailable")
+        await asyncio.to_thread(nats.restart)
+        await _ready(addresses[0])
+        await her.send("rename", title="Kept", id="r1")
+        assert (await her.event("session.renamed"))["title"] == "Kept"
+        await Workers(bus.log, her.session_id).drafts()
+        await her.until("text_plan_review")
+
+
+async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
+    settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
+    bus = Bus(settings, "gateway")
+    async with serving(build(settings, bus, Store(bus, wait=3), LateLog(bus))) as address:
+        async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+            assert (await http.get("/healthz")).json() == {"alive": True}
+            ready = await http.get("/readyz")
+            assert ready.status_code == 503
+            assert set(ready.json()["checks"]) == {"nats", "stream", "plan_store", "page"}
+            assert (await http.get("/api/sessions")).status_code == 503
+        async with client(address) as her:
+            await her.send("user_message", content="Anybody there?")
+            await her.error("unavailable")
+            await her.send("resume", session_id="s")
+            await her.error("unavailable")

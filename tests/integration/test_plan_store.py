@@ -1,0 +1,310 @@
+"""plan_store on a real nats-server: as a process would meet it, through requests, deliveries, timers and advisories."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from cli.nats_server import NatsServer
+from cli.spawn import tied
+from services.plan_store.app import PlanStore
+from services.plan_store.database import Database
+from shared import store_api as api
+from shared.bus import Bus, Delivery, Park
+from shared.bus.provision import provision
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.environment import child_environment
+from shared.events.values import SessionSettings
+from shared.log import Loaded, LogDown, commit
+from shared.settings import Settings
+from shared.store import Store, StoreDown, StoreRefused
+from tests.conftest import person
+from tests.support.plan_store import STEPS, rows
+
+if TYPE_CHECKING:
+    from tests.support.postgres import PostgresServer
+
+pytest_plugins = ("tests.support.postgres",)
+
+Acts = Callable[..., Awaitable[Loaded]]
+
+
+@asynccontextmanager
+async def serving(settings: Settings) -> AsyncIterator[PlanStore]:
+    service = PlanStore(settings)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+@pytest.fixture
+async def service(settings: Settings) -> AsyncIterator[PlanStore]:
+    async with serving(settings) as service:
+        yield service
+
+
+@pytest.fixture
+def store(bus: Bus) -> Store:
+    return Store(bus)
+
+
+async def act(bus: Bus, session_id: str, *commands: AnyCommand) -> Loaded:
+    """A person, or whoever is at work, does this: one after the other, from the log alone."""
+    loaded = Loaded(Session(session_id), 0)
+    for command in commands:
+        work = loaded.session.work
+        asks = isinstance(command, c.DraftPlan | c.DraftCode)
+        by = By(work.service, datetime.now(UTC), work=work) if asks and work else person()
+        loaded, _ = await commit(bus.log, loaded, command, by)
+    return loaded
+
+
+@asynccontextmanager
+async def told(bus: Bus, subject: str) -> AsyncIterator[Callable[[], Awaitable[bytes]]]:
+    """Wait for the next stored event of this subject."""
+    found: asyncio.Queue[bytes] = asyncio.Queue()
+
+    async def heard(_: str, body: bytes) -> None:
+        found.put_nowait(body)
+
+    subscription = await bus.subscribe(f"feed.{subject}", heard)
+
+    async def wait() -> bytes:
+        async with asyncio.timeout(15):
+            return await found.get()
+
+    yield wait
+    await subscription.stop()
+
+
+async def eventually[T](attempt: Callable[[], Awaitable[T]], good: Callable[[T], bool] = lambda _: True) -> T:
+    """The first good answer, where nothing can be listened to: a server starts again, or rows are filled."""
+    async with asyncio.timeout(30):
+        while True:
+            with suppress(StoreDown, LogDown):
+                answer = await attempt()
+                if good(answer):
+                    return answer
+            await asyncio.sleep(0.05)
+
+
+PLAN = c.DraftPlan(goal="A calculator", steps=STEPS)
+
+
+async def test_a_session_is_loaded_read_and_purged(service: PlanStore, store: Store, bus: Bus, session_id: str) -> None:
+    loaded = await act(bus, session_id, c.Say(text="Write a calculator"), PLAN)
+    assert await store.load(session_id, at_least=loaded.position) == loaded
+    assert (await store.load(session_id, version=1)).session.phase == "planning"
+    page = api.JournalPage.model_validate(await store.ask("journal.read", session_id=session_id))
+    assert [event.type for event in page.events] == ["message.received", "plan.drafted"]
+    await store.ask("session.purge", session_id=session_id, user="ann")
+    assert await bus.log.read(session_id) == []
+    with pytest.raises(StoreRefused) as refusal:
+        await store.load(session_id)
+    assert refusal.value.code == "purged"
+
+
+async def test_deliveries_alone_fill_the_rows(service: PlanStore, store: Store, bus: Bus) -> None:
+    ids = [f"s{n}" for n in range(10)]
+    await asyncio.gather(*(act(bus, session_id, c.Say(text="Write it"), PLAN) for session_id in ids))
+    await eventually(
+        lambda: store.ask("session.list", states=["text_plan_approval"]), lambda page: bool(page["total"] == 10)
+    )
+    before = await rows(service.database)
+    assert len(before["journal"]) == 20
+
+
+async def test_garbage_on_the_stream_is_put_aside_and_the_rest_goes_on(
+    service: PlanStore, store: Store, bus: Bus, session_id: str
+) -> None:
+    jetstream = bus.client.jetstream()
+    await jetstream.publish(f"session.{session_id}.planner.message.received", b"\xff\x00")
+    await jetstream.publish("session.two", b"too short a subject")
+    await jetstream.publish("session.nö.planner.x", b"{}")
+    loaded = await store.load(session_id)
+    assert (loaded.session.version, loaded.position) == (0, 1)
+    after, _ = await commit(bus.log, loaded, c.Say(text="Write a calculator"), person())
+    await jetstream.publish(f"session.{session_id}.nobody.x.y", b"{}")
+    assert (await store.load(session_id, at_least=5)).session == after.session
+    page = await eventually(lambda: store.ask("dead.list"), lambda page: bool(page["parked_total"] == 3))
+    assert {parked["position"] for parked in page["parked"]} == {1, 3, 5}
+
+
+async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus: Bus, session_id: str) -> None:
+    async with told(bus, f"{session_id}.*.approval.expired") as expired:
+        settings = SessionSettings(approval_timeout=1)
+        await act(bus, session_id, c.Say(text="Write a calculator", settings=settings), PLAN)
+        event = json.loads(await expired())
+    assert (event["actor"], event["asked"]) == ("keeper", 2)
+
+
+async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
+    service: PlanStore, store: Store, settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async def give_up(_: Delivery) -> None:
+        raise Park("cannot do this")
+
+    worker = Bus(settings, "planner")
+    worker.consume("planner", give_up)
+    await worker.start()
+    try:
+        async with told(bus, f"{session_id}.*.session.failed") as failed:
+            loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
+            event = json.loads(await failed())
+    finally:
+        await worker.stop()
+    assert "cannot do this" in event["reason"]
+    dead = api.DeadPage.model_validate(await store.ask("dead.list")).dead
+    assert [(letter.consumer, letter.stream_seq, letter.kind) for letter in dead] == [
+        ("planner", loaded.position, "terminated")
+    ]
+    now = await store.load(session_id)
+    again, _ = await commit(bus.log, now, c.Retry(), person())
+    assert again.session.phase == "planning"
+
+
+async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus: Bus, session_id: str) -> None:
+    async def lose(_: Delivery) -> None:
+        taken.set()
+
+    taken = asyncio.Event()
+    worker = Bus(settings, "planner")
+    worker.consume("planner", lose)
+    await worker.start()
+    try:
+        impatient = settings.model_copy(update={"stuck_after": 0.4})
+        async with serving(impatient), told(bus, f"{session_id}.*.session.failed") as failed:
+            await act(bus, session_id, c.Say(text="Write a calculator"))
+            event = json.loads(await failed())
+    finally:
+        await worker.stop()
+    assert taken.is_set()
+    assert "lost" in event["reason"]
+
+
+# --- trouble
+
+
+async def test_nats_away_for_a_while(
+    service: PlanStore, store: Store, bus: Bus, nats: NatsServer, session_id: str
+) -> None:
+    first = await act(bus, session_id, c.Say(text="Write a calculator"))
+    nats.kill9()
+    await asyncio.to_thread(nats.restart)
+    second, _ = await eventually(
+        lambda: commit(bus.log, first, PLAN, By("planner", datetime.now(UTC), work=first.session.work))
+    )
+    assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
+
+
+async def test_postgresql_away_at_the_start_and_later(
+    own_postgres: "PostgresServer", settings: Settings, store: Store, bus: Bus, session_id: str
+) -> None:
+    server = own_postgres
+    await asyncio.to_thread(server.stop)
+    service = PlanStore(settings.model_copy(update={"database_url": server.url}))
+    starting = asyncio.create_task(service.start())
+    with pytest.raises(StoreDown):
+        await store.load(session_id)
+    await asyncio.to_thread(server.start)
+    await asyncio.wait_for(starting, 20)
+    try:
+        first = await act(bus, session_id, c.Say(text="Write a calculator"))
+        assert await store.load(session_id) == first
+        await asyncio.to_thread(server.stop)
+        with pytest.raises(StoreDown):
+            await store.load(session_id)
+        second, _ = await commit(bus.log, first, PLAN, By("planner", datetime.now(UTC), work=first.session.work))
+        await asyncio.to_thread(server.start)
+        assert await eventually(lambda: store.load(session_id, at_least=second.position)) == second
+        await eventually(lambda: store.ask("session.list"), lambda page: bool(page["sessions"][0]["version"] == 2))
+    finally:
+        await service.stop()
+
+
+@asynccontextmanager
+async def process(
+    settings: Settings, module: str = "services.plan_store.app"
+) -> AsyncIterator[asyncio.subprocess.Process]:
+    environment = child_environment(
+        NATS_URL=settings.nats_url, PARLEY_HOME=str(settings.parley_home), DATABASE_URL=settings.database_url
+    )
+    command = tied(sys.executable, "-m", module)
+    pipe = asyncio.subprocess.PIPE
+    child = await asyncio.create_subprocess_exec(*command, env=environment, stderr=pipe, stdout=pipe)
+    try:
+        yield child
+    finally:
+        if child.returncode is None:
+            child.kill()
+        await child.communicate()
+
+
+async def ready(child: asyncio.subprocess.Process) -> None:
+    assert child.stderr
+    async with asyncio.timeout(20):
+        async for line in child.stderr:
+            if json.loads(line)["event"] == "ready":
+                return
+    raise AssertionError("it ended before it was ready")
+
+
+async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
+    settings: Settings, store: Store, bus: Bus, tmp_path: Path
+) -> None:
+    ids = [f"s{n}" for n in range(60)]
+
+    async def tell() -> None:
+        for session_id in ids:
+            await act(bus, session_id, c.Say(text="Write it"), PLAN, c.Rename(title="One"), c.Rename(title="Two"))
+
+    async with process(settings) as first:
+        await ready(first)
+        telling = asyncio.create_task(tell())
+        async with told(bus, f"{ids[len(ids) // 2]}.>") as half:
+            await half()
+        first.kill()
+        await first.wait()
+        await telling
+    async with process(settings) as second:
+        await ready(second)
+        await eventually(lambda: store.ask("session.list", query="two"), lambda page: bool(page["total"] == len(ids)))
+        database = Database(settings.sql_url)
+        before = await rows(database)
+        assert len(before["journal"]) == 4 * len(ids)
+        async with process(settings, "services.plan_store.rebuild") as command:
+            output, problems = await command.communicate()
+        assert command.returncode == 0, problems
+        assert output.startswith(f"{len(ids)} sessions, {4 * len(ids)} events".encode())
+        assert await rows(database) == before
+        await database.close()
+        os.kill(second.pid, signal.SIGTERM)
+        assert await asyncio.wait_for(second.wait(), 10) == 0
+
+
+async def test_a_rebuild_on_the_wrong_server_changes_nothing(
+    service: PlanStore, store: Store, settings: Settings, bus: Bus, session_id: str, tmp_path: Path
+) -> None:
+    loaded = await act(bus, session_id, c.Say(text="Write a calculator"))
+    await store.load(session_id)
+    with NatsServer(tmp_path / "other") as other:
+        elsewhere = settings.model_copy(update={"nats_url": other.url})
+        await provision(elsewhere)
+        async with process(elsewhere, "services.plan_store.rebuild") as command:
+            _, problems = await command.communicate()
+    assert command.returncode == 1
+    assert b"is NATS_URL the right one?" in problems
+    assert await store.load(session_id) == loaded

@@ -1,0 +1,243 @@
+"""The dependency rules, as tests over the source's syntax trees: nothing is imported, so nothing runs.
+
+A new module comes under the rules by being there; a new name under `shared/` has to be added to `SHARED` on purpose.
+"""
+
+import ast
+import sys
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CODE = ("services", "shared", "cli", "sdk", "bench", "scripts")
+SHARED = {
+    "bus",
+    "domain",
+    "environment",
+    "events",
+    "llm",
+    "log",
+    "logging",
+    "protocol",
+    "sandbox",
+    "settings",
+    "store",
+    "testing",
+    "worker",
+}
+IMPURE = {
+    "asyncio",
+    "concurrent",
+    "ctypes",
+    "glob",
+    "http",
+    "io",
+    "locale",
+    "logging",
+    "multiprocessing",
+    "os",
+    "pathlib",
+    "platform",
+    "queue",
+    "random",
+    "secrets",
+    "select",
+    "shutil",
+    "signal",
+    "socket",
+    "sqlite3",
+    "ssl",
+    "subprocess",
+    "sys",
+    "tempfile",
+    "threading",
+    "time",
+    "urllib",
+    "uuid",
+}
+CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
+IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
+KNOW_NATS = ("shared/bus", "shared/log", "cli/nats_server.py", "tests")
+READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
+LINES, TEST_LINES = 300, 400
+LONGER = {"shared/events/facts.py": 360}  # every fact a session can record, on one page: a list, not logic
+
+
+@cache
+def sources(*folders: str) -> tuple[Path, ...]:
+    """All modules under these folders of the repository; a folder that is not there yet has none."""
+    return tuple(sorted(path for folder in folders for path in (ROOT / folder).rglob("*.py")))
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"), str(path))
+
+
+@cache
+def imports(path: Path) -> frozenset[str]:
+    """Every module that this one imports, also inside functions, with relative imports and `from a import b` spelt out.
+
+    `from a import b` counts as both `a` and `a.b`: only running it would tell which of the two is the module.
+    """
+    package = path.relative_to(ROOT).parent.parts if path.is_relative_to(ROOT) else ()
+    found: set[str] = set()
+    for node in ast.walk(tree(path)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            above = package[: len(package) - node.level + 1] if node.level else ()
+            base = [*above, *([node.module] if node.module else [])]
+            found |= {".".join(base), *(".".join([*base, alias.name]) for alias in node.names)}
+    return frozenset(found - {""})
+
+
+def name(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+def under(module: str, *packages: str) -> bool:
+    """Whether the module is one of these, or inside one."""
+    return any(module == package or module.startswith(f"{package}.") for package in packages)
+
+
+def strays(paths: tuple[Path, ...], *packages: str) -> list[str]:
+    """`module imports other`, for all that import from these packages."""
+    return [f"{name(path)} imports {one}" for path in paths for one in sorted(imports(path)) if under(one, *packages)]
+
+
+def foreign(path: Path, *allowed: str) -> list[str]:
+    """What the module imports that is neither standard (and pure) nor allowed."""
+    standard = sys.stdlib_module_names - IMPURE
+    return [
+        f"{name(path)} imports {one}"
+        for one in sorted(imports(path))
+        if not under(one, *allowed) and one.split(".")[0] not in standard
+    ]
+
+
+def calls(path: Path) -> set[str]:
+    """The names that are called: `f` of `f()`, and `g` of `x.g()` as `.g`."""
+    functions = [node.func for node in ast.walk(tree(path)) if isinstance(node, ast.Call)]
+    plain = {function.id for function in functions if isinstance(function, ast.Name)}
+    return plain | {f".{function.attr}" for function in functions if isinstance(function, ast.Attribute)}
+
+
+# --- the rules
+
+
+def test_there_is_something_to_look_at() -> None:
+    assert {"shared/domain/decide.py", "shared/events/facts.py"} <= {name(path) for path in sources(*CODE)}
+
+
+def test_services_meet_on_the_bus_only() -> None:
+    wrong = []
+    for service in sorted(path for path in (ROOT / "services").iterdir() if path.is_dir()):
+        mine = tuple(sorted(service.rglob("*.py")))
+        others = [f"services.{path.name}" for path in (ROOT / "services").iterdir() if path.name != service.name]
+        wrong += strays(mine, *others)
+    assert wrong == []
+
+
+def test_the_domain_is_pure() -> None:
+    allowed = ("pydantic", "shared.events", "shared.domain")
+    assert [line for path in sources("shared/domain") for line in foreign(path, *allowed, "shared")] == []
+    assert [
+        f"{name(path)} imports {one}"
+        for path in sources("shared/domain")
+        for one in sorted(imports(path))
+        if under(one, "shared") and one != "shared" and not under(one, *allowed)
+    ] == []
+
+
+def test_events_know_nothing_but_themselves() -> None:
+    assert [line for path in sources("shared/events") for line in foreign(path, "pydantic", "shared.events")] == []
+
+
+@pytest.mark.parametrize("path", sources("shared/domain", "shared/events"), ids=name)
+def test_neither_asks_the_clock_nor_the_world(path: Path) -> None:
+    assert calls(path) & (IMPURE_CALLS | {f".{one}" for one in CLOCK}) == set()
+
+
+def test_only_bus_and_log_know_nats() -> None:
+    strangers = tuple(path for path in sources(*CODE) if not within(path, *KNOW_NATS))
+    assert strays(strangers, "nats", "faststream") == []
+
+
+def within(path: Path, *places: str) -> bool:
+    """Whether the module is one of these files, or lies in one of these packages (or is the module of that name)."""
+    here = name(path)
+    return any(here in (place, f"{place}.py") or here.startswith(f"{place}/") for place in places)
+
+
+def test_only_settings_read_the_environment() -> None:
+    wrong = []
+    for path in sources(*CODE):
+        if within(path, *READ_ENVIRONMENT):
+            continue
+        for node in ast.walk(tree(path)):
+            if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv", "getenvb"):
+                wrong.append(f"{name(path)}:{node.lineno} reads os.{node.attr}")
+        wrong += [f"{name(path)} imports {one}" for one in imports(path) if one.startswith(("os.environ", "os.getenv"))]
+    assert wrong == []
+
+
+def test_shared_is_a_closed_list() -> None:
+    here = {path for path in (ROOT / "shared").iterdir() if path.suffix == ".py" or any(path.rglob("*.py"))}
+    assert {path.stem for path in here} - {"__init__"} - SHARED == set()
+
+
+def test_shared_stands_below_everything() -> None:
+    assert strays(sources("shared"), "services", "cli", "sdk", "tests", "bench") == []
+
+
+def test_services_stand_below_the_programs() -> None:
+    assert strays(sources("services"), "cli", "sdk", "tests", "bench") == []
+
+
+def test_programs_run_services_and_do_not_import_them() -> None:
+    assert strays(sources("cli", "sdk"), "services", "tests") == []
+    assert strays(sources("sdk"), "cli") == []
+
+
+@pytest.mark.parametrize("path", sources(*CODE, "tests"), ids=name)
+def test_a_module_is_short_enough_to_read(path: Path) -> None:
+    limit = LONGER.get(name(path), TEST_LINES if path.is_relative_to(ROOT / "tests") else LINES)
+    lines = path.read_text(encoding="utf-8").count("\n")
+    assert lines <= limit, f"{name(path)} has {lines} lines: split it by what its parts are about"
+
+
+@pytest.mark.parametrize("path", sources("services", "shared", "cli", "sdk"), ids=name)
+def test_a_module_says_what_it_is_for(path: Path) -> None:
+    if path.name == "__init__.py" and not tree(path).body:
+        return  # an empty marker: its modules speak for themselves
+    assert ast.get_docstring(tree(path)), f"{name(path)} does not say what it is for"
+
+
+# --- the rules' own eyes
+
+
+@pytest.mark.parametrize(
+    ("source", "seen"),
+    [
+        ("import nats.aio.client", "nats.aio.client"),
+        ("from services.planner import handlers", "services.planner.handlers"),
+        ("from services import planner", "services.planner"),
+        ("from . import events", "events"),
+        ("def f():\n    import os.path", "os.path"),
+        ("import a as b, nats", "nats"),
+    ],
+)
+def test_no_way_of_importing_is_overlooked(tmp_path: Path, source: str, seen: str) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(source)
+    assert seen in imports(module)
+
+
+def test_a_package_is_not_taken_for_one_whose_name_it_begins_with() -> None:
+    assert under("shared.log.store", "shared.log")
+    assert not under("shared.logging", "shared.log")
+    assert within(ROOT / "shared/log.py", "shared/log")
+    assert not within(ROOT / "shared/logging.py", "shared/log")

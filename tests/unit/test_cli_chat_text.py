@@ -1,0 +1,216 @@
+"""What a person edits, what an export holds, how it looks in a narrow and in a wide window."""
+
+import asyncio
+import io
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+
+from cli.chat import render
+from cli.chat.choices import Say, Send
+from cli.chat.edit import edit
+from cli.chat.export import CannotExport, export, format_of
+from cli.chat.gist import gist
+from cli.chat.text import HELP, Unreadable, clean, editable, read_plan, short
+from cli.chat.view import Code, Plan, View
+from shared.domain import commands as c
+from shared.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
+from shared.events.values import Check, Step
+from shared.protocol import client as m
+from shared.protocol import server as s
+from tests.unit.test_cli_chat_view import Told, coded, delta, greeting
+
+AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
+ENVELOPE = {"id": "s1:x", "session_id": "s1", "version": 1, "at": AT, "actor": "user:ann"}
+STEP = Step(text="Look it up", tool="search", arguments={"q": "x"})
+PLAN = Plan(3, 1, "Count words", (Step(text="Read\nthe file"), STEP), "Fast.", "Goal: Count words", "h")
+words = st.text(st.characters(categories=("L", "N", "Zs"), exclude_characters="\x85\u2028\u2029"), min_size=1).map(
+    lambda text: " ".join(text.split())
+)
+some = words.filter(lambda text: text and not text[0].isdigit())
+
+
+@given(some, st.lists(some, min_size=1, max_size=8), st.one_of(st.just(""), some))
+def test_a_plan_read_back_unchanged_is_the_same_plan(goal: str, steps: list[str], notes: str) -> None:
+    plan = tuple(Step(text=step) for step in steps)
+    assert read_plan(f"{editable(goal, plan, notes)}\n{HELP}", plan) == (goal, plan, notes)
+
+
+def test_steps_of_several_lines_and_steps_with_tools_survive_an_edit_of_others() -> None:
+    text = editable(PLAN.goal, PLAN.steps, PLAN.notes).replace("2. Look it up", "2. Look it up\n3. Count")
+    assert read_plan(text, PLAN.steps) == ("Count words", (*PLAN.steps, "Count"), "Fast.")
+
+
+@pytest.mark.parametrize("text", ["", "1. Read", "Goal: x\n\nNotes: no steps", "Goal:\n1. Read"])
+def test_what_is_no_plan_is_refused(text: str) -> None:
+    with pytest.raises(Unreadable):
+        read_plan(text)
+
+
+async def _no(text: str, suffix: str) -> str | None:
+    return None
+
+
+def test_an_edit_sends_only_a_change() -> None:
+    view = View(session_id="s1", plan=PLAN)
+
+    async def same(text: str, suffix: str) -> str | None:
+        return text
+
+    async def other(text: str, suffix: str) -> str | None:
+        assert suffix == ".md"
+        return text.replace("Count words", "Count letters").replace("Fast.", "")
+
+    async def broken(text: str, suffix: str) -> str | None:
+        return "nothing of it"
+
+    assert asyncio.run(edit(view, _no)) == asyncio.run(edit(view, same)) == Say("Nothing was changed.")
+    assert asyncio.run(edit(view, other)) == Send(
+        m.Edit(type="edit", target="plan", version=3, goal="Count letters", steps=PLAN.steps, notes="")
+    )
+    assert isinstance(asyncio.run(edit(view, broken)), Say)
+    assert isinstance(asyncio.run(edit(View(), other)), Say)
+
+
+def test_code_is_edited_as_code() -> None:
+    async def more(text: str, suffix: str) -> str | None:
+        assert suffix == ".py"
+        return f"{text}print(2)\n"
+
+    view = View(session_id="s1", plan=PLAN, code=Code(5, 1, "print(1)\n", "h"))
+    expected = m.Edit(type="edit", target="code", version=5, content="print(1)\nprint(2)\n")
+    assert asyncio.run(edit(view, more)) == Send(expected)
+
+
+def test_control_characters_cannot_reach_the_terminal() -> None:
+    assert clean("a\x1b[2Jb\x07\x9b31mc\r\u202ed\te\n") == "a[2Jb31mcd\te\n"
+    assert short("a\nb " * 50, 10) == "a b a b a…"
+
+
+EXAMPLES: dict[str, object] = {
+    "text": "x", "goal": "x", "steps": (STEP,), "base": 1, "plan_version": 1, "code_version": 1, "hash": "h",
+    "code": "x = 1\n",
+    "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "about": "request", "turn": 1, "sub_goal": "x",
+    "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "action_ids": ("1.1",), "ok": True, "status": "success",
+    "next_action": "complete", "confidence": 1, "model": "m", "role": "planner", "prompt_tokens": 1, "cached_tokens": 0,
+    "completion_tokens": 1, "cost": 0.1, "latency": 1, "attempts": 1, "tool": "search", "policy": "never",
+    "stage": "planning",
+    "reason": "x", "parent": "p", "parent_version": 2, "title": "x", "user": "bob", "workflow": "flow",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
+def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
+    needed = {
+        name: EXAMPLES[name] for name, field in kind.model_fields.items() if field.is_required() and name in EXAMPLES
+    }
+    event = EVENTS.validate_python(kind.model_validate(ENVELOPE | needed).model_dump(by_alias=True))
+    told = gist(event)
+    assert told
+    assert "\n" not in told
+
+
+def journal() -> list[SessionEvent]:
+    told = Told()
+    coded(told)
+    return list(told.view.events)
+
+
+def test_an_export_holds_plan_and_code_in_every_format() -> None:
+    events = journal()
+    markdown = export(events, "md")
+    assert "1. Add\n2. Test" in markdown
+    assert "```python\nprint(1)\n```" in markdown
+    assert [event["type"] for event in json.loads(export(events, "json"))] == [event.type for event in events]
+    assert export(events, "py") == "print(1)\n"
+    with pytest.raises(CannotExport):
+        export(events[:2], "py")
+
+
+def test_code_with_fences_is_fenced_with_longer_ones() -> None:
+    event = facts.CodeEdited.model_validate(ENVELOPE | {"base": 1, "code": 'x = """\n```\n"""'})
+    assert "\n````python\n" in export([event], "md")
+
+
+def test_the_format_is_that_of_the_file() -> None:
+    assert format_of(Path("a/b.py")) == "py"
+    with pytest.raises(CannotExport):
+        format_of(Path("a.docx"))
+
+
+def drawn(what: object, *, width: int, terminal: bool = True) -> str:
+    console = Console(
+        file=io.StringIO(),
+        width=width,
+        force_terminal=terminal,
+        color_system="standard" if terminal else None,
+        highlight=False,
+    )
+    console.print(what, markup=False, crop=False)
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NO_COLOR", "1")
+    told = Told()
+    views = [told.view, coded(told)]
+    told.hears(s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60))
+    shown: list[object] = [render.asked(view) for view in views]
+    shown += [
+        render.live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
+        for view in views
+    ]
+    shown += [render.told(message) for message in told.messages] + [
+        render.manual(),
+        render.greeting(greeting()),
+    ]
+    shown += [render.happened(event, mine=False) for event in told.view.events]
+    lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
+    assert lines
+    assert max(map(_plain_length, lines)) <= width
+
+
+def _plain_length(line: str) -> int:
+    return len(line.replace("\x1b[0m", "").replace("\x1b[1m", "").replace("\x1b[2m", "").replace("\x1b[1;2m", ""))
+
+
+def test_without_colour_there_is_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
+    code = render.code(Code(5, 1, "import os\n", "h"))
+    assert "\x1b[3" in drawn(code, width=80)
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in drawn(code, width=80)
+
+
+def test_in_a_pipe_code_is_written_exactly_as_it_is() -> None:
+    line = f"x = {'1 + ' * 60}1"
+    out = drawn(render.code(Code(5, 1, f"{line}\n", "h")), width=40, terminal=False)
+    assert line in out.splitlines()
+    assert "\x1b" not in out
+
+
+def test_a_long_draft_shows_its_end() -> None:
+    told = Told()
+    told.does(c.Say(text="calc"))
+    view = told.hears(delta(0, "\n".join(f"{n}. Step {n} of many" for n in range(1, 60))))
+    live = render.live(view, elapsed=1, url="", rows=20, console=Console(width=80))
+    out = drawn(live, width=80)
+    assert "Step 59 of many" in out
+    assert "Step 3 of many" not in out
+    assert "planner writes the plan" in out
+    assert len(out.splitlines()) <= 18
+
+
+def test_output_and_errors_of_a_run_are_shown() -> None:
+    result = {"stdout": "3\x1b[2J\n", "stderr": "careful", "exit_code": 1}
+    event = facts.ActionFinished.model_validate(
+        ENVELOPE | {"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}
+    )
+    out = drawn(render.happened(event, mine=False), width=60, terminal=False)
+    assert out.splitlines()[1:] == ["3[2J", "careful", "exit 1"]

@@ -1,0 +1,362 @@
+"""The chat's reducer: messages in, what is asked next out; and choices out, messages in the other direction."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from cli.chat.choices import Local, More, Say, Send, approve, choices, chosen, understand
+from cli.chat.slash import COMMANDS, command
+from cli.chat.view import View, fold
+from services.gateway import derive, views
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.events import facts
+from shared.events.values import ActionSpec, Check, Step
+from shared.protocol import client as m
+from shared.protocol import server as s
+
+AT = datetime(2030, 1, 1, tzinfo=UTC)
+PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test")))
+
+
+class Told:
+    """A session and a screen that hears of it what the gateway would tell."""
+
+    def __init__(self) -> None:
+        self.session = Session("s1")
+        self.view = fold(View(), greeting())
+        self.messages: list[s.ServerMessage] = []
+
+    def does(self, *commands: AnyCommand) -> View:
+        for number, given in enumerate(commands):
+            before = self.session
+            by = (
+                By(before.work.service, AT, work=before.work)
+                if before.work and _works(given)
+                else _person(number, before)
+            )
+            event = decide(before, given, by)
+            self.session = evolve(before, event)
+            for message in derive.told(before, event, self.session):
+                self.hears(message)
+        return self.view
+
+    def hears(self, message: s.ServerMessage) -> View:
+        self.messages.append(message)
+        self.view = fold(self.view, s.SERVER_MESSAGES.validate_python(s.dump(message)))
+        return self.view
+
+
+def _works(given: AnyCommand) -> bool:
+    return not isinstance(given, c.Say | c.Stop)
+
+
+def _person(number: int, session: Session) -> By:
+    return By("user:ann", AT, f"c{session.version}-{number}")
+
+
+def greeting() -> s.Greeting:
+    return s.Greeting(
+        session_id="s1",
+        message="Hello",
+        user="ann",
+        rehearsal=True,
+        model="m",
+        workflows=("conversation",),
+        can_run_code=True,
+    )
+
+
+def coded(told: Told) -> View:
+    told.does(c.Say(text="calc"), PLAN)
+    told.does(c.Approve(version=told.session.version))
+    return told.does(c.DraftCode(code="print(1)"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+
+
+def sent(doing: object) -> m.ClientMessage:
+    assert isinstance(doing, Send), doing
+    return doing.message
+
+
+def test_a_new_socket_asks_for_a_request_and_a_line_is_one() -> None:
+    view = fold(View(), greeting())
+    assert view.session_id == "s1"
+    assert view.ask
+    assert view.ask.kind == "start"
+    assert sent(understand(" A calculator ", view)) == m.UserMessage(type="user_message", content="A calculator")
+
+
+def test_a_request_makes_the_planner_work_until_the_review_comes() -> None:
+    told = Told()
+    assert told.does(c.Say(text="calc")).working
+    assert told.view.worker == "planner"
+    view = told.does(PLAN)
+    assert view.ask
+    assert view.ask.kind == "plan"
+    assert not view.working
+
+
+def test_an_approval_names_the_version_and_the_hash_on_the_screen() -> None:
+    told = Told()
+    view = told.does(c.Say(text="calc"), PLAN)
+    assert told.session.plan
+    expected = m.Approval(type="approval", approved=True, version=2, hash=told.session.plan.hash)
+    assert sent(understand("1", view)) == sent(understand("Approve", view)) == sent(approve(view)) == expected
+
+
+def test_words_at_a_review_are_feedback_and_never_approval() -> None:
+    view = coded(Told())
+    assert sent(understand("yes, but use floats", view)) == m.Feedback(type="feedback", content="yes, but use floats")
+    assert isinstance(understand("7", view), Say)
+
+
+def test_feedback_can_be_asked_for_and_given_up() -> None:
+    view = coded(Told())
+    more = understand("2", view)
+    assert isinstance(more, More)
+    assert more.ask.kind == "feedback"
+    back = understand("", View(session_id="s1", ask=more.ask))
+    assert view.ask
+    assert back == More(view.ask)
+
+
+def test_replan_is_about_what_is_in_review() -> None:
+    told = Told()
+    view = told.does(c.Say(text="calc"), PLAN)
+    assert sent(understand("4", view)) == m.Replan(type="replan", plan_type="text", version=2)
+    told = Told()
+    view = coded(told)
+    assert told.session.code
+    assert sent(understand("replan", view)) == m.Replan(
+        type="replan", plan_type="code", version=told.session.code.version
+    )
+
+
+def test_feedback_on_code_sets_the_generator_to_work_feedback_on_a_plan_the_planner() -> None:
+    told = Told()
+    coded(told)
+    assert told.does(c.Say(text="floats")).worker == "generator"
+    told = Told()
+    told.does(c.Say(text="calc"), PLAN)
+    assert told.does(c.Say(text="shorter")).worker == "planner"
+
+
+def test_a_question_offers_its_options_and_takes_other_words() -> None:
+    told = Told()
+    view = told.does(c.Say(text="calc"), c.Ask(text="Where?", options=("Terminal", "Window")))
+    assert [choice.label for choice in choices(view.ask)] == ["Terminal", "Window"]
+    assert chosen("2", view) == " Window"
+    assert told.session.question
+    question = told.session.question.action_id
+    assert sent(understand("2", view)) == m.AnswerReply(type="answer", content="Window", question_id=question)
+    assert sent(understand("on paper", view)) == m.AnswerReply(type="answer", content="on paper", question_id=question)
+
+
+def test_after_approved_code_come_the_options_of_continue() -> None:
+    told = Told()
+    coded(told)
+    assert told.session.code
+    view = told.does(c.Approve(version=told.session.code.version))
+    assert view.ask
+    assert view.ask.kind == "rest"
+    labels = [choice.label for choice in choices(view.ask)]
+    assert sent(understand(str(labels.index("Run the code") + 1), view)) == m.ContinueChoice(
+        type="continue", content="Run the code"
+    )
+    assert sent(understand("now a clock", view)) == m.UserMessage(type="user_message", content="now a clock")
+
+
+def test_stopped_work_can_go_on() -> None:
+    told = Told()
+    told.does(c.Say(text="calc"))
+    view = told.does(c.Stop())
+    assert view.ask
+    assert view.ask.kind == "stopped"
+    assert sent(understand("1", view)) == m.Retry(type="retry")
+
+
+@pytest.mark.parametrize("retryable", [True, False])
+def test_a_failure_offers_retry_only_where_it_helps(*, retryable: bool) -> None:
+    view = Told().does(c.Say(text="calc"), c.Fail(reason="no plan", retryable=retryable))
+    words = [choice.word for choice in choices(view.ask)]
+    assert words == (["retry", "complete"] if retryable else ["complete"])
+
+
+def test_actions_are_decided_one_by_one_and_words_are_no_yes() -> None:
+    actions = tuple(
+        s.ActionView(
+            action_id=name,
+            tool="write",
+            arguments={},
+            text="",
+            effect="write",
+            status="planned",
+            approval="writes",
+            hash=name * 3,
+        )
+        for name in ("a", "b")
+    )
+    view = fold(fold(View(), greeting()), s.ApprovalRequest(session_id="s1", version=4, actions=actions, message="?"))
+    assert sent(understand("1", view)) == m.Approval(type="approval", approved=True, action_id="a", hash="aaa")
+    assert sent(understand("2", view)) == m.Approval(
+        type="approval", approved=True, action_id="a", hash="aaa", remember=True
+    )
+    assert sent(understand("3", view)) == m.Approval(type="approval", approved=False, action_id="a")
+    assert isinstance(understand("sure", view), Say)
+
+
+def test_a_word_during_work_goes_to_whoever_works_but_a_stray_digit_does_not() -> None:
+    view = Told().does(c.Say(text="calc"))
+    doing = understand("use floats", view)
+    assert doing == Send(m.UserMessage(type="user_message", content="use floats"), moves=False)
+    assert isinstance(understand("1", view), Say)
+
+
+def test_events_are_taken_once_and_old_ones_ask_for_nothing() -> None:
+    told = Told()
+    told.does(c.Say(text="calc"), PLAN)
+    snapshot = views.snapshot(told.session)
+    events = [message for message in told.messages if isinstance(message, s.Event)]
+    view = View(session_id="s1")
+    for message in (greeting(), snapshot, *events, *events):
+        view = fold(view, s.SERVER_MESSAGES.validate_python(s.dump(message)))
+    assert [event.version for event in view.events] == [1, 2]
+    assert view.ask
+    assert view.ask.kind == "plan"
+    assert view.plan == told.view.plan
+
+
+def test_a_snapshot_alone_is_enough_to_go_on() -> None:
+    told = Told()
+    for step in ("plan", "code", "rest"):
+        if step == "plan":
+            told.does(c.Say(text="calc"), PLAN)
+        elif step == "code":
+            told = Told()
+            coded(told)
+        else:
+            assert told.session.code
+            told.does(c.Approve(version=told.session.code.version))
+        view = fold(View(session_id="s1"), views.snapshot(told.session))
+        assert view.ask
+        assert told.view.ask
+        assert (view.ask.kind, choices(view.ask)) == (told.view.ask.kind, choices(told.view.ask)), step
+
+
+def test_what_tells_of_another_session_changes_nothing() -> None:
+    view = fold(View(), greeting())
+    assert fold(view, s.Completed(session_id="other", version=3, content="x")) is view
+
+
+def test_spending_and_renaming_leave_the_review_open() -> None:
+    told = Told()
+    view = told.does(c.Say(text="calc"), PLAN)
+    ask = view.ask
+    view = told.does(c.Rename(title="Mine"))
+    assert (view.ask, view.title) == (ask, "Mine")
+
+
+def delta(offset: int, text: str, draft: str = "d1") -> s.Delta:
+    return s.Delta(session_id="s1", draft_id=draft, kind="plan", offset=offset, text=text)
+
+
+def test_deltas_are_joined_by_their_offsets() -> None:
+    view = Told().does(c.Say(text="calc"))
+    for message in (delta(0, "1. Re"), delta(5, "ad"), delta(5, "ad the"), delta(0, "2.", "d2")):
+        view = fold(view, message)
+    assert view.draft
+    assert (view.draft.text, view.draft.start) == ("2.", 0)
+
+
+def test_a_draft_whose_beginning_was_missed_begins_later() -> None:
+    view = Told().does(c.Say(text="calc"))
+    for message in (delta(10, "read"), delta(14, " it")):
+        view = fold(view, message)
+    assert view.draft
+    assert (view.draft.text, view.draft.start) == ("read it", 10)
+
+
+def test_the_finished_plan_replaces_its_draft() -> None:
+    told = Told()
+    told.does(c.Say(text="calc"))
+    told.view = fold(told.view, delta(0, "1. "))
+    assert told.does(PLAN).draft is None
+
+
+def test_one_action_less_is_asked_about_after_each_decision() -> None:
+    told = Told()
+    coded(told)
+    assert told.session.code
+    told.does(c.Approve(version=told.session.code.version))
+    spec = [ActionSpec(id=f"1.{n}", tool="write", effect="write", approval="writes") for n in (1, 2)]
+    waiting = evolve_turn(told, tuple(spec))
+    assert waiting.ask
+    assert [action.action_id for action in waiting.ask.actions] == ["1.1", "1.2"]
+    view = told.does(c.Approve(version=told.session.version, action_id="1.1"))
+    assert view.ask
+    assert [action.action_id for action in view.ask.actions] == ["1.2"]
+    assert told.does(c.Approve(version=told.session.version, action_id="1.2")).working
+
+
+def evolve_turn(told: Told, actions: tuple[ActionSpec, ...]) -> View:
+    """A turn that needs approval, as an agent's planner would plan it."""
+    event = facts.TurnPlanned(
+        id="x",
+        session_id="s1",
+        version=told.session.version + 1,
+        at=AT,
+        actor="planner",
+        turn=1,
+        sub_goal="write",
+        actions=actions,
+    )
+    before, told.session = told.session, evolve(told.session, event)
+    for message in derive.told(before, event, told.session):
+        told.hears(message)
+    return told.view
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("/rename My calc", m.Rename(type="rename", title="My calc")),
+        ("/fork 3", m.Fork(type="fork", version=3)),
+        ("/pause", m.Pause(type="pause")),
+        ("/go", m.Unpause(type="unpause")),
+        ("/run a 'b c'", m.Run(type="run", args=("a", "b c"))),
+        ("/budget tokens 500", m.RaiseBudget(type="raise_budget", tokens=500)),
+        ("/budget cost 1.5", m.RaiseBudget(type="raise_budget", cost=1.5)),
+        ("/remember write never", m.Remember(type="remember", tool="write", policy="never")),
+        ("/workflow flow", m.ChooseWorkflow(type="choose_workflow", workflow="flow")),
+        ("/feedback use floats", m.Feedback(type="feedback", content="use floats")),
+        ("/rep code", m.Replan(type="replan", plan_type="code", version=4)),
+        ("/stop", m.Stop(type="stop")),
+        ("/skip 1.2", m.Skip(type="skip", action_id="1.2")),
+    ],
+)
+def test_slash_commands_become_messages(line: str, message: m.ClientMessage) -> None:
+    assert sent(command(line, coded(Told()))) == message
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["/rename", "/fork x", "/budget tokens", "/budget gold 3", "/remember write often", "/workflow x", "/run 'a"],
+)
+def test_a_slash_command_that_is_wrong_tells_its_usage(line: str) -> None:
+    doing = command(line, View(session_id="s1"))
+    assert isinstance(doing, Say)
+    assert doing.text.startswith(f"Usage: {line.split(maxsplit=1)[0]}")
+
+
+def test_slash_commands_of_this_client_and_unknown_ones() -> None:
+    view = View(session_id="s1")
+    assert command("/export a b.md", view) == Local("export", "a b.md")
+    assert command("/exit", view) == Local("quit")
+    assert isinstance(command("/nonsense", view), Say)
+    assert isinstance(command("/re", view), Say)  # reject, replan, retry, ...
+    assert {"rename", "fork", "pause", "go", "export", "plan", "code", "journal", "usage", "quit", "help"} <= set(
+        COMMANDS
+    )

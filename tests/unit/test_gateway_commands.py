@@ -1,0 +1,146 @@
+"""What a message asks of the domain, and what a person's plan text means."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from services.gateway.can import accepted
+from services.gateway.commands import SessionMessage, Shown, orders
+from services.gateway.limits import TokenBucket
+from services.gateway.outbox import Letter, Outbox
+from services.gateway.plan_text import read_plan
+from services.gateway.trouble import Trouble
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import Session
+from shared.domain.state import Plan
+from shared.events.values import ActionSpec, Step
+from shared.protocol import client as m
+from shared.protocol.client import CLIENT_MESSAGES
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _after(*commands: AnyCommand, session: Session | None = None) -> Session:
+    """A session after these; workers' commands are given by whoever is at work."""
+    session = session or Session("s")
+    for number, command in enumerate(commands):
+        person = isinstance(command, PersonCommand)
+        by = By("user:ann", NOW, f"c{session.version}-{number}") if person else By("planner", NOW, work=session.work)
+        session = evolve(session, decide(session, command, by))
+    return session
+
+
+IN_REVIEW = _after(c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two"))))
+
+
+def _orders(message: str, session: Session = IN_REVIEW, shown: Shown | None = None) -> tuple[PersonCommand, ...]:
+    parsed = CLIENT_MESSAGES.validate_json(message)
+    assert isinstance(parsed, SessionMessage)
+    return orders(parsed, session, shown)
+
+
+@pytest.mark.parametrize(
+    ("text", "command"),
+    [
+        ("", c.Continue()),
+        ("continue with FEEDBACK", c.Continue()),
+        ("Run the code", c.Run()),
+        (" complete this task ", c.Complete()),
+        ("Now make it blue", c.Say(text="Now make it blue")),
+    ],
+)
+def test_continue(text: str, command: PersonCommand) -> None:
+    assert orders(m.ContinueChoice(type="continue", content=text), IN_REVIEW, None) == (command,)
+
+
+def test_an_approval_names_what_was_shown() -> None:
+    yes, no = '{"type": "approval", "approved": true}', '{"type": "approval", "approved": false}'
+    assert _orders(yes, shown=Shown("item", 2)) == (c.Approve(version=2),)
+    assert _orders(no, shown=Shown("item", 2)) == (c.Reject(version=2),)
+    assert _orders('{"type": "approval", "approved": true, "plan_version": 7}') == (c.Approve(version=7),)
+    for message in (yes, no):
+        with pytest.raises(Trouble, match="Nothing has been shown") as caught:
+            _orders(message)
+        assert caught.value.code == "nothing_shown"
+    with pytest.raises(Trouble) as caught:
+        _orders(yes, shown=Shown("actions", 2))
+    assert caught.value.code == "stale_version"
+
+
+def test_approving_actions() -> None:
+    action = ActionSpec(id="1.1", tool="pay", approval="it spends money", effect="write")
+    asked = _after(c.Say(text="Pay", workflow="agentflow"), c.PlanTurn(sub_goal="Pay", actions=(action,)))
+    yes = '{"type": "approval", "approved": true, "action_id": "1.1", "remember": true, "hash": "h"}'
+    given, remembered = _orders(yes, asked)
+    assert given == c.Approve(version=asked.version, hash="h", action_id="1.1")
+    assert remembered == c.Remember(tool="pay", policy="never")
+    with pytest.raises(Trouble) as caught:
+        _orders('{"type": "approval", "approved": true}', asked, Shown("item", 2))
+    assert caught.value.code == "stale_version"
+    assert _orders('{"type": "approval", "approved": true}', asked, Shown("actions", 2)) == (c.Approve(version=2),)
+    assert "approval" in accepted(asked)
+
+
+def test_feedback_is_for_work_and_reviews() -> None:
+    assert _orders('{"type": "feedback", "content": "More"}') == (c.Say(text="More"),)
+    with pytest.raises(OutOfTurn):
+        _orders('{"type": "feedback", "content": "More"}', _after(c.Stop(), session=IN_REVIEW))
+
+
+def test_what_a_session_accepts() -> None:
+    assert accepted(Session("s")) == ("user_message",)
+    planning = accepted(_after(c.Say(text="A calculator")))
+    assert {"stop", "pause", "feedback", "rename"} <= set(planning)
+    assert not {"approval", "edit", "fork", "run", "complete", "retry"} & set(planning)
+    review = accepted(IN_REVIEW)
+    assert {"approval", "edit", "replan", "feedback", "stop", "cancel", "fork"} <= set(review)
+    stopped = accepted(_after(c.Stop(), session=IN_REVIEW))
+    assert {"retry", "continue", "complete", "edit"} <= set(stopped)
+    assert "stop" not in stopped
+
+
+def _plan(*steps: Step) -> Plan:
+    return Plan(2, 1, "steps", "Goal", steps, "note", "planner")
+
+
+def test_a_plan_reads_back_as_it_was_written() -> None:
+    plan = _plan(Step(text="Look", tool="find", arguments={"name": "x"}), Step(text="Tell"))
+    assert read_plan(plan.text, plan) == ("Goal", plan.steps, "note")
+
+
+def test_a_plan_in_a_persons_hand() -> None:
+    goal, steps, notes = read_plan("**Goal:** Small\n\n1) First\n   and more\n- Second\n\nNotes:\n- keep it\n1. short")
+    assert goal == "Small"
+    assert [step.text for step in steps] == ["First and more", "Second"]
+    assert notes == "- keep it\n1. short"
+    assert read_plan("1. Only").goal is None
+
+
+@pytest.mark.parametrize("text", ["", "no steps here", "Goal: x", "1. " + "x" * 2_001, "\n".join(["1. x"] * 101)])
+def test_a_plan_that_is_none(text: str) -> None:
+    with pytest.raises(Invalid):
+        read_plan(text)
+
+
+def test_the_bucket_fills_again() -> None:
+    now = [0.0]
+    bucket = TokenBucket(burst=2, rate=10, clock=lambda: now[0])
+    assert [bucket.take() for _ in range(3)] == [True, True, False]
+    now[0] = 0.1
+    assert [bucket.take() for _ in range(2)] == [True, False]
+
+
+async def test_an_outbox_that_overflows_takes_nothing_more() -> None:
+    outbox = Outbox(messages=2, size=100)
+    for text in ("one", "two", "three"):
+        outbox.put(Letter(text, "s"))
+    assert outbox.overflowed.is_set()
+    assert [(await outbox.get()).text for _ in range(2)] == ["one", "two"]
+    outbox = Outbox(messages=10, size=5)
+    outbox.put(Letter("123456", "s"))
+    assert outbox.overflowed.is_set()

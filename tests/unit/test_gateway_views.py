@@ -1,0 +1,146 @@
+"""Which messages an event brings, and what a snapshot holds."""
+
+from datetime import UTC, datetime
+
+from services.gateway import views
+from services.gateway.derive import told
+from services.gateway.export import export
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import Session
+from shared.events import SessionEvent
+from shared.events.values import ActionSpec, Check, Step
+from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+class Told:
+    """A session, and what its clients were told by every event."""
+
+    def __init__(self) -> None:
+        self.session = Session("s")
+        self.events: list[SessionEvent] = []
+
+    def does(self, command: AnyCommand) -> list[str]:
+        return [type(message).__name__ for message in self.hears(command)]
+
+    def hears(self, command: AnyCommand) -> tuple[ServerMessage, ...]:
+        person = isinstance(command, PersonCommand)
+        spending = isinstance(command, c.Spend)
+        named = By("user:ann" if person else "planner", NOW, f"c{self.session.version}")
+        by = named if person or spending else By("planner", NOW, work=self.session.work)
+        event = decide(self.session, command, by)
+        before, self.session = self.session, evolve(self.session, event)
+        self.events.append(event)
+        messages = told(before, event, self.session)
+        for message in messages:
+            assert (message.session_id, message.version is not None) == ("s", True)
+            SERVER_MESSAGES.validate_python(dump(message))
+        snapshot = views.snapshot(self.session)
+        assert SERVER_MESSAGES.validate_python(dump(snapshot)) == snapshot
+        return messages
+
+    def to_code_review(self) -> None:
+        self.does(c.Say(text="A calculator"))
+        self.does(c.DraftPlan(goal="G", steps=(Step(text="One"),)))
+        self.does(c.Approve(version=2))
+        self.does(c.DraftCode(code="print(1)\n"))
+        self.does(c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+
+
+SPEND = c.Spend(
+    model="m",
+    role="planner",
+    prompt_tokens=1,
+    cached_tokens=0,
+    completion_tokens=1,
+    cost=0,
+    latency=0,
+    attempts=1,
+)
+
+
+def test_a_conversation() -> None:
+    it = Told()
+    assert it.does(c.Say(text="A calculator")) == ["Event"]
+    assert it.does(SPEND) == ["Event", "Usage"]
+    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["Event", "TextPlanReview"]
+    assert it.does(SPEND) == ["Event", "Usage"]
+    assert it.does(c.Reject()) == ["Event", "FeedbackRequest"]
+    assert it.does(c.Rename(title="Mine")) == ["Event"]
+    assert it.does(c.Say(text="More")) == ["Event"]
+    assert it.does(c.Say(text="And more")) == ["Event", "Log"]
+    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["Event"]
+    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="Two"),))) == ["Event", "TextPlanReview"]
+    base = it.session.plan.version if it.session.plan else 0
+    assert it.does(c.EditPlan(base=base, steps=(Step(text="Three"),))) == ["Event", "TextPlanReview"]
+    assert it.does(c.Approve(version=it.session.version)) == ["Event"]
+    assert it.does(c.DraftCode(code="print(1)\n")) == ["Event"]
+    assert it.does(c.VerifyCode(checks=(Check(name="tests", ok=True),))) == ["Event", "CodeReview"]
+    code = it.session.code.version if it.session.code else 0
+    assert it.does(c.Approve(version=code)) == ["Event", "Completion", "Continue"]
+    assert it.does(c.Continue()) == ["Event", "Question"]
+    assert it.does(c.Complete()) == ["Event", "Completed"]
+
+
+def test_what_was_approved_is_what_completion_carries() -> None:
+    it = Told()
+    it.to_code_review()
+    assert it.session.code is not None
+    assert views.completion(it.session).final_code == ""
+    it.does(c.Approve(version=it.session.code.version))
+    done = views.completion(it.session)
+    assert (done.final_plan, done.final_code) == ("Goal: G\n\n1. One", "print(1)\n")
+
+
+def test_a_run_is_completed_by_its_verdict() -> None:
+    it = Told()
+    it.to_code_review()
+    assert it.session.code is not None
+    it.does(c.Approve(version=it.session.code.version))
+    assert it.does(c.Run()) == ["Event"]
+    it.does(c.Start())
+    it.does(c.Finish(action_id="1.1", ok=True, result={"stdout": "1"}))
+    *_, completion, offer = it.hears(c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 1."))
+    assert "It printed 1." in str(dump(completion)["message"])
+    assert dump(offer)["type"] == "continue"
+
+
+def test_trouble_and_pauses() -> None:
+    it = Told()
+    it.does(c.Say(text="A calculator"))
+    assert it.does(c.Pause()) == ["Event", "Log"]
+    assert it.does(c.Resume()) == ["Event", "Log"]
+    assert it.does(c.Ask(text="For whom?")) == ["Event", "Question"]
+    assert it.does(c.Answer(text="Me")) == ["Event"]
+    assert it.does(c.Fail(reason="no model", raw="?")) == ["Event", "Failed"]
+    assert it.does(c.Retry()) == ["Event"]
+    assert it.does(c.Stop()) == ["Event", "Stopped"]
+    assert it.does(c.Retry()) == ["Event"]
+    assert it.does(c.DraftPlan(goal="G", steps=(Step(text="One"),))) == ["Event", "TextPlanReview"]
+    assert it.does(c.CancelPlan()) == ["Event", "Stopped"]
+
+
+def test_actions_are_asked_for_until_all_are_decided() -> None:
+    it = Told()
+    it.does(c.Say(text="Pay twice", workflow="agentflow"))
+    actions = tuple(ActionSpec(id=f"1.{n}", tool="pay", approval="it spends money", effect="write") for n in (1, 2))
+    assert it.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["Event", "ApprovalRequest"]
+    assert it.does(c.Approve(version=2, action_id="1.1")) == ["Event", "ApprovalRequest"]
+    assert it.does(c.Reject(action_id="1.2")) == ["Event"]
+
+
+def test_exports() -> None:
+    it = Told()
+    it.to_code_review()
+    it.does(c.Rename(title="Ünïcode / & “more”"))
+    name, media, body = export(it.session, it.events, "py")
+    assert (name, media, body) == ("n-code-more-s.py", "text/x-python; charset=utf-8", "print(1)\n")
+    text = export(it.session, it.events, "md").body
+    assert "```python\nprint(1)\n```" in text
+    assert "**ann:** A calculator" in text
+    assert '"journal"' in export(it.session, it.events, "json").body

@@ -1,0 +1,30 @@
+import { expect, it } from "vitest";
+import type { ServerMessage } from "../protocol";
+import { backoff } from "./backoff";
+import { newId, type Pending, settled } from "./outbox";
+
+const pending: Pending[] = [
+  { id: "a", sessionId: "s", command: { type: "stop" } },
+  { id: "b", sessionId: "s", command: { type: "fork" } },
+];
+const ids = (message: unknown) => settled(pending, message as ServerMessage).map((one) => one.id);
+
+it("is done with what is recorded or refused, and with nothing else", () => {
+  expect(ids({ type: "event", event: { id: "s:a", session_id: "s" } })).toEqual(["b"]);
+  expect(ids({ type: "error", reply_to: "b" })).toEqual(["a"]);
+  expect(ids({ type: "forked", fork_id: "t" })).toEqual(["a"]);
+  expect(ids({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: null })).toEqual(["a", "b"]);
+});
+
+it("makes ids that the gateway accepts, each its own", () => {
+  const made = new Set(Array.from({ length: 100 }, newId));
+  expect(made.size).toBe(100);
+  for (const id of made) expect(id).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+});
+
+it("waits longer with every try, up to a limit, and never the same", () => {
+  expect([0, 1, 2, 3].map((attempt) => backoff(attempt, 1))).toEqual([300, 600, 1200, 2400]);
+  expect(backoff(50, 1)).toBe(15_000);
+  expect(backoff(3, 0)).toBe(1200);
+});
