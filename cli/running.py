@@ -65,13 +65,17 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
     return verb.answer.model_validate(answer)
 
 
-def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
-    """Run a command to its exit code; what it cannot do is said on stderr."""
-    # The bus tells its own story in a log; a command's output is its own, and stdout may be read by a program.
+def quiet() -> None:
+    """The bus tells its own story in a log; a command's output is its own, and stdout may be read by a program."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
     )
+
+
+def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
+    """Run a command to its exit code; what it cannot do is said on stderr."""
+    quiet()
     try:
         return asyncio.run(_awaited(command))
     except (Unreachable, Declined) as error:

@@ -19,7 +19,7 @@ from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"
 FORK_ID = "0f9e8d7c6b5a4433"
-CODE = 'def add(a: float, b: float) -> float:\n    return a + b\n\n\nprint(add(1.5, 2))\n'
+CODE = "def add(a: float, b: float) -> float:\n    return a + b\n\n\nprint(add(1.5, 2))\n"
 STEPS = (Step(text="Read two numbers"), Step(text="Add them"), Step(text="Print the sum"))
 GOOD = (Check(name="parses", ok=True), Check(name="lints", ok=True), Check(name="tests", ok=True, detail="Ran 3 tests"))
 SPEND = c.Spend(
@@ -126,7 +126,9 @@ def turns() -> list[Told]:
     actions = (
         ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
         ActionSpec(id="1.2", tool="cancel_order", effect="write", depends_on=("1.1",), approval="it changes an order"),
-        ActionSpec(id="1.3", tool="send_mail", effect="irreversible", depends_on=("1.1",), approval="it cannot be undone"),
+        ActionSpec(
+            id="1.3", tool="send_mail", effect="irreversible", depends_on=("1.1",), approval="it cannot be undone"
+        ),
         ActionSpec(id="1.4", tool="find_user", depends_on=("1.2",)),
     )
     settings = SessionSettings(token_budget=10_000, approval_timeout=3600)
@@ -147,6 +149,8 @@ def turns() -> list[Told]:
             c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"),
             c.Answer(text="It happened", action_id="1.2"),
             c.VerifyTurn(status="success", next_action="complete", reasoning="The order is cancelled."),
+            c.Fail(reason="The model did not answer in 120 s."),
+            c.Retry(),
             c.RaiseBudget(tokens=5_000),
             c.GiveAnswer(text="Order #W1 is cancelled.", confidence=0.9, evidence=("1.1", "1.2")),
         ],
@@ -156,7 +160,9 @@ def turns() -> list[Told]:
 def expiry() -> list[Told]:
     """An approval that nobody gives in time."""
     settings = SessionSettings(approval_timeout=60)
-    return tell(Session(ID), [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)])
+    return tell(
+        Session(ID), [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)]
+    )
 
 
 def forked() -> list[Told]:
@@ -167,6 +173,14 @@ def forked() -> list[Told]:
     return [Told(Session(FORK_ID), command, event, evolve(parent, event))]
 
 
+def repaired() -> list[Told]:
+    """A run that goes wrong brings better code to review."""
+    judged = c.VerifyTurn(status="failure", next_action="retry", reasoning="It ended with a TypeError.")
+    commands = [PLAN, c.Approve(version=2), WRITTEN, CHECKED, c.Approve(version=4), c.Run(), c.Start()]
+    ran = c.Finish(action_id="1.1", ok=False, error="The program ended with exit code 1.", seconds=0.05)
+    return tell(Session(ID), [c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
+
+
 def stories() -> list[Told]:
     """All of them, one after the other."""
-    return [*conversation(), *turns(), *expiry(), *forked()]
+    return [*conversation(), *turns(), *expiry(), *forked(), *repaired()]

@@ -2,11 +2,14 @@
 
 import asyncio
 import json
+import time
 from typing import Any, Protocol
 
 from shared.bus import Bus, BusDown
 from shared.domain.session import SESSION
 from shared.log import Loaded
+
+FIRST_TRY = 2.0  # seconds for the first answer; twice as long for each further try
 
 
 class StoreDown(Exception):
@@ -33,7 +36,11 @@ class Loads(Protocol):
 
 
 class Store:
-    """Requests to `plan_store.<entity>.<verb>`."""
+    """Requests to `plan_store.<entity>.<verb>`.
+
+    For `wait` seconds a store that does not answer is asked again: one that is killed takes the requests it had in
+    hand with it, and is back in a moment.
+    """
 
     def __init__(self, bus: Bus, *, wait: float = 10) -> None:
         self._bus = bus
@@ -45,16 +52,25 @@ class Store:
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
-        try:
-            reply = await self._bus.request(f"plan_store.{verb}", json.dumps(arguments).encode(), timeout=self._wait)
-        except BusDown as error:
-            raise StoreDown("The plan store does not answer.") from error
-        answer = json.loads(reply)
+        answer = json.loads(await self._reply(f"plan_store.{verb}", json.dumps(arguments).encode()))
         if isinstance(answer, dict) and (refusal := answer.get("error")):
             if str(refusal["code"]).endswith("_down"):
                 raise StoreDown(refusal["message"])
             raise StoreRefused(refusal["code"], refusal["message"])
         return answer
+
+    async def _reply(self, subject: str, request: bytes) -> bytes:
+        deadline = time.monotonic() + self._wait
+        patience, pause = FIRST_TRY, 0.05
+        while True:
+            left = deadline - time.monotonic()
+            try:
+                return await self._bus.request(subject, request, timeout=max(min(patience, left), 0.05))
+            except BusDown as error:
+                if deadline - time.monotonic() <= pause:
+                    raise StoreDown("The plan store does not answer.") from error
+            await asyncio.sleep(pause)
+            patience, pause = patience * 2, min(pause * 2, 0.5)
 
 
 async def patiently(store: Loads, session_id: str, *, at_least: int, log: Any) -> Loaded:

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -172,7 +173,7 @@ class Talk:
             if await self._obey(line):
                 return DONE
 
-    async def _until(self, condition: "Condition") -> None:
+    async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
             self._news.clear()
             await self._news.wait()
@@ -255,10 +256,6 @@ class Talk:
         except (CannotExport, OSError) as error:
             return f"Nothing was written: {error}"
         return f"Written to {file}."
-
-
-class Condition(Protocol):
-    def __call__(self) -> bool: ...
 
 
 def _left(ask: Ask | None, message: c.ClientMessage) -> Ask | None:

@@ -32,7 +32,7 @@ from shared.settings import Settings
 from shared.store import Store as NatsStore
 
 MAX_FRAME = 8 * 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
-STORE_WAIT = 3.0  # seconds that a client waits for plan_store
+STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
 REHEARSAL = "rehearsal"
 
 log_ = structlog.get_logger("gateway")
@@ -49,7 +49,6 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         lifespan=_lifespan,
         docs_url=None,
         redoc_url=None,
-        max_body_size=MAX_MESSAGE,
     )
     app.include_router(reading.router)
     app.include_router(writing.router)
@@ -131,6 +130,7 @@ def main() -> None:
         host=settings.agent_host,
         port=settings.agent_port,
         log_config=None,
+        log_level="warning",
         access_log=False,  # its lines carry URLs, and a URL may carry a token
         ws_max_size=MAX_FRAME,
         server_header=False,

@@ -39,15 +39,16 @@ def _always(session: Session) -> tuple[str, ...]:
 def _probes(session: Session) -> dict[str, AnyCommand | None]:
     """One example of each kind of message, as good as it can be at this moment."""
     waiting = undecided(session.turn)
-    newest = waiting[0].spec.id if waiting else None
+    asked = waiting[0].spec.id if waiting else None
     skippable = next(
         (a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("planned", "approved")), None
     )
     plan, code = session.plan, session.code
-    reviewed = code.version if code and code.status == "review" else plan.version if plan else 0
+    item = code if code and code.status == "review" else plan
+    seen = session.version if waiting or item is None else item.version
     spec = ActionSpec(id="probe", tool="probe")
     return {
-        "approval": c.Approve(version=reviewed, action_id=newest),
+        "approval": c.Approve(version=seen, action_id=asked),
         "replan": c.Reject(replan=True),
         "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,

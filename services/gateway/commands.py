@@ -120,28 +120,28 @@ def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tup
     version = _meant(message, session, shown)
     if not message.approved:
         return (c.Reject(version=version, action_id=message.action_id, reason=message.reason),)
-    given = c.Approve(version=version or session.version, hash=message.hash, action_id=message.action_id)
+    given = c.Approve(version=version, hash=message.hash, action_id=message.action_id)
     if not message.remember:
         return (given,)
     return given, c.Remember(tool=_tool(message, session), policy="never")
 
 
-def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int | None:
-    """The version that is approved or refused: the one named, else the one on the screen; None for an action."""
-    if message.action_id is not None:
-        return None
-    actions = session.phase == "awaiting_approval" and reviewing(session) == "actions"
-    if message.version is not None and not actions:
+def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:
+    """The version that is approved or refused: the one named, else the one on the screen; an action goes by its id."""
+    if message.version is not None:
         return message.version
+    if message.action_id is not None:
+        return session.version
     if shown is None:
         raise Trouble(
             "nothing_shown",
             "Nothing has been shown here that could be approved.",
             "Resume the session first, or name the version.",
         )
-    if actions != (shown.kind == "actions") and session.phase == "awaiting_approval":
+    actions = reviewing(session) == "actions"
+    if session.phase == "awaiting_approval" and actions != (shown.kind == "actions"):
         raise Trouble("stale_version", "Something else is in review now.", "Look at it and decide again.")
-    return None if actions else shown.version
+    return shown.version
 
 
 def _tool(message: m.Approval, session: Session) -> str:

@@ -3,6 +3,7 @@
 import hashlib
 import secrets
 import time
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
@@ -109,10 +110,9 @@ async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core
     key = message.id or secrets.token_hex(8)
     new_id = hashlib.sha256(f"{session_id}\n{user.id}\n{key}".encode()).hexdigest()[:16]
     by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
-    try:
+    with suppress(LostRace):  # the same message has begun it before
         await fork(core.log, parent, new_id, by)
-    except LostRace:  # the same message has begun it before
-        return new_id
+    await load(core.store, new_id)  # from here on plan_store knows that the parent has a fork, and guards it
     return new_id
 
 

@@ -132,6 +132,8 @@ class Room:
                 await self.fresh()
             except (*AWAY, Trouble) as error:
                 log_.warning("cannot_follow", session_id=self._id, error=repr(error))
+            except Exception:  # a fault of ours in one event must not end the telling of all later ones
+                log_.exception("cannot_follow", session_id=self._id)
 
     async def _take(self, raw: Raw, loaded: Loaded) -> None:
         try:

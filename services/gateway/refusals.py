@@ -5,7 +5,7 @@ from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.inbound import explained
 from services.gateway.models import Problem
@@ -48,18 +48,31 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 class BodyLimit:
-    """A body that says it is too large is not read. (One that does not say so ends at the framework's own limit.)"""
+    """No request body grows over `limit` bytes, whatever it says about its length."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._limit = app, limit
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        length = Headers(scope=scope).get("content-length", "") if scope["type"] == "http" else ""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        length = Headers(scope=scope).get("content-length", "")
         if length.isdecimal() and int(length) > self._limit:
             trouble = Trouble("too_large", f"A body may have {self._limit // 1024} KiB at most.", "Make it shorter.")
             await answer(trouble)(scope, receive, send)
-        else:
-            await self._app(scope, receive, send)
+            return
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._limit:
+                raise HTTPException(413, f"A body may have {self._limit // 1024} KiB at most.")
+            return message
+
+        await self._app(scope, counted, send)
 
 
 async def nowhere(path: str) -> None:

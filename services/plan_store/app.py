@@ -69,9 +69,14 @@ def main() -> None:
     async def live(stop: asyncio.Event) -> None:
         service = PlanStore(settings)
         async with health(settings.health_port, lambda: service.ready):
-            await service.start()
-            log.info("ready", database=service.database.shown)
-            await stop.wait()
+            starting, stopping = asyncio.create_task(service.start()), asyncio.create_task(stop.wait())
+            await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
+            if starting.done():
+                await starting
+                log.info("ready", database=service.database.shown)
+            await stopping
+            starting.cancel()  # it may still be waiting for a database that is not there
+            await asyncio.gather(starting, return_exceptions=True)
             await service.stop()
 
     run("plan_store", settings, live)

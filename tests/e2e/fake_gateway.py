@@ -218,7 +218,7 @@ async def refuse(socket: WebSocket, session_id: str, message: Any, code: str, wh
 def summary(kept: Kept) -> dict[str, Any]:
     session, times = kept.session, [event.at.isoformat() for event in kept.events]
     return {
-        "session_id": session.id, "title": session.title, "state": state_name(session), "phase": session.phase,
+        "id": session.id, "title": session.title, "state": state_name(session), "phase": session.phase,
         "workflow": session.workflow, "owner": session.owner, "version": session.version,
         "created_at": times[0], "updated_at": times[-1],
     }  # fmt: skip

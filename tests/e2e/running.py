@@ -47,6 +47,16 @@ class Parley:
         async with httpx2.AsyncClient() as http:
             return list((await http.get(f"{self.rehearsal}/calls")).json())
 
+    async def restarted(self) -> None:
+        """Until everything is up again."""
+        async with asyncio.timeout(60), httpx2.AsyncClient() as http:
+            while True:
+                with suppress(httpx2.HTTPError):
+                    if (await http.get(f"{self.url}readyz")).status_code == 200:
+                        (await http.get(f"{self.rehearsal}/calls")).raise_for_status()
+                        return
+                await asyncio.sleep(0.1)
+
     def pid_of(self, name: str) -> int:
         """The process of a service ("planner"), or of nats-server ("nats")."""
         wanted = "nats-server" if name == "nats" else f"services.{name}.app"

@@ -1,13 +1,13 @@
 """kill -9 in the middle of the work of every process in turn: the session ends as in an undisturbed run."""
 
-from collections.abc import Awaitable, Callable
-from pathlib import Path
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
+import pytest_asyncio
 
-from tests.e2e.running import Client, Json, parley
+from tests.e2e.running import Client, Json, Parley, parley
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 SLOW = {"token_delay": 0.05, "times": 1}
 TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
 LONG = (
@@ -65,15 +65,27 @@ def told(events: list[Json]) -> list[str]:
     return [event["type"] for event in events if event["type"] != "usage.spent"]
 
 
-@pytest.fixture(scope="module")
-def undisturbed() -> list[str]:
-    """Learned from the first, undisturbed run of this module."""
-    return []
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
+    """One Parley that lives through all of it."""
+    async with parley(tmp_path_factory.mktemp("home")) as running:
+        yield running
 
 
-@pytest.mark.parametrize(("victim", "scene"), [("nobody", ""), *SCENES])
-async def test_ends_as_an_undisturbed_run(victim: str, scene: str, tmp_path: Path, undisturbed: list[str]) -> None:
-    async with parley(tmp_path) as running, Client(running.socket_url) as client:
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def undisturbed(running: Parley) -> list[str]:
+    """What happens when nobody is killed."""
+
+    async def nothing(_: str) -> None:
+        """Let it run."""
+
+    async with Client(running.socket_url) as client:
+        return told(await conversation(client, nothing))
+
+
+@pytest.mark.parametrize(("victim", "scene"), SCENES)
+async def test_ends_as_an_undisturbed_run(running: Parley, undisturbed: list[str], victim: str, scene: str) -> None:
+    async with Client(running.socket_url) as client:
 
         async def disturb(now: str) -> None:
             if now == scene:
@@ -84,7 +96,6 @@ async def test_ends_as_an_undisturbed_run(victim: str, scene: str, tmp_path: Pat
         if scene in TASKS:
             await running.fault(task=TASKS[scene], **SLOW)
         events = await conversation(client, disturb)
-        if not undisturbed:
-            undisturbed.extend(told(events))
         assert told(events) == undisturbed
         assert [event["version"] for event in events] == list(range(1, len(events) + 1)), "each event exactly once"
+        await running.restarted()

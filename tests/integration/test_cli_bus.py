@@ -4,14 +4,16 @@ import asyncio
 import io
 import json
 import sys
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+import structlog
 
 from cli import dead, publish, sessions, tail
 from cli.provision import provision
-from cli.running import Declined, Unreachable
+from cli.running import Declined, Unreachable, quiet
 from shared.bus import Bus
 from shared.domain.session import Session
 from shared.events import dump_event, facts
@@ -21,6 +23,14 @@ from shared.testing import InMemoryStore
 from tests.support.gateway import FakeStore
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture(autouse=True)
+def silence() -> Iterator[None]:
+    """As the command line does it before each command."""
+    quiet()
+    yield
+    structlog.reset_defaults()
 
 
 @pytest.fixture

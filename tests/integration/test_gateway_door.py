@@ -23,6 +23,12 @@ async def _http(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClien
         yield found
 
 
+async def _pieces() -> AsyncIterator[bytes]:
+    """A body that does not say how long it is."""
+    for _ in range(10):
+        yield b" " * 100_000
+
+
 async def _refused(address: str, path: str = "/ws", **options: Any) -> int:
     """The status with which a handshake is refused; 101 when it is not."""
     try:
@@ -89,9 +95,9 @@ async def test_sessions_belong_to_their_owner() -> None:
     world = World(**KEYS)
     workers = world.workers("s")
     await workers.plan(owner="alice")
-    alice, bob = ({"additional_headers": {"Authorization": f"Bearer {key}"}} for key in ("ka", "kb"))
+    alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
     async with serving(world.app) as address, _http(address, authorization="Bearer kb") as http:
-        async with client(address, **bob) as he:
+        async with client(address, additional_headers=bob) as he:
             for message in ("resume", "stop", "user_message", "fork"):
                 content = {"content": "mine!"} if message == "user_message" else {}
                 await he.send(message, session_id="s", **content)
@@ -110,7 +116,7 @@ async def test_sessions_belong_to_their_owner() -> None:
         assert (await http.post("/api/sessions/t/messages", json={"type": "stop"})).status_code == 403
         assert (await http.delete("/api/sessions/t")).status_code == 403
         assert (await http.get("/api/dead")).status_code == 403
-        async with client(address, **alice) as she:
+        async with client(address, additional_headers=alice) as she:
             await she.send("resume", session_id="t")
             await she.until("snapshot")
 
@@ -193,6 +199,8 @@ async def test_answers_carry_safe_headers_and_clear_refusals() -> None:
         assert (unknown.status_code, unknown.json()["code"]) == (422, "unknown_type")
         large = await http.post("/api/sessions", json={"request": "x" * 400_000})
         assert (large.status_code, large.json()["code"]) == (413, "too_large")
+        endless = await http.post("/api/sessions", content=_pieces(), headers={"content-type": "application/json"})
+        assert (endless.status_code, endless.json()["code"]) == (413, "too_large")
         paths = (await http.get("/openapi.json")).json()["paths"]
         assert "/api/sessions/{session_id}/messages" in paths
         assert "/api/{path}" not in paths

@@ -153,12 +153,12 @@ async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> t
     for number in range(rounds):
         key = f"{seed}-{number}"
         kind = dice.choice(["approval", "edit", "stop", "retry", "replan"])
-        fields = {
+        known: dict[str, dict[str, Any]] = {
             "approval": {"approved": True, "version": shown},
             "edit": {"version": shown, "steps": [f"Step {key}"]},
-        }.get(kind, {})
+        }
         await asyncio.sleep(0.06)  # a person's pace, and below the limit for one socket
-        await who.send(kind, id=key, **fields)
+        await who.send(kind, id=key, **known.get(kind, {}))
         while True:
             message = await who.next()
             if message["type"] == "text_plan_review":

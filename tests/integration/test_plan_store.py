@@ -265,7 +265,7 @@ async def ready(child: asyncio.subprocess.Process) -> None:
 async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
     settings: Settings, store: Store, bus: Bus, tmp_path: Path
 ) -> None:
-    ids = [f"s{n}" for n in range(60)]
+    ids = [f"s{n}" for n in range(30)]
 
     async def tell() -> None:
         for session_id in ids:
@@ -293,6 +293,16 @@ async def test_killed_at_work_and_started_again_the_rows_are_the_logs(
         await database.close()
         os.kill(second.pid, signal.SIGTERM)
         assert await asyncio.wait_for(second.wait(), 10) == 0
+
+
+async def test_while_it_waits_for_its_database_it_can_be_told_to_leave(settings: Settings) -> None:
+    nowhere = settings.model_copy(update={"database_url": "postgresql://parley@127.0.0.1:9/none"})
+    async with process(nowhere) as child:
+        assert child.stderr
+        line = json.loads(await asyncio.wait_for(child.stderr.readline(), 20))
+        assert (line["event"], line["reason"]) == ("waiting", "DatabaseDown")
+        child.terminate()
+        assert await asyncio.wait_for(child.wait(), 5) == 0
 
 
 async def test_a_rebuild_on_the_wrong_server_changes_nothing(

@@ -1,7 +1,8 @@
 """A throw-away PostgreSQL for tests: the one of PARLEY_TEST_POSTGRES, or one of our own from installed binaries.
 
 Use it with `pytest_plugins = ("tests.support.postgres",)` and the fixture `postgres_url` (an empty database for each
-test) or `own_postgres` (a server for one test). Where there is none the test is skipped, or fails if PARLEY_REQUIRE_ALL is 1.
+test) or `own_postgres` (a server for one test). Where there is none the test is skipped, or fails if
+PARLEY_REQUIRE_ALL is 1.
 """
 
 import asyncio

@@ -71,7 +71,7 @@ def test_sharing() -> None:
     may_write(LOCAL, session)
     may_write(User("dave"), Session("new"))
     may_read(User("bob"), session)
-    for refused in (lambda: may_write(User("bob"), session), lambda: may_read(User("dave"), session)):
+    for refuses, user in ((may_write, User("bob")), (may_read, User("dave"))):
         with pytest.raises(Trouble) as caught:
-            refused()
+            refuses(user, session)
         assert (caught.value.code, caught.value.status) == ("forbidden", 403)

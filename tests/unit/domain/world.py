@@ -10,7 +10,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
-from shared.domain.evolve import evolve, fold
+from shared.domain.evolve import evolve
 from shared.domain.people import RAISE
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
 from shared.domain.state import plan_text
@@ -65,6 +65,7 @@ def person(session: Session, command: AnyCommand) -> Session | None:
 class World:
     base: Session = field(default_factory=lambda: Session("s0"))
     session: Session = field(default_factory=lambda: Session("s0"))
+    read: Session = field(default_factory=lambda: Session("s0"))  # folded from what was stored, event by event
     log: list[SessionEvent] = field(default_factory=list)
     given: list[Work] = field(default_factory=list)  # every work that a service was ever made due for
     words: dict[str, int] = field(default_factory=dict)  # said, and not yet known to be taken in: text -> version
@@ -95,7 +96,7 @@ class World:
         self._said(before, event, by)
         self.log.append(stored)
         REACHED.add(event.type)
-        self.session = after
+        self.session, self.read = after, evolve(self.read, stored)
         if isinstance(event, facts.SessionStopped):
             self.stopped = event.version
         self.state(after)
@@ -109,7 +110,7 @@ class World:
         kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, parent.request)]
         self.__init__()  # type: ignore[misc]
         self.base = parent
-        self.session = parent
+        self.session = self.read = parent
         self.accept(event, by)
         self.words = dict.fromkeys(kept, 1)
 
@@ -174,7 +175,7 @@ class World:
 
     def state(self, session: Session) -> None:
         assert session.version == len(self.log)
-        assert fold(self.base, self.log) == session
+        assert self.read == session
         assert SESSION.validate_json(SESSION.dump_json(session)) == session
         assert session.since <= session.version
         assert (session.question is None) or session.phase == "awaiting_input"

@@ -8,6 +8,7 @@ import { useFollow } from "../ui/hooks";
 import { Down } from "../ui/icons";
 import { DraftView } from "./DraftView";
 import { useSession } from "./session";
+import { Missing } from "./Missing";
 import { Welcome } from "./Welcome";
 
 export function Conversation() {
@@ -26,7 +27,9 @@ export function Conversation() {
   return (
     <main className="conversation" ref={box} tabIndex={-1}>
       <div className="conversation-content" ref={content}>
-        {state.sessionId === null && !pending.some((one) => one.command.type === "user_message") ? (
+        {state.missing !== null ? (
+          <Missing why={state.missing} />
+        ) : state.sessionId === null && !pending.some((one) => one.command.type === "user_message") ? (
           <Welcome />
         ) : (
           <>

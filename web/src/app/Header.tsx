@@ -27,7 +27,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
               {snapshot?.title}
             </UnstyledButton>
           ) : (
-            (snapshot?.title ?? (state.sessionId ? "…" : "New conversation"))
+            (snapshot?.title ?? (state.missing ? "Not found" : state.sessionId ? "…" : "New conversation"))
           )}
         </h1>
       )}

@@ -49,7 +49,7 @@ export function Composer() {
           ref={field}
           className="composer-text"
           data-testid="composer"
-          aria-label={placeholderOf(state)}
+          aria-label={placeholderOf(state) || "Message"}
           placeholder={placeholderOf(state)}
           autosize
           minRows={1}
@@ -92,9 +92,9 @@ function commandOf(content: string, { snapshot }: SessionState, extra: { knowled
   return { type: "user_message", content, ...extra };
 }
 
-function placeholderOf({ sessionId, snapshot }: SessionState): string {
+function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (sessionId === null) return "What do you need?";
-  if (!snapshot) return "Loading…";
+  if (!snapshot) return missing ? "" : "Loading…";
   if (snapshot.question) return "Your answer";
   if (working(snapshot)) return "Add a word: it is taken in before the next draft";
   if (snapshot.phase.startsWith("awaiting")) return snapshot.approval_request ? "What should be done instead?" : "What should be different?";

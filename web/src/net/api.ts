@@ -29,8 +29,12 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 
 export const me = (): Promise<Me> => get<Me>("/api/me");
 
-export function sessions(query: string, limit: number, signal?: AbortSignal): Promise<{ sessions: SessionSummary[]; total: number }> {
-  return get(`/api/sessions?${new URLSearchParams({ query, limit: String(limit), offset: "0" })}`, signal);
+/** A summary as the gateway sends it: plan_store's row, whose key is `id`. */
+type Row = Omit<SessionSummary, "session_id"> & { id?: string; session_id?: string };
+
+export async function sessions(query: string, limit: number, signal?: AbortSignal): Promise<{ sessions: SessionSummary[]; total: number }> {
+  const page = await get<{ sessions: Row[]; total: number }>(`/api/sessions?${new URLSearchParams({ query, limit: String(limit), offset: "0" })}`, signal);
+  return { total: page.total, sessions: page.sessions.map((row) => ({ ...row, session_id: row.session_id ?? row.id ?? "" })) };
 }
 
 export function exportUrl(sessionId: string, format: "md" | "json" | "py"): string {

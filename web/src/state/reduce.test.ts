@@ -104,6 +104,14 @@ describe("errors", () => {
     expect(after(error("already_done")).notices).toEqual([]);
   });
 
+  it("about a session that is not there end the asking, until it is", () => {
+    const missing = after(error("not_found"));
+    expect(missing).toMatchObject({ missing: "No", notices: [] });
+    expect(behind(missing)).toBe(false);
+    expect(reduce(missing, snapshot(1)).missing).toBeNull();
+    expect(after(snapshot(1), error("not_found")).missing).toBeNull();
+  });
+
   it("do not pile up", () => {
     expect(after(...Array.from({ length: 20 }, () => error("x"))).notices).toHaveLength(4);
   });

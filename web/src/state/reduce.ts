@@ -4,6 +4,7 @@ import { type Draft, type Notice, type SessionState, type Snapshot, worker } fro
 import { head, length } from "./text";
 
 const NOTICES_KEPT = 4;
+const NOT_THERE: ReadonlySet<string> = new Set(["not_found", "unknown", "purged", "forbidden"]);
 
 export function reduce(state: SessionState, message: ServerMessage): SessionState {
   switch (message.type) {
@@ -21,6 +22,8 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
       return mine(state, message) ? { ...state, forkId: message.fork_id } : state;
     case "error":
       if (message.code === "already_done") return state; // sent twice on a bad line: it was done once, all is well
+      if (NOT_THERE.has(message.code) && mine(state, message) && !state.snapshot && state.last === 0)
+        return { ...state, missing: message.message };
       return noticed(state, {
         kind: "error",
         code: message.code,
@@ -63,6 +66,7 @@ function withSnapshot(state: SessionState, snapshot: Snapshot): SessionState {
   return {
     ...state,
     snapshot,
+    missing: null,
     usage: snapshot.usage,
     heard: Math.max(state.heard, version),
     draft: whole && whole.id !== state.endedDraft ? longer(whole, going) : going,

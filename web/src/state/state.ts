@@ -40,6 +40,8 @@ export interface SessionState {
   usage: Usage | null;
   notices: readonly Notice[];
   noticed: number;
+  /** Why there is nothing to show: no such session, or not this person's. */
+  missing: string | null;
   /** The session that a `fork` began. */
   forkId: string | null;
 }
@@ -57,6 +59,7 @@ export function emptyState(sessionId: string | null): SessionState {
     usage: null,
     notices: [],
     noticed: 0,
+    missing: null,
     forkId: null,
   };
 }
@@ -81,6 +84,6 @@ export function worker(snapshot: Snapshot | null): string | null {
 
 /** The screen is not what the log says: something was lost on the way, or is still coming. */
 export function behind(state: SessionState): boolean {
-  if (state.sessionId === null) return false;
+  if (state.sessionId === null || state.missing !== null) return false;
   return state.snapshot === null || state.last !== (state.snapshot.version ?? 0) || state.heard > state.last || !!state.draft?.torn;
 }

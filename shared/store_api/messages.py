@@ -1,55 +1,13 @@
-"""What plan_store is asked, and what it answers: JSON over request/reply on `plan_store.<entity>.<verb>`.
+"""What plan_store is asked, and what it answers. Times are UTC, money US dollars."""
 
-An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`. Times are UTC, money US dollars.
-"""
+from typing import Annotated, Literal
 
-from typing import Annotated, Literal, NamedTuple
-
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, Field
 
 from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.events.values import Check, PlanKind, Service, SessionId, Step, Workflow
-
-PREFIX = "plan_store."
-QUEUE = "plan_store"
-
-Code = Literal[
-    "bad_request",  # not the request's shape
-    "unknown",  # no such session, plan, code or version
-    "purged",  # the session was purged; its id is never used again
-    "forbidden",  # somebody else's session
-    "busy",  # work is going on: stop it first
-    "has_forks",  # purging would take from other sessions what they were forked from: say force
-    "refused",  # the session does not allow it now
-    "behind",  # the log does not hold the wanted position
-    "too_large",  # the answer: ask for less
-    "log_down",
-    "database_down",
-    "failed",  # a fault of ours
-]
-
-
-class StoreError(Exception):
-    """What a request is refused with, and what its client raises."""
-
-    def __init__(self, code: Code, message: str) -> None:
-        super().__init__(message)
-        self.code: Code = code
-
-
-class Message(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class Problem(Message):
-    code: Code
-    message: str
-
-
-class Failed(Message):
-    error: Problem
-
+from shared.store_api.base import Message
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
 Offset = Annotated[int, Field(ge=0, le=1_000_000_000)]
@@ -316,38 +274,3 @@ class Health(Message): ...
 class HealthReport(Message):
     database: str
     sessions: int
-
-
-class Verb[Q: Message, A: Message](NamedTuple):
-    """One thing plan_store does: its subject without the prefix, what is asked and what is answered."""
-
-    name: str
-    request: type[Q]
-    answer: type[A]
-
-    @property
-    def subject(self) -> str:
-        return PREFIX + self.name
-
-    def parse(self, body: bytes) -> A:
-        """The answer in `body`. Raises StoreError when it is a refusal."""
-        if body.startswith(b'{"error":'):
-            problem = Failed.model_validate_json(body).error
-            raise StoreError(problem.code, problem.message)
-        return self.answer.model_validate_json(body)
-
-
-SESSION_LOAD = Verb("session.load", LoadSession, LoadedSession)
-SESSION_GET = Verb("session.get", GetSession, SessionSummary)
-SESSION_LIST = Verb("session.list", ListSessions, SessionPage)
-SESSION_PURGE = Verb("session.purge", PurgeSession, Purged)
-JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
-PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
-PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
-PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
-PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
-PLAN_DELETE = Verb("plan.delete", DeletePlan, PlanRecord)
-CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
-USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
-DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
-HEALTH = Verb("service.health", Health, HealthReport)

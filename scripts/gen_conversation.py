@@ -1,0 +1,89 @@
+"""One example of each message of the WebSocket: a client's checked by the protocol, a server's made by the gateway."""
+
+import json
+from typing import Any
+
+from scripts.gen_story import ID, stories
+from services.gateway import derive, views
+from services.gateway.commands import WORKFLOWS
+from services.gateway.trouble import as_trouble, error_message
+from shared.domain.errors import Stale
+from shared.protocol import server as s
+from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.server import SERVER_MESSAGES
+
+CLIENT: dict[str, dict[str, Any]] = {
+    "user_message": {"content": "Help me create a simple calculator", "id": "m1"},
+    "approval": {"approved": True, "version": 7, "hash": "…", "id": "m2"},
+    "feedback": {"content": "Add a step to write a short help text"},
+    "replan": {"plan_type": "text"},
+    "edit": {"target": "plan", "version": 3, "steps": ["Read two numbers", "Add them", "Print the sum"]},
+    "question": {"content": "No", "question_id": "request-29"},
+    "answer": {"content": "No"},
+    "continue": {"content": "Now make a to-do list"},
+    "complete": {},
+    "run": {"stdin": "1.5\n2\n"},
+    "stop": {"reason": "changed my mind"},
+    "pause": {},
+    "unpause": {},
+    "skip": {"action_id": "1.4"},
+    "cancel": {},
+    "retry": {},
+    "take_over": {"sub_goal": "Look it up", "actions": [{"id": "2.1", "tool": "find_order", "arguments": {"order_id": "#W1"}}]},
+    "hand_back": {"content": "The order is #W1."},
+    "remember": {"tool": "find_order", "policy": "never"},
+    "raise_budget": {"tokens": 5000},
+    "rename": {"title": "Calculator"},
+    "choose_workflow": {"workflow": "conversation"},
+    "save_to_library": {"name": "calculator"},
+    "fork": {"version": 8},
+    "resume": {"session_id": ID, "after": 3},
+    "close": {},
+}
+
+
+def client_examples() -> dict[str, dict[str, Any]]:
+    """By type. Raises pydantic.ValidationError for one that the gateway would not read."""
+    found = {kind: {"type": kind, **body} for kind, body in CLIENT.items()}
+    for message in found.values():
+        CLIENT_MESSAGES.validate_python(message)
+    return found
+
+
+def server_examples() -> dict[str, dict[str, Any]]:
+    """By type; what the gateway tells about the sessions of the documents, and by hand what no event brings."""
+    found: dict[str, s.ServerMessage] = {}
+    for told in stories():
+        for message in derive.told(told.before, told.event, told.after):
+            found.setdefault(str(type(message).model_fields["type"].default), message)
+        if told.event.type == "plan.drafted":
+            found.setdefault("snapshot", views.snapshot(told.after))
+    for message in _by_hand():
+        found.setdefault(str(type(message).model_fields["type"].default), message)
+    return {kind: _checked(message) for kind, message in found.items()}
+
+
+def _by_hand() -> tuple[s.ServerMessage, ...]:
+    stale = as_trouble(Stale("Version 3 is not the one in review; version 6 is. Look at it and decide again."))
+    if stale is None:
+        raise TypeError("a refusal of the domain is no trouble of the gateway")
+    return (
+        s.Greeting(
+            session_id=ID,
+            message="What would you like to do? Describe it, and a plan comes back to approve or to argue with.",
+            user="local",
+            rehearsal=True,
+            model="rehearsal",
+            workflows=WORKFLOWS,
+            can_run_code=True,
+        ),
+        s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple"),
+        s.Forked(session_id=ID, fork_id="0f9e8d7c6b5a4433"),
+        error_message(stale, ID, "m2"),
+    )
+
+
+def _checked(message: s.ServerMessage) -> dict[str, Any]:
+    data: dict[str, Any] = json.loads(message.model_dump_json(by_alias=True))
+    SERVER_MESSAGES.validate_python(data)
+    return data

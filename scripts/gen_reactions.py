@@ -1,0 +1,84 @@
+"""Who reacts to what, read from the code: consumers from the topology, handlers from each app.py, commands from the
+handlers' source, events from what those commands become."""
+
+import ast
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from shared.bus import topology
+from shared.domain import commands
+from shared.settings import Settings
+
+ROOT = Path(__file__).resolve().parent.parent
+SERVICES = ROOT / "services"
+HARNESS = ROOT / "shared" / "worker"
+COMMANDS = {name for name in vars(commands) if isinstance(vars(commands)[name], type)} - {"Command", "By", "Work"}
+
+
+class Reaction(NamedTuple):
+    """One durable consumer: whose it is, what it is given, and what comes of it."""
+
+    service: str
+    consumer: str
+    stream: str
+    filter: str
+    handler: str
+    events: tuple[str, ...]
+
+
+def reactions(makers: Mapping[str, set[str]]) -> list[Reaction]:
+    """Every durable consumer there is. `makers`: the commands that make each type of event.
+
+    Raises LookupError for a consumer without a handler, or a handler without a consumer.
+    """
+    handlers = dict(_handlers())
+    found = []
+    for stream, config in topology.consumers(Settings.model_construct(ack_wait=1, max_deliver=1)):
+        name = config["name"]
+        if name not in handlers:
+            raise LookupError(f"the consumer {name} is provisioned, and no app.py consumes it")
+        service, handler, sources = handlers.pop(name)
+        events = tuple(kind for kind, by in sorted(makers.items()) if by & _commands_in(sources))
+        found.append(Reaction(service, name, stream, config["filter_subject"], handler, events))
+    if handlers:
+        raise LookupError(f"{', '.join(handlers)} are consumed, and not provisioned")
+    return found
+
+
+def harness_events(makers: Mapping[str, set[str]]) -> list[str]:
+    """What every worker can make, whatever its handler does."""
+    used = _commands_in((HARNESS / "worker.py", HARNESS / "desk.py"))
+    return [kind for kind, by in sorted(makers.items()) if by & used]
+
+
+def _handlers() -> Iterator[tuple[str, tuple[str, str, tuple[Path, ...]]]]:
+    """Durable name -> service, handler in words, and the sources in which its commands are."""
+    for app in sorted(SERVICES.glob("*/app.py")):
+        service = app.parent.name
+        for call in _calls(app):
+            match _name(call.func), call.args:
+                case "run_worker", [ast.Constant(value=str(name)), handler]:
+                    yield name, (service, f"`{_name(handler)}`", (app.parent / "handlers.py",))
+                case "consume", [ast.Constant(value=str(name)), handler]:
+                    source = (app.parent / "keeper.py",) if name in ("keeper", "timers") else ()
+                    yield name, (service, f"`{_name(handler)}`", source)
+
+
+def _calls(source: Path) -> Iterator[ast.Call]:
+    tree = ast.parse(source.read_text(encoding="utf-8"))
+    return (node for node in ast.walk(tree) if isinstance(node, ast.Call))
+
+
+def _name(node: ast.expr) -> str:
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name):
+            return name
+        case ast.Call(func=ast.Name(id="partial"), args=[inner, *_]):
+            return _name(inner)
+        case _:
+            return ast.unparse(node)
+
+
+def _commands_in(sources: tuple[Path, ...]) -> set[str]:
+    return {_name(call.func) for source in sources for call in _calls(source)} & COMMANDS

@@ -1,0 +1,101 @@
+"""Pydantic models as Markdown: tables of their fields with types in words, and their values."""
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from pydantic import BaseModel
+
+from scripts.gen_words import words
+
+NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"
+FREE = "any JSON"
+
+
+def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A Markdown table; the cells' bars are escaped."""
+    columns = list(head)
+    lines = [columns, ["---"] * len(columns), *([cell.replace("|", "\\|") for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n"
+
+
+def example(data: Any) -> str:
+    """A JSON block."""
+    return f"```json\n{json.dumps(data, indent=2, ensure_ascii=False)}\n```\n"
+
+
+def schema_of(model: type[BaseModel]) -> dict[str, Any]:
+    return model.model_json_schema(by_alias=True)
+
+
+def fields(model: type[BaseModel], *places: str, without: Iterable[str] = ()) -> str:
+    """The model's fields as a table; "" when it has none. `places`: where their words are looked up first."""
+    schema = schema_of(model)
+    required = set(schema.get("required", ()))
+    left_out = {*without, "type"}
+    rows = [
+        (f"`{name}`", type_words(spec), _default(spec, name in required), words(name, *places))
+        for name, spec in schema.get("properties", {}).items()
+        if name not in left_out
+    ]
+    return table(("Field", "Type", "Default", "Meaning"), rows) if rows else ""
+
+
+def _default(spec: Mapping[str, Any], is_required: bool) -> str:
+    if is_required:
+        return "required"
+    return f"`{json.dumps(spec['default'])}`" if "default" in spec else "`{}`"
+
+
+def type_words(spec: Mapping[str, Any]) -> str:  # noqa: PLR0911  one line a kind of type
+    """A JSON schema in words."""
+    if "$ref" in spec:
+        name = str(spec["$ref"]).rsplit("/", 1)[1]
+        return f"[{name}](#{name.lower()})"
+    if "const" in spec:
+        return f"`{json.dumps(spec['const'])}`"
+    if "enum" in spec:
+        return " \\ ".join(f"`{value}`" for value in spec["enum"]).replace(" \\ ", ", ")
+    if "oneOf" in spec or "anyOf" in spec:
+        parts = [type_words(part) for part in spec.get("oneOf", spec.get("anyOf", ()))]
+        return "an event" if "oneOf" in spec else " or ".join("none" if part == "null" else part for part in parts)
+    match spec.get("type"):
+        case "array":
+            return f"list of {type_words(spec['items'])}{_between(spec, 'minItems', 'maxItems', '')}"
+        case "string" if spec.get("format") == "date-time":
+            return "time"
+        case "string":
+            return "text" + (_pattern(spec) or _between(spec, "minLength", "maxLength", " characters"))
+        case "integer" | "number" as kind:
+            return kind + _range(spec)
+        case "object":
+            return "object"
+        case None:
+            return FREE
+        case other:
+            return str(other)
+
+
+def _between(spec: Mapping[str, Any], least: str, most: str, unit: str) -> str:
+    match spec.get(least), spec.get(most):
+        case None, None:
+            return ""
+        case None, high:
+            return f" (at most {high:,}{unit})"
+        case low, None:
+            return f" (at least {low:,}{unit})"
+        case low, high:
+            return f" ({low:,} to {high:,}{unit})"
+
+
+def _pattern(spec: Mapping[str, Any]) -> str:
+    return f" `{spec['pattern']}`" if "pattern" in spec else ""
+
+
+def _range(spec: Mapping[str, Any]) -> str:
+    told = [
+        f"{sign} {spec[key]:g}"
+        for key, sign in (("minimum", "≥"), ("exclusiveMinimum", ">"), ("maximum", "≤"))
+        if key in spec
+    ]
+    return f" {', '.join(told)}" if told else ""

@@ -1,0 +1,116 @@
+"""plan_store's requests: JSON over request/reply on `plan_store.<entity>.<verb>`, one `Verb` each.
+
+An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`.
+"""
+
+from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.messages import (
+    CodeHistory,
+    CodeRecord,
+    CodeVersions,
+    DeadPage,
+    DeadRecord,
+    DeletePlan,
+    DiffPlans,
+    GetPlan,
+    GetSession,
+    Health,
+    HealthReport,
+    JournalPage,
+    ListDead,
+    ListPlans,
+    ListSessions,
+    LoadedSession,
+    LoadSession,
+    OfSession,
+    ParkedRecord,
+    PlanDiff,
+    PlanHistory,
+    PlanPage,
+    PlanRecord,
+    PlanVersions,
+    Purged,
+    PurgeSession,
+    ReadJournal,
+    SessionPage,
+    SessionSummary,
+    StepChange,
+    UsageReport,
+    UsageRow,
+    UsageTotals,
+)
+
+QUEUE = "plan_store"
+
+SESSION_LOAD = Verb("session.load", LoadSession, LoadedSession)
+SESSION_GET = Verb("session.get", GetSession, SessionSummary)
+SESSION_LIST = Verb("session.list", ListSessions, SessionPage)
+SESSION_PURGE = Verb("session.purge", PurgeSession, Purged)
+JOURNAL_READ = Verb("journal.read", ReadJournal, JournalPage)
+PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
+PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
+PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
+PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
+PLAN_DELETE = Verb("plan.delete", DeletePlan, PlanRecord)
+CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
+USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
+DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
+HEALTH = Verb("service.health", Health, HealthReport)
+
+__all__ = [
+    "CODE_VERSIONS",
+    "DEAD_LIST",
+    "HEALTH",
+    "JOURNAL_READ",
+    "PLAN_DELETE",
+    "PLAN_DIFF",
+    "PLAN_GET",
+    "PLAN_LIST",
+    "PLAN_VERSIONS",
+    "PREFIX",
+    "QUEUE",
+    "SESSION_GET",
+    "SESSION_LIST",
+    "SESSION_LOAD",
+    "SESSION_PURGE",
+    "USAGE_TOTALS",
+    "Code",
+    "CodeHistory",
+    "CodeRecord",
+    "CodeVersions",
+    "DeadPage",
+    "DeadRecord",
+    "DeletePlan",
+    "DiffPlans",
+    "Failed",
+    "GetPlan",
+    "GetSession",
+    "Health",
+    "HealthReport",
+    "JournalPage",
+    "ListDead",
+    "ListPlans",
+    "ListSessions",
+    "LoadSession",
+    "LoadedSession",
+    "Message",
+    "OfSession",
+    "ParkedRecord",
+    "PlanDiff",
+    "PlanHistory",
+    "PlanPage",
+    "PlanRecord",
+    "PlanVersions",
+    "Problem",
+    "PurgeSession",
+    "Purged",
+    "ReadJournal",
+    "SessionPage",
+    "SessionSummary",
+    "StepChange",
+    "StoreError",
+    "UsageReport",
+    "UsageRow",
+    "UsageTotals",
+    "Verb",
+]

@@ -1,0 +1,62 @@
+"""The form of a request to plan_store and of its answer, and what a refusal is."""
+
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+PREFIX = "plan_store."
+
+Code = Literal[
+    "bad_request",  # not the request's shape
+    "unknown",  # no such session, plan, code or version
+    "purged",  # the session was purged; its id is never used again
+    "forbidden",  # somebody else's session
+    "busy",  # work is going on: stop it first
+    "has_forks",  # purging would take from other sessions what they were forked from: say force
+    "refused",  # the session does not allow it now
+    "behind",  # the log does not hold the wanted position
+    "too_large",  # the answer: ask for less
+    "log_down",
+    "database_down",
+    "failed",  # a fault of ours
+]
+
+
+class StoreError(Exception):
+    """What a request is refused with, and what its client raises."""
+
+    def __init__(self, code: Code, message: str) -> None:
+        super().__init__(message)
+        self.code: Code = code
+
+
+class Message(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Problem(Message):
+    code: Code
+    message: str
+
+
+class Failed(Message):
+    error: Problem
+
+
+class Verb[Q: Message, A: Message](NamedTuple):
+    """One thing plan_store does: its subject without the prefix, what is asked and what is answered."""
+
+    name: str
+    request: type[Q]
+    answer: type[A]
+
+    @property
+    def subject(self) -> str:
+        return PREFIX + self.name
+
+    def parse(self, body: bytes) -> A:
+        """The answer in `body`. Raises StoreError when it is a refusal."""
+        if body.startswith(b'{"error":'):
+            problem = Failed.model_validate_json(body).error
+            raise StoreError(problem.code, problem.message)
+        return self.answer.model_validate_json(body)
