@@ -29,7 +29,10 @@ CLIENT: dict[str, dict[str, Any]] = {
     "skip": {"action_id": "1.4"},
     "cancel": {},
     "retry": {},
-    "take_over": {"sub_goal": "Look it up", "actions": [{"id": "2.1", "tool": "find_order", "arguments": {"order_id": "#W1"}}]},
+    "take_over": {
+        "sub_goal": "Look it up",
+        "actions": [{"id": "2.1", "tool": "find_order", "arguments": {"order_id": "#W1"}}],
+    },
     "hand_back": {"content": "The order is #W1."},
     "remember": {"tool": "find_order", "policy": "never"},
     "raise_budget": {"tokens": 5000},

@@ -41,7 +41,8 @@ class Reach(NamedTuple):
 
     def dues(self, kind: str) -> list[Due]:
         """Who can be due by an event of this type."""
-        return sorted({whose for _, whose in self.moved[kind]} | self.kept[kind])
+        found = {whose for _, whose in self.moved[kind]} | self.kept[kind]
+        return sorted(found if found <= {"user", "nobody"} else found | {"nobody"})  # nobody: during a pause
 
 
 def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each command, as good as it can be now

@@ -176,7 +176,15 @@ def forked() -> list[Told]:
 def repaired() -> list[Told]:
     """A run that goes wrong brings better code to review."""
     judged = c.VerifyTurn(status="failure", next_action="retry", reasoning="It ended with a TypeError.")
-    commands = [PLAN, c.Approve(version=2), WRITTEN, CHECKED, c.Approve(version=4), c.Run(), c.Start()]
+    commands: list[AnyCommand] = [
+        PLAN,
+        c.Approve(version=2),
+        WRITTEN,
+        CHECKED,
+        c.Approve(version=4),
+        c.Run(),
+        c.Start(),
+    ]
     ran = c.Finish(action_id="1.1", ok=False, error="The program ended with exit code 1.", seconds=0.05)
     return tell(Session(ID), [c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
 

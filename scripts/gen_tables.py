@@ -1,15 +1,34 @@
 """Pydantic models as Markdown: tables of their fields with types in words, and their values."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import Any
 
 from pydantic import BaseModel
 
 from scripts.gen_words import words
 
+TEXT = Path(__file__).resolve().parent / "gen_text"
 NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"
 FREE = "any JSON"
+
+
+def fill(name: str, **parts: str) -> str:
+    """The document `name`: its text in gen_text/ with every `<<part>>` put in.
+
+    Raises LookupError for a part that one has and the other has not.
+    """
+    text = (TEXT / f"{name}.md").read_text(encoding="utf-8")
+    if differ := set(re.findall("<<([a-z]+)>>", text)) ^ parts.keys():
+        raise LookupError(f"gen_text/{name}.md and its generator differ in {', '.join(sorted(differ))}")
+    return NOTICE + "\n" + re.sub("<<([a-z]+)>>", lambda found: parts[found[1]].rstrip("\n"), text)
+
+
+def flat(text: str | None) -> str:
+    """A docstring on one line."""
+    return " ".join((text or "").split())
 
 
 def table(head: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
@@ -47,7 +66,7 @@ def _default(spec: Mapping[str, Any], is_required: bool) -> str:
     return f"`{json.dumps(spec['default'])}`" if "default" in spec else "`{}`"
 
 
-def type_words(spec: Mapping[str, Any]) -> str:  # noqa: PLR0911  one line a kind of type
+def type_words(spec: Mapping[str, Any]) -> str:  # noqa: C901, PLR0911  one line a kind of type
     """A JSON schema in words."""
     if "$ref" in spec:
         name = str(spec["$ref"]).rsplit("/", 1)[1]
@@ -67,13 +86,13 @@ def type_words(spec: Mapping[str, Any]) -> str:  # noqa: PLR0911  one line a kin
         case "string":
             return "text" + (_pattern(spec) or _between(spec, "minLength", "maxLength", " characters"))
         case "integer" | "number" as kind:
-            return kind + _range(spec)
+            return f"{kind}{_range(spec)}"
         case "object":
             return "object"
         case None:
             return FREE
         case other:
-            return str(other)
+            return f"{other}"
 
 
 def _between(spec: Mapping[str, Any], least: str, most: str, unit: str) -> str:

@@ -3,6 +3,8 @@
 The generator refuses a field that has no words here, and words that no field has.
 """
 
+# ruff: noqa: E501  one line a field, however long
+
 FIELDS: dict[str, str] = {
     # envelope
     "id": "unique and deterministic: `<session>:<command id>` of a person, `<session>:<work version>:<type>[:…]` of a service",
@@ -96,11 +98,9 @@ FIELDS: dict[str, str] = {
     "VerdictView.reasoning": "why",
     "PlanView.version": "version of the event that made it",
     "CodeView.version": "version of the event that made it",
-    "turn.number": "counts the session's turns",
     "TurnView.number": "counts the session's turns",
     "approval_request.actions": "the actions, with the hash an approval may name",
     "Step.text": "what is to be done",
-    "UserMessage.settings": "what the session may do",
     "token_budget": "tokens that may be spent; none: no limit",
     "cost_budget": "US dollars that may be spent; none: no limit",
     "approval_timeout": "seconds until an approval that nobody gave expires",
@@ -128,8 +128,6 @@ FIELDS: dict[str, str] = {
     "args": "its command line arguments",
     "after": "the last version you know; 0: everything",
     # server messages
-    "server.session_id": "the session it is about",
-    "server.version": "the version of the event it tells of, or of the plan or code it shows",
     "message": "for people",
     "protocol": "version of this protocol",
     "server.user": "who you are here",

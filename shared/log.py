@@ -17,7 +17,7 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, facts, parse_event
+from shared.events import Due, SessionEvent, dump_event, facts, parse_event
 
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
@@ -137,7 +137,8 @@ async def commit(
     """Carry the command out: one event, stored once, whatever happens on the way.
 
     `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
-    Raises a domain `Refused` when the newest state does not allow it, LogDown when patience ends.
+    Raises a domain `Refused` when the newest state does not allow it, LogDown when patience ends, LostRace when the
+    session has begun as a fork meanwhile: load it and look again.
     """
     deadline = time.monotonic() + patience
     delay = 0.05
@@ -169,10 +170,13 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
                 raise
             await asyncio.sleep(delay)
             delay = min(delay * 2, 2)
-    mine = False
+    mine, body = False, dump_event(sent)
     for raw in tail:
-        loaded, event, _ = accept(loaded, raw)
-        mine = mine or event == sent
+        try:
+            loaded, event, _ = accept(loaded, raw)
+        except NeedsParent as begun:
+            raise LostRace(f"{loaded.session.id} has just been begun as a fork of {begun.parent}") from begun
+        mine = mine or (event is not None and raw.data == body)
     return loaded, mine
 
 

@@ -55,8 +55,7 @@ class Consumers:
     async def stop(self) -> None:
         """Fetch no more, and let running handlers end within the grace."""
         if self._broker:
-            for subscriber in self._broker.subscribers:
-                await quietly(subscriber.stop())
+            await asyncio.gather(*(quietly(subscriber.stop()) for subscriber in self._broker.subscribers))
         grace = self._settings.graceful_timeout
         await asyncio.gather(*(durable.slots.drain(grace) for durable in self._durables))
         if self._broker:

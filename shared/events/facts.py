@@ -197,7 +197,7 @@ class ActionFinished(Event):
     ok: bool
     result: JsonValue = None
     error: str = ""
-    seconds: float = Field(0, ge=0)
+    seconds: float = Field(0, ge=0, allow_inf_nan=False)
 
 
 class ActionSkipped(Event):
@@ -247,8 +247,8 @@ class UsageSpent(Event):
     prompt_tokens: int = Field(ge=0)
     cached_tokens: int = Field(ge=0)
     completion_tokens: int = Field(ge=0)
-    cost: float = Field(ge=0)
-    latency: float = Field(ge=0)
+    cost: float = Field(ge=0, allow_inf_nan=False)
+    latency: float = Field(ge=0, allow_inf_nan=False)
     attempts: int = Field(ge=1)
     outcome: Literal["ok", "invalid", "failed", "cancelled"] = "ok"
     estimated: bool = False
@@ -259,7 +259,7 @@ class BudgetRaised(Event):
 
     type: Literal["budget.raised"] = "budget.raised"
     tokens: int = Field(0, ge=0)
-    cost: float = Field(0, ge=0)
+    cost: float = Field(0, ge=0, allow_inf_nan=False)
 
 
 class PolicyRemembered(Event):

@@ -44,7 +44,7 @@ class SessionSettings(Value):
     max_turns: int = Field(5, ge=1, le=100)
     approval: Policy = "writes"
     token_budget: int | None = Field(None, ge=1)
-    cost_budget: float | None = Field(None, gt=0)
+    cost_budget: float | None = Field(None, gt=0, allow_inf_nan=False)
     approval_timeout: int | None = Field(None, ge=1)
 
 

@@ -184,7 +184,7 @@ class RaiseBudget(ClientMessage):
 
     type: Literal["raise_budget"]
     tokens: Annotated[int, Field(ge=0)] = 0
-    cost: Annotated[float, Field(ge=0)] = 0
+    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
 
 
 class Rename(ClientMessage):

@@ -5,74 +5,11 @@ The version of a plan or of code is the version of the event that made it; `numb
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from shared.events import SessionEvent
-from shared.events.values import Check, Effect, NextAction, PlanKind, SessionSettings, Status, Step, Workflow
-
-
-class View(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-
-class PlanView(View):
-    version: int
-    number: int
-    kind: PlanKind
-    goal: str
-    steps: tuple[Step, ...]
-    notes: str
-    text: str
-    hash: str
-    status: str
-    by: str
-
-
-class CodeView(View):
-    version: int
-    number: int
-    plan_version: int
-    code: str
-    explanation: str
-    hash: str
-    status: str
-    by: str
-    checks: tuple[Check, ...] = ()
-    tests: str = ""
-
-
-class ActionView(View):
-    action_id: str
-    tool: str
-    arguments: dict[str, JsonValue]
-    text: str
-    effect: Effect
-    status: str
-    approval: str | None
-    hash: str
-    result: JsonValue = None
-    error: str = ""
-
-
-class VerdictView(View):
-    status: Status
-    next_action: NextAction
-    reasoning: str
-
-
-class TurnView(View):
-    number: int
-    sub_goal: str
-    actions: tuple[ActionView, ...]
-    by: str
-    verdict: VerdictView | None = None
-
-
-class FailureView(View):
-    stage: str
-    reason: str
-    retryable: bool
-    raw: str = ""
+from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
+from shared.protocol.views import ActionView, CodeView, FailureView, PlanView, TurnView, View
 
 
 class ServerMessage(BaseModel):

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand
+from shared.domain.errors import OutOfTurn
 from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.events.values import Service
@@ -68,6 +69,8 @@ class Desk:
         return await self.kit.model.ask(self.kit.service, messages, reply, on_call=self._spent, on_partial=shown)
 
     async def _spent(self, call: Call) -> None:
-        """Also what a failed or cancelled call cost is a fact."""
+        """Also what a failed or cancelled call cost is a fact. Raises OutOfTurn when there must be no other call."""
         spent = c.Spend(**call.model_dump())
         await self.record(spent, id=f"usage-{uuid4().hex}")
+        if call.outcome != "cancelled" and self.session.work != self.work:
+            raise OutOfTurn("The work was stopped, or given to somebody else.")

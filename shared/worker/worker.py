@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from pydantic import ValidationError
@@ -12,10 +12,10 @@ from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import Refused
 from shared.domain.workers import WorkerCommand
-from shared.events import SessionEvent, parse_event
+from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
 from shared.log import LogDown, TooLarge
-from shared.store import patiently
+from shared.store import StoreRefused, patiently
 from shared.worker.desk import Desk, Kit
 
 log = structlog.get_logger("worker")
@@ -24,50 +24,62 @@ log = structlog.get_logger("worker")
 Handler = Callable[[Desk], Awaitable[WorkerCommand | None]]
 
 
+class _Running(NamedTuple):
+    """A piece of work in hand, and the version of the event that began it."""
+
+    version: int
+    task: asyncio.Task[None]
+
+
 class Worker:
     """The harness around a handler. A redelivery, a replica, a stop or a crash at any line leaves one history."""
 
     def __init__(self, kit: Kit, handler: Handler) -> None:
         self._kit = kit
         self._handler = handler
-        self._running: dict[str, asyncio.Task[None]] = {}
+        self._running: dict[str, _Running] = {}
         self._desks: dict[str, Desk] = {}
 
     async def on_delivery(self, delivery: Delivery) -> None:
         """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event."""
-        try:
-            event = parse_event(delivery.data)
-        except ValidationError as error:
-            raise Park(f"not an event: {error.error_count()} problems") from error
-        session_id = event.session_id
-        if session_id in self._running:
-            return  # this process is at it: a redelivery came too early
+        event = _event(delivery)
+        while earlier := self._running.get(event.session_id):
+            # A redelivery, or the session's next work while the last one is wound up: look again when that has ended.
+            await asyncio.wait({earlier.task})
         task = asyncio.create_task(self._turn(event, delivery))
-        self._running[session_id] = task
+        self._running[event.session_id] = _Running(event.version, task)
+        task.add_done_callback(lambda _: self._ended(event.session_id))
         try:
             await task
         except asyncio.CancelledError:
             if (current := asyncio.current_task()) and current.cancelling():
-                task.cancel()
                 raise  # the process is leaving: the message comes again elsewhere
-            log.info("cancelled_by_stop", session_id=session_id, service=self._kit.service)
-        finally:
-            self._running.pop(session_id, None)
-            self._desks.pop(session_id, None)
-            self._kit.drafts.forget(session_id)
+            log.info("cancelled_by_stop", session_id=event.session_id, service=self._kit.service)
 
-    async def on_stopped(self, subject: str, _: bytes) -> None:
-        """For `feed.*.*.session.stopped`: whatever is in hand for that session ends now."""
+    async def on_stopped(self, subject: str, data: bytes) -> None:
+        """For `feed.*.*.session.stopped`: what is in hand for that session ends now, unless it was begun since."""
         session_id = subject.split(".")[1]
+        running = self._running.get(session_id)
+        if running is None or running.version > _stopped_at(data):
+            return
         if desk := self._desks.get(session_id):
             desk.stopped = True
-        if task := self._running.get(session_id):
-            task.cancel()
+        running.task.cancel()
+
+    def _ended(self, session_id: str) -> None:
+        self._running.pop(session_id, None)
+        self._desks.pop(session_id, None)
+        self._kit.drafts.forget(session_id)
 
     async def _turn(self, event: SessionEvent, delivery: Delivery) -> None:
         bound = {"session_id": event.session_id, "event_id": event.id}
         with structlog.contextvars.bound_contextvars(**bound):
-            loaded = await patiently(self._kit.store, event.session_id, at_least=delivery.position, log=log)
+            try:
+                loaded = await patiently(self._kit.store, event.session_id, at_least=delivery.position, log=log)
+            except StoreRefused as refused:
+                if refused.code != "purged":
+                    raise
+                return  # somebody removed the session while its message was on the way
             if loaded.session.work != Work(service=self._kit.service, version=event.version):
                 return  # done already, stopped, or a message that only looks like one of ours
             desk = self._desks[event.session_id] = Desk(self._kit, loaded, cause=event.id)
@@ -85,7 +97,12 @@ class Worker:
             command = await self._patiently(desk)
             if command is not None:
                 await desk.record(command)
-        except (Refused, LogDown):
+        except Refused as refusal:
+            if desk.session.work != desk.work:
+                raise
+            log.warning("result_refused", reason=str(refusal))
+            await desk.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
+        except LogDown:
             raise
         except ModelError as error:
             log.warning("model_failed", reason=error.reason)
@@ -108,6 +125,26 @@ class Worker:
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)
                 waited, delay = waited + delay, min(delay * 2, 10)
+
+
+def _event(delivery: Delivery) -> SessionEvent:
+    """The event delivered. Raises Park."""
+    try:
+        event = parse_event(delivery.data)
+    except ValidationError as error:
+        raise Park(f"not an event: {error.error_count()} problems") from error
+    if delivery.subject.split(".")[1] != event.session_id:
+        raise Park(f"it is of session {event.session_id}")
+    return event
+
+
+def _stopped_at(data: bytes) -> int:
+    """The version of the stop; 0, which stops nothing, when it is not one."""
+    try:
+        event = parse_event(data)
+    except ValidationError:
+        return 0
+    return event.version if isinstance(event, facts.SessionStopped) else 0
 
 
 def _said(error: Exception) -> str:

@@ -1,5 +1,11 @@
 import "@mantine/core/styles.css";
-import "./styles.css";
+import "./styles/base.css";
+import "./styles/frame.css";
+import "./styles/sessions.css";
+import "./styles/conversation.css";
+import "./styles/review.css";
+import "./styles/foot.css";
+import "./styles/narrow.css";
 import { MantineProvider } from "@mantine/core";
 import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";

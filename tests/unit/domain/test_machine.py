@@ -20,7 +20,7 @@ from shared.domain.evolve import fold
 from shared.domain.people import GIVE_UP, RAISE
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import AGAIN, HAPPENED, LEAVE, ready, running
-from shared.events import EVENT_CLASSES
+from shared.events import EVENT_CLASSES, SessionEvent, facts
 from shared.events.values import ActionSpec, SessionSettings, Step
 from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
 from tests.unit.domain.world import REACHED, World, good
@@ -123,12 +123,15 @@ class Schedules(RuleBasedStateMachine):
 
     # --- people
 
-    def tell(self, command: AnyCommand) -> None:
+    def tell(self, command: AnyCommand) -> SessionEvent | None:
+        """One person's command, with an id of its own; the event, where it is accepted."""
         self.count += 1
         by = By(ANN, NOON, id=f"c{self.count}")
-        if self.world.append(command, by):
+        event = self.world.append(command, by)
+        if event:
             self.sent.append((command, by))
             self.look()
+        return event
 
     def look(self) -> None:
         """What the screen offers now can be approved later, when it may be stale."""
@@ -173,10 +176,18 @@ class Schedules(RuleBasedStateMachine):
         self.tell(c.Answer(text=one_of([HAPPENED, AGAIN, LEAVE, RAISE, GIVE_UP, self.word()], number)))
 
     @precondition(lambda self: bool(self.shown))
-    @rule(number=pick)
-    def approve_what_was_shown(self, number: int) -> None:
-        """Now, late, or twice: whatever any screen has ever offered."""
-        self.tell(one_of(self.shown, number))
+    @rule(number=pick, bound=st.booleans())
+    def approve_what_was_shown(self, number: int, bound: bool) -> None:
+        """Now, late, or twice, with its hash or without: it is approved only if it is still what was shown."""
+        seen = one_of(self.shown, number)
+        before = self.world.session
+        event = self.tell(seen if bound else seen.model_copy(update={"hash": None}))
+        if isinstance(event, facts.PlanApproved | facts.CodeApproved):
+            version = event.plan_version if isinstance(event, facts.PlanApproved) else event.code_version
+            assert (version, event.hash) == (seen.version, seen.hash)
+        elif isinstance(event, facts.ApprovalGiven):
+            assert (event.action_id, event.hash) == (seen.action_id, seen.hash)
+            assert before.since <= seen.version
 
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule()

@@ -21,9 +21,9 @@ export function StatusLine() {
   const service = worker(state.snapshot);
   const elapsed = useElapsed(service ? sinceOf(state) : null);
   const stop = () => stopping.send({ type: "stop" });
-  useStopKeys(can("stop"), stop);
+  useStopKeys(can("stop"), service !== null, stop);
   const doing = service ? `${service} ${DOING[state.snapshot?.phase ?? ""] ?? "is at work"}` : "";
-  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : "Enter sends, Shift+Enter begins a new line";
+  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? "Enter sends, Shift+Enter begins a new line" : "";
   return (
     <div className="status-line">
       <div className="status-words">
@@ -59,7 +59,7 @@ export function StatusLine() {
         </Button>
       )}
       {can("stop") && (
-        <Tooltip label="Ctrl+. or Escape twice">
+        <Tooltip label={service ? "Ctrl+. or Escape twice" : "Ctrl+."}>
           <Button
             size="compact-sm"
             variant={service ? "filled" : "default"}

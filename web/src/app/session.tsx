@@ -9,10 +9,16 @@ interface Shared extends View {
 }
 
 const SessionContext = createContext<Shared | null>(null);
+// Apart, because the journal needs only this: it is not drawn again for every piece of a draft.
+const UserContext = createContext<string | undefined>(undefined);
 
 export function SessionProvider({ client, view, children }: { client: SessionClient; view: View; children: React.ReactNode }) {
   const shared = useMemo(() => ({ ...view, client }), [client, view]);
-  return <SessionContext value={shared}>{children}</SessionContext>;
+  return (
+    <SessionContext value={shared}>
+      <UserContext value={view.state.greeting?.user}>{children}</UserContext>
+    </SessionContext>
+  );
 }
 
 export function useSession(): Shared {
@@ -47,7 +53,6 @@ export function useAct(): Act {
 
 /** "You", a colleague's name, or the service's. */
 export function useNameOf(): (actor: string) => string {
-  const { state } = useSession();
-  const user = state.greeting?.user;
+  const user = useContext(UserContext);
   return useCallback((actor) => (actor === `user:${user}` ? "You" : actor.replace(/^user:/, "").replace("_", " ")), [user]);
 }

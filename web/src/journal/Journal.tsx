@@ -13,10 +13,11 @@ export function Journal() {
   const all = useMemo(() => entries(state.events), [state.events]);
   // A failure that still stands is shown below, with what can be done about it.
   const standing = state.snapshot?.failure ? all.findLast((one) => one.kind === "failure") : null;
+  const told = useMemo(() => all.map((entry) => entry !== standing && <Shown key={entry.version} entry={entry} />), [all, standing]);
   const unsent = pending.filter((one) => SAID.has(one.command.type) && (state.sessionId === null || one.sessionId === state.sessionId));
   return (
     <div className="journal" role="log" aria-label="Conversation" data-testid="journal">
-      {all.map((entry) => entry !== standing && <Shown key={entry.version} entry={entry} />)}
+      {told}
       {unsent.map((one) => (
         <div key={one.id} className="said said-mine said-unsent">
           <p>{"content" in one.command ? one.command.content : ""}</p>

@@ -13,6 +13,8 @@ import { PlanSteps } from "./PlanSteps";
 import { InPlace } from "./InPlace";
 import { type Choice, VersionBar } from "./VersionBar";
 
+const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
+
 export default function PlanPanel({ plan }: { plan: PlanView }) {
   const { state } = useSession();
   const can = useCan();
@@ -60,7 +62,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
         <OldPlan plan={shown} onRestore={editable ? () => { setEdit(restore(edit, shown)); setChoice({ shown: null, against: null }); } : null} />
       ) : (
         <>
-          <InPlace label="Goal" value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className="plan-goal" testId="plan-goal" />
+          <InPlace label="Goal" value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
           <PlanSteps edit={edit} editable={editable} onChange={setEdit} />
           <InPlace label="Notes" value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>

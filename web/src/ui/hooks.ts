@@ -91,11 +91,11 @@ function below(outer: HTMLElement): number {
 
 const TWICE = 800; // milliseconds between two presses of Escape that mean one thing
 
-/** Ctrl+. or Escape twice. */
-export function useStopKeys(enabled: boolean, stop: () => void): void {
+/** Ctrl+. or, while something `works`, Escape twice: at a review Escape closes things, and must not end the session. */
+export function useStopKeys(enabled: boolean, works: boolean, stop: () => void): void {
   const escaped = useRef(0);
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    const twice = event.key === "Escape" && event.timeStamp - escaped.current < TWICE;
+    const twice = works && event.key === "Escape" && event.timeStamp - escaped.current < TWICE;
     if (event.key === "Escape") escaped.current = event.timeStamp;
     if (!twice && !(event.key === "." && (event.ctrlKey || event.metaKey))) return;
     event.preventDefault();

@@ -1,0 +1,84 @@
+"""docs/settings.md."""
+
+# ruff: noqa: E501  one line a setting, however long
+
+import json
+from pathlib import Path
+from typing import Any
+
+from pydantic import SecretStr
+from pydantic_core import PydanticUndefined
+
+from scripts.gen_tables import fill, table
+from shared.settings import Settings
+
+GROUPS: dict[str, dict[str, str]] = {
+    "Where things are": {
+        "nats_url": "NATS, as `nats://token@host:4222`, several with commas; needs 2.12 or newer with JetStream. `parley up` "
+        "starts a server of its own where this is not set",
+        "nats_replicas": "copies of each stream; 3 in a cluster. Used when streams are made (`parley provision`)",
+        "database_url": "`postgresql://…` or `sqlite:///…`. Empty: a SQLite file in `PARLEY_HOME`",
+        "parley_home": "all local state: the log, the database, secrets, logs of `parley up`. One running `parley up` a folder",
+        "agent_host": "address that the gateway listens on",
+        "agent_port": "its port. 0: any free one",
+        "rehearsal_port": "port of the rehearsal model on 127.0.0.1; `parley up` takes another one if it is in use",
+        "health_port": "where a worker or plan_store answers `/healthz` and `/readyz`; 0: nowhere. The gateway has them on its own port",
+    },
+    "Who may come in": {
+        "parley_auth": "`token`, `keys`, `jwt`, or `none` (refused where `AGENT_HOST` is not a loopback address)",
+        "parley_token": "with `token`: what people log in with. `parley up` makes one at every start where this is not set",
+        "parley_secret": "signs cookies and, with `jwt`, tokens; at least 32 bytes. `parley up` makes one and keeps it in `PARLEY_HOME`",
+        "parley_api_keys": "with `keys`: `alice=key1,bob=key2`",
+        "parley_origins": "origins of pages that may use this gateway besides its own, with commas",
+    },
+    "The model": {
+        "openai_base_url": "an OpenAI-compatible server, with its `/v1`. Empty, with no key either: the rehearsal model",
+        "openai_api_key": "its key; alone it means OpenAI's own server",
+        "openai_model": "the model's name there. Empty: `gpt-5-mini` at OpenAI, elsewhere the first model that is offered",
+        "internlm_api_url": "InternLM behind lmdeploy, without `/v1`; used where no `OPENAI_…` is set",
+        "internlm_api_key": "its key; alone it means a server on port 23333 of this machine",
+        "parley_models": 'a model for each role, as JSON: `{"planner": "big", "verifier": "small"}`',
+        "parley_temperatures": 'a temperature for each role, as JSON: `{"planner": 0.7}`',
+        "parley_prices": "US dollars for a million prompt, cached and completion tokens, by model, as JSON: "
+        '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0',
+        "model_timeout": "seconds that one call may take",
+        "model_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
+        "model_patience": "seconds that an endpoint which cannot be reached is waited for before the session fails",
+        "model_concurrency": "calls at once in one process",
+    },
+    "The bus": {
+        "ack_wait": "seconds after which a message that nobody works on is delivered again; heartbeats go out every third of it. "
+        "Used when consumers are made",
+        "max_deliver": "deliveries until a message that ends its worker each time is a dead letter. Used when consumers are made",
+        "worker_slots": "messages that one process works on at once",
+        "stuck_after": "seconds after which the keeper looks at work that nothing came of",
+        "graceful_timeout": "seconds that running work may take to end after SIGTERM; `parley up` allows 3 at most",
+    },
+    "Logs": {"log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr"},
+}
+
+
+def settings_md() -> str:
+    """Raises LookupError for a setting without words, or words without a setting."""
+    told = {name for group in GROUPS.values() for name in group}
+    if differ := told ^ Settings.model_fields.keys():
+        raise LookupError(f"scripts/gen_settings.py and shared/settings.py differ in {', '.join(sorted(differ))}")
+    parts = []
+    for title, group in GROUPS.items():
+        rows = [(f"`{name.upper()}`", f"{_default(name)}", text) for name, text in group.items()]
+        parts.append(f"## {title}\n\n{table(('Variable', 'Default', 'Meaning'), rows)}")
+    return fill("settings", groups="\n".join(parts))
+
+
+def _default(name: str) -> str:
+    field = Settings.model_fields[name]
+    value: Any = (
+        field.default if field.default is not PydanticUndefined else field.get_default(call_default_factory=True)
+    )
+    if isinstance(value, SecretStr):
+        value = value.get_secret_value()
+    if isinstance(value, Path):
+        value = str(value)
+    if value in ("", (), {}):
+        return "empty"
+    return f"`{value if isinstance(value, str) else json.dumps(value)}`"

@@ -1,0 +1,81 @@
+"""A message that loses a race is looked at again from the newest state; one that may be stored is not stored twice."""
+
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from services.gateway.handlers import Sender, act
+from services.gateway.ports import Core
+from services.gateway.trouble import Trouble
+from services.gateway.users import User
+from shared.domain import commands as c
+from shared.domain.errors import OutOfTurn
+from shared.events import Due, SessionEvent
+from shared.log import Unsure
+from shared.protocol import client as m
+from shared.testing import InMemoryLog
+from tests.support.gateway import FakeBus, FakeStore, Workers
+
+ALICE, BOB = Sender(User("alice")), Sender(User("bob"))
+
+
+class Overtaking(InMemoryLog):
+    """Somebody else is faster: `first` happens when the next append is already on its way."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first: Callable[[], Awaitable[object]] | None = None
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        first, self.first = self.first, None
+        if first:
+            await first()
+        return await super().append(event, after=after, due=due)
+
+
+@pytest.fixture
+def log() -> Overtaking:
+    return Overtaking()
+
+
+@pytest.fixture
+def core(log: Overtaking) -> Core:
+    return Core(FakeBus(), FakeStore(log), log)
+
+
+async def test_feedback_overtaken_by_a_stop_begins_nothing(log: Overtaking, core: Core) -> None:
+    workers = Workers(log, "s")
+    await workers.plan(owner="alice")
+    log.first = lambda: workers.person(c.Stop(), "alice")
+    with pytest.raises(OutOfTurn):
+        await act(m.Feedback(type="feedback", content="Bigger"), "s", ALICE, core)
+    assert (await workers.session()).phase == "resting"
+
+
+async def test_a_session_that_somebody_else_just_began_is_theirs(log: Overtaking, core: Core) -> None:
+    workers = Workers(log, "s")
+    log.first = lambda: workers.person(c.Say(text="Mine"), "alice")
+    with pytest.raises(Trouble) as caught:
+        await act(m.UserMessage(type="user_message", content="No, mine"), "s", BOB, core)
+    assert caught.value.code == "forbidden"
+    assert (await workers.session()).version == 1
+
+
+async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -> None:
+    workers = Workers(log, "s")
+    await workers.plan(owner="alice")
+    log.first = lambda: workers.person(c.Rename(title="Other"), "alice")
+    done = await act(m.Stop(type="stop"), "s", ALICE, core)
+    assert done.version == 4
+    assert (await workers.session()).reason == "stopped"
+
+
+@pytest.mark.parametrize("fault", ["stored", "lost on the way"])
+async def test_an_append_nobody_can_tell_of_is_done_once(log: Overtaking, core: Core, fault: str) -> None:
+    workers = Workers(log, "s")
+    await workers.plan(owner="alice")
+    log.faults = [Unsure(fault)]
+    message = m.Stop(type="stop", id="one")
+    assert (await act(message, "s", ALICE, core)).version == 3
+    assert (await act(message, "s", ALICE, core)).version == 3
+    assert (await workers.session()).version == 3
