@@ -2,11 +2,10 @@
 
 import asyncio
 
-import nats.errors
-
 from cli.home import attached
 from cli.nats_server import without_secrets
 from cli.running import Unreachable
+from shared.bus import BusDown
 from shared.bus import provision as bus
 from shared.settings import Settings
 
@@ -17,7 +16,7 @@ async def provision(settings: Settings, *, check: bool = False) -> int:
     try:
         async with asyncio.timeout(30):
             lines = await (bus.check(settings) if check else bus.provision(settings))
-    except (OSError, TimeoutError, nats.errors.Error, bus.ProvisionError) as error:
+    except (TimeoutError, BusDown, bus.ProvisionError) as error:
         where = without_secrets(settings.nats_url)
         raise Unreachable(
             f"NATS at {where} could not be {'checked' if check else 'provisioned'}: {error or type(error).__name__}\n"

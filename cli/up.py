@@ -73,9 +73,10 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
     # The services stop before the broker does: leaving the blocks goes from the inner to the outer one.
     async with supervisor() as broker:
         settings = await _connect(settings, broker, console)
-        await _provision(await bus, settings, console)
         async with supervisor() as services:
+            # They wait for what is being provisioned: meanwhile they load, which takes longest.
             children = [services.start(program) for program in programs(settings, rehearsal=rehearsal)]
+            await _provision(await bus, settings, console)
             console.say(f"database   {without_secrets(settings.database_url)}")
             console.say(f"model      {_model(settings, rehearsal=rehearsal)}")
             console.say(f"services   {', '.join(services.children)}; logs in {logs}")

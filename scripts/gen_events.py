@@ -1,6 +1,7 @@
 """docs/events.md."""
 
 import json
+from types import ModuleType
 from typing import Any
 
 from pydantic import BaseModel
@@ -20,13 +21,15 @@ from shared.events import EVENT_CLASSES, Event, dump_event, facts, parse_event, 
 from shared.log import MAX_BODY, guard, subject_of
 
 ENVELOPE = tuple("schema" if name == "schema_" else name for name in Event.model_fields)
-VALUES = (
-    values.ActionSpec,
-    values.Check,
-    values.Knowledge,
-    values.SessionSettings,
-    values.Step,
-)
+
+
+def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[type[Kind], ...]:
+    """The models of a module that are values of this kind, in the order of its lines."""
+    kinds = (kind for kind in vars(module).values() if isinstance(kind, type) and kind is not of)
+    return tuple(kind for kind in kinds if issubclass(kind, of))
+
+
+VALUES = subclasses(values, values.Value)
 PERSON = {kind.__name__ for kind in PersonCommand.__args__}
 KEEPER = {"Expire"}
 

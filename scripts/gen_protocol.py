@@ -5,24 +5,16 @@ from pathlib import Path
 from typing import Any, get_args
 
 from scripts.gen_conversation import client_examples, server_examples
-from scripts.gen_events import VALUES, value_section
+from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
 from services.gateway import auth, trouble
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import errors
-from shared.protocol import client, server
+from shared.protocol import client, server, views
 
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"
-VIEWS = (
-    server.PlanView,
-    server.CodeView,
-    server.ActionView,
-    server.TurnView,
-    server.VerdictView,
-    server.FailureView,
-    server.ContinueContent,
-)
+VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
 ERRORS = {
     "bad_message": "no JSON, no `type`, a field missing, unknown or out of bounds, a binary frame",
     "unknown_type": "there is no message of this type",

@@ -4,15 +4,20 @@ import json
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import BaseModel
 
 from scripts.gen_words import words
+from shared.protocol.server import AnyServerMessage
 
 TEXT = Path(__file__).resolve().parent / "gen_text"
 NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"
 FREE = "any JSON"
+MESSAGES = {
+    model.__name__: f"server-{model.model_fields['type'].default}"
+    for model in get_args(get_args(AnyServerMessage)[0])  # headings of docs/protocol.md, by the name of the model
+}
 
 
 def fill(name: str, **parts: str) -> str:
@@ -70,7 +75,7 @@ def type_words(spec: Mapping[str, Any]) -> str:  # noqa: C901, PLR0911  one line
     """A JSON schema in words."""
     if "$ref" in spec:
         name = str(spec["$ref"]).rsplit("/", 1)[1]
-        return f"[{name}](#{name.lower()})"
+        return FREE if name == "JsonValue" else f"[{name}](#{MESSAGES.get(name, name.lower())})"
     if "const" in spec:
         return f"`{json.dumps(spec['const'])}`"
     if "enum" in spec:

@@ -95,7 +95,6 @@ FIELDS: dict[str, str] = {
     "PlanView.text": "the plan as Markdown; what its hash covers",
     "CodeView.status": "`checking`, `review`, `approved`, `rejected` or `superseded`",
     "TurnView.actions": "its actions",
-    "VerdictView.reasoning": "why",
     "PlanView.version": "version of the event that made it",
     "CodeView.version": "version of the event that made it",
     "TurnView.number": "counts the session's turns",

@@ -1,7 +1,7 @@
 """Fakes that keep the promises of the real things; the contract suites run over both."""
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 
 from shared.domain.session import Session
@@ -65,21 +65,23 @@ class InMemoryStore:
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
         loaded = Loaded(Session(session_id), 0)
-        for raw in await self._log.read(session_id):
-            if version is not None and loaded.session.version == version:
+        async for loaded, _ in self._history(session_id):
+            if loaded.session.version == version:
                 break
-            try:
-                loaded, _, _ = accept(loaded, raw)
-            except NeedsParent as fork:
-                parent = await self.load(fork.parent, version=fork.version)
-                loaded, _, _ = accept(loaded, raw, parent.session)
         return loaded
 
     async def events(self, session_id: str) -> list[SessionEvent]:
         """The session's accepted events, in order."""
-        found: list[SessionEvent] = []
+        return [event async for _, event in self._history(session_id) if event]
+
+    async def _history(self, session_id: str) -> AsyncIterator[tuple[Loaded, SessionEvent | None]]:
+        """The session after each of its messages, and the event that the message was, if it was one."""
         loaded = Loaded(Session(session_id), 0)
-        for raw in await self._log.read(session_id):
-            loaded, event, _ = accept(loaded, raw)
-            found += [event] if event else []
-        return found
+        while page := await self._log.read(session_id, after=loaded.position):
+            for raw in page:
+                try:
+                    loaded, event, _ = accept(loaded, raw)
+                except NeedsParent as fork:
+                    parent = await self.load(fork.parent, version=fork.version)
+                    loaded, event, _ = accept(loaded, raw, parent.session)
+                yield loaded, event

@@ -5,8 +5,9 @@ import time
 
 from services.executor.tools import TOOLS, Result
 from shared.domain import commands as c
-from shared.domain.errors import Refused
+from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
+from shared.log import TooLarge
 from shared.worker import Desk
 
 
@@ -21,9 +22,12 @@ async def run_wave(desk: Desk) -> None:
                 await desk.record(c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran"))
     else:
         await desk.record(c.Start())
-    async with asyncio.TaskGroup() as wave:
-        for action in _started(desk):
-            wave.create_task(_run(desk, action))
+    try:
+        async with asyncio.TaskGroup() as wave:
+            for action in _started(desk):
+                wave.create_task(_run(desk, action))
+    except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
+        raise several.exceptions[0] from several
 
 
 def _started(desk: Desk) -> tuple[Action, ...]:
@@ -67,5 +71,7 @@ async def _finish(desk: Desk, action: Action, result: Result, began: float) -> N
     )
     try:
         await desk.record(outcome)
-    except Refused:
+    except TooLarge as error:
+        await _finish(desk, action, Result(ok=False, error=f"The result cannot be kept: {error}"), began)
+    except OutOfTurn:
         return  # another delivery recorded this outcome first

@@ -4,11 +4,13 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import NamedTuple
 
 from pydantic import JsonValue
+from pydantic_core import to_json
 
 from shared import sandbox
 from shared.domain.session import Session
 from shared.events.values import Effect
 
+KEPT = 100_000  # bytes of stdout, and of stderr, that the event of a run carries
 Arguments = Mapping[str, JsonValue]
 
 
@@ -38,7 +40,21 @@ async def run_code(session: Session, arguments: Arguments) -> Result:
     except sandbox.SandboxUnavailable as error:
         return Result(ok=False, error=f"{error} Download the program and run it yourself.")
     ok = outcome.ended == "exited" and outcome.exit_code == 0
-    return Result(ok, outcome.model_dump(mode="json"), "" if ok else f"The program ended with {_how(outcome)}.")
+    return Result(ok, _kept(outcome).model_dump(mode="json"), "" if ok else f"The program ended with {_how(outcome)}.")
+
+
+def _kept(outcome: sandbox.Outcome) -> sandbox.Outcome:
+    """The outcome with as much of its output as an event can hold."""
+    stdout, stderr = _beginning(outcome.stdout), _beginning(outcome.stderr)
+    cut = (stdout, stderr) != (outcome.stdout, outcome.stderr)
+    return outcome.model_copy(update={"stdout": stdout, "stderr": stderr, "truncated": outcome.truncated or cut})
+
+
+def _beginning(text: str) -> str:
+    """As many of the first characters as need no more than `KEPT` bytes of JSON."""
+    while (size := len(to_json(text))) > KEPT:
+        text = text[: len(text) * KEPT // size]
+    return text
 
 
 def _how(outcome: sandbox.Outcome) -> str:

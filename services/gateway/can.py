@@ -46,13 +46,14 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
     plan, code = session.plan, session.code
     item = code if code and code.status == "review" else plan
     seen = session.version if waiting or item is None else item.version
+    asked_options = session.question.options if session.question else ()
     spec = ActionSpec(id="probe", tool="probe")
     return {
         "approval": c.Approve(version=seen, action_id=asked),
         "replan": c.Reject(replan=True),
         "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,
-        "answer": c.Answer(text="x"),
+        "answer": c.Answer(text=asked_options[0] if asked_options else "x"),
         "continue": c.Continue(),
         "run": c.Run(),
         "complete": c.Complete(),

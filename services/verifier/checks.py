@@ -3,6 +3,7 @@
 import ast
 import asyncio
 import sys
+import warnings
 
 from shared import sandbox
 from shared.events.values import Check
@@ -13,7 +14,8 @@ DETAIL = 4000
 
 def parses(code: str) -> Check:
     try:
-        ast.parse(code)
+        with warnings.catch_warnings(action="ignore"):
+            ast.parse(code)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         return Check(name="parses", ok=False, detail=_shorten(f"{type(error).__name__}: {error}"))
     return Check(name="parses", ok=True)
@@ -37,7 +39,7 @@ async def lints(code: str) -> Check:
         process.kill()
         await process.wait()
         raise
-    if process.returncode not in (0, 1):
+    if process.returncode not in (0, 1) or (process.returncode == 1 and not output):
         return Check(name="lints", ok=None, detail=_shorten(f"The linter could not be run: {errors.decode()}"))
     return Check(
         name="lints", ok=process.returncode == 0, detail=_shorten(output.decode()) if process.returncode else ""

@@ -1,5 +1,7 @@
 """Verifier: check the code before a person sees it; judge a run against the plan."""
 
+import asyncio
+
 from services.verifier.checks import lints, parses, passes
 from services.verifier.prompt import (
     TestsReply,
@@ -28,7 +30,7 @@ async def _check(desk: Desk, session: Session) -> c.VerifyCode:
     if not checks[0].ok:
         return c.VerifyCode(checks=tuple(checks))
     checks.append(await lints(code))
-    if missing := sandbox.available():
+    if missing := await asyncio.to_thread(sandbox.available):
         return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
     reply = await desk.ask(tests_brief(session), TestsReply, kind="tests", render=tests_shown)
     return c.VerifyCode(checks=(*checks, await passes(code, reply.tests)), tests=reply.tests)

@@ -10,6 +10,7 @@ import nats.js.errors
 import structlog
 from faststream import AckPolicy
 from faststream.nats import ConsumerConfig, JStream, NatsBroker, PullSub
+from faststream.nats.subscriber.usecases import LogicSubscriber
 from nats.aio.client import Client
 
 from shared.bus.connection import options, until_there
@@ -19,6 +20,7 @@ from shared.settings import Settings
 
 log = structlog.get_logger("bus")
 FETCH = 2.0  # seconds that one request for a message waits at the server
+WATCH = 5.0  # seconds between two looks whether a consumer is still there
 LOOK_AGAIN = 0.25  # seconds between two looks for what provisioning has not made yet
 
 
@@ -36,6 +38,7 @@ class Consumers:
         self._name = f"{name}-consumers"
         self._durables: list[Durable] = []
         self._broker: NatsBroker | None = None
+        self._watches: list[asyncio.Task[None]] = []
 
     def add(self, stream: str, durable: str, handler: Handler, limit: int | None) -> None:
         heartbeat = max(self._settings.ack_wait / 3, 0.1)
@@ -47,22 +50,27 @@ class Consumers:
         for durable in self._durables:
             await _until_provisioned(client, durable)
         broker = NatsBroker(self._settings.nats_url, logger=None, apply_types=False, **options(self._name))
-        for durable in self._durables:
-            _subscribe(broker, durable)
+        subscribers = [_subscribe(broker, durable) for durable in self._durables]
         self._broker = broker
         await until_there(self._name, broker.start)
+        pairs = zip(self._durables, subscribers, strict=True)
+        self._watches = [asyncio.create_task(_watch(client, durable, subscriber)) for durable, subscriber in pairs]
 
     async def stop(self) -> None:
         """Fetch no more, and let running handlers end within the grace."""
-        if self._broker:
-            await asyncio.gather(*(quietly(subscriber.stop()) for subscriber in self._broker.subscribers))
+        for watch in self._watches:
+            watch.cancel()
+        subscribers = self._broker.subscribers if self._broker else ()
         grace = self._settings.graceful_timeout
-        await asyncio.gather(*(durable.slots.drain(grace) for durable in self._durables))
+        await asyncio.gather(
+            *(quietly(subscriber.stop()) for subscriber in subscribers),
+            *(durable.slots.drain(grace) for durable in self._durables),
+        )
         if self._broker:
             await quietly(self._broker.stop())
 
 
-def _subscribe(broker: NatsBroker, durable: Durable) -> None:
+def _subscribe(broker: NatsBroker, durable: Durable) -> LogicSubscriber[Any]:
     subscriber = broker.subscriber(
         stream=JStream(durable.stream, declare=False),
         durable=durable.name,
@@ -78,6 +86,40 @@ def _subscribe(broker: NatsBroker, durable: Durable) -> None:
         await durable.slots.take(message.raw_message)
 
     subscriber(take)
+    return subscriber
+
+
+async def _watch(client: Client, durable: Durable, subscriber: LogicSubscriber[Any]) -> None:
+    """FastStream asks for a consumer that was deleted in a hot and silent loop: stop it, and start it again later."""
+    while True:
+        await asyncio.sleep(WATCH)
+        if not await _is_gone(client, durable):
+            continue
+        log.error("consumer_gone", stream=durable.stream, consumer=durable.name)
+        await quietly(subscriber.stop())
+        await _until_provisioned(client, durable)
+        await _start_again(subscriber)
+        log.info("consumer_back", stream=durable.stream, consumer=durable.name)
+
+
+async def _is_gone(client: Client, durable: Durable) -> bool:
+    """Whether the server says so; one that does not answer says nothing."""
+    try:
+        await client.jetstream().consumer_info(durable.stream, durable.name)
+    except nats.js.errors.NotFoundError:
+        return True
+    except AMBIGUOUS:
+        return False
+    return False
+
+
+async def _start_again(subscriber: LogicSubscriber[Any]) -> None:
+    while True:
+        try:
+            return await subscriber.start()
+        except AMBIGUOUS as error:
+            log.warning("not_subscribed", error=repr(error))
+            await asyncio.sleep(LOOK_AGAIN)
 
 
 async def _until_provisioned(client: Client, durable: Durable) -> None:

@@ -12,6 +12,7 @@ from shared.bus.errors import Park
 
 log = structlog.get_logger("bus")
 DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)
+LAST_WORDS = 1.0  # seconds that a cancelled handler has to record what it must
 
 
 class Delivery(NamedTuple):
@@ -35,29 +36,46 @@ class Slots:
     def __init__(self, handler: Handler, *, limit: int, heartbeat: float) -> None:
         self._handler = handler
         self._heartbeat = heartbeat
-        self._free = asyncio.Semaphore(limit)
         self._limit = limit
         self._tasks: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._room.set()
+        self._leaving = False
 
     async def take(self, message: Msg) -> None:
-        await self._free.acquire()
+        await self._room.wait()
+        if self._leaving:
+            await _answer(message, b"-NAK")
+            return
         task = asyncio.create_task(self._work(message))
         self._tasks.add(task)
         task.add_done_callback(self._done)
-        async with self._free:
-            pass
+        self._look()
+        await self._room.wait()
 
     def _done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
-        self._free.release()
+        self._look()
+
+    def _look(self) -> None:
+        if self._leaving or len(self._tasks) < self._limit:
+            self._room.set()
+        else:
+            self._room.clear()
 
     async def drain(self, grace: float) -> None:
-        """Let the running handlers end; whatever still runs after `grace` seconds is cancelled and redelivered."""
-        if self._tasks:
-            _, late = await asyncio.wait(self._tasks, timeout=grace)
+        """Take no more, let the running handlers end; what still runs after `grace` seconds is left to another.
+
+        A cancelled handler has a moment for its last words; while the log is away these could take for ever.
+        """
+        self._leaving = True
+        self._look()
+        for seconds in (grace, LAST_WORDS, LAST_WORDS):
+            if not self._tasks:
+                return
+            _, late = await asyncio.wait(self._tasks, timeout=seconds)
             for task in late:
                 task.cancel()
-            await asyncio.gather(*late, return_exceptions=True)
 
     async def _work(self, message: Msg) -> None:
         meta = message.metadata
@@ -68,6 +86,9 @@ class Slots:
         except Park as reason:
             log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
             await _answer(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())
+        except asyncio.CancelledError:
+            await _answer(message, b"-NAK")  # this process is leaving: another one need not wait for the ack time
+            raise
         except Exception:
             delay = DELAYS[min(delivery.deliveries, len(DELAYS)) - 1]
             log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries, again_in=delay)

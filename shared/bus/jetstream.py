@@ -127,16 +127,18 @@ async def _batch(subscription: Subscription) -> tuple[list[Raw], bool]:
     while True:
         message = await subscription.next_msg(timeout=READ_TIMEOUT)
         headers = message.headers or {}
+        if "Nats-Sequence" in headers:  # a message; whoever stored it may have given it any other header
+            at = _time(headers["Nats-Time-Stamp"])
+            found.append(Raw(int(headers["Nats-Sequence"]), headers["Nats-Subject"], headers, message.data, at))
+            continue
         match headers.get("Status"):
-            case None:
-                at = _time(headers["Nats-Time-Stamp"])
-                found.append(Raw(int(headers["Nats-Sequence"]), headers["Nats-Subject"], headers, message.data, at))
             case "204":
                 return found, int(headers.get("Nats-Num-Pending", "0")) > 0
             case "404":
                 return found, False
             case status:
-                raise nats.js.errors.ServiceUnavailableError(code=int(status), description=headers.get("Description"))
+                code = int(status or 0)
+                raise nats.js.errors.ServiceUnavailableError(code=code, description=headers.get("Description"))
 
 
 def _stored(message: RawStreamMsg) -> Raw:

@@ -1,13 +1,18 @@
 """Streams and consumers, made or mended in one idempotent step; the same code reports drift without a change."""
 
+import asyncio
 import json
 from typing import Any
 
 import nats
+import nats.errors
 from nats.aio.client import Client
 
+from shared.bus.errors import BusDown
 from shared.bus.topology import MIN_SERVER, Config, consumers, streams
 from shared.settings import Settings
+
+CONNECT = 5.0  # seconds
 
 
 class ProvisionError(Exception):
@@ -17,7 +22,7 @@ class ProvisionError(Exception):
 async def provision(settings: Settings) -> list[str]:
     """Bring the server to what this version of Parley needs; what was changed, in words.
 
-    Raises ProvisionError, OSError or nats.errors.Error when the server cannot be reached.
+    Raises ProvisionError, or BusDown when the server cannot be reached.
     """
     return await _run(settings, change=True)
 
@@ -28,9 +33,11 @@ async def check(settings: Settings) -> list[str]:
 
 
 async def _run(settings: Settings, *, change: bool) -> list[str]:
-    client = await nats.connect(
-        settings.nats_url, name="provision", allow_reconnect=False, connect_timeout=5, error_cb=_ignore
-    )
+    try:
+        async with asyncio.timeout(CONNECT):  # nats-py alone would try a closed port for two minutes
+            client = await nats.connect(settings.nats_url, name="provision", allow_reconnect=False, error_cb=_ignore)
+    except (OSError, TimeoutError, nats.errors.Error) as error:
+        raise BusDown(f"NATS cannot be reached: {error or type(error).__name__}") from error
     try:
         _check_server(client)
         found = [await _stream(client, config, change=change) for config in streams(settings)]

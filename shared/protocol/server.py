@@ -9,7 +9,13 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from shared.events import SessionEvent
 from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
-from shared.protocol.views import ActionView, CodeView, FailureView, PlanView, TurnView, View
+from shared.protocol.views import ActionView as ActionView
+from shared.protocol.views import CodeView as CodeView
+from shared.protocol.views import FailureView as FailureView
+from shared.protocol.views import PlanView as PlanView
+from shared.protocol.views import TurnView as TurnView
+from shared.protocol.views import VerdictView as VerdictView
+from shared.protocol.views import View as View
 
 
 class ServerMessage(BaseModel):

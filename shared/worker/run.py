@@ -4,7 +4,8 @@ import asyncio
 import contextlib
 import json
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from typing import Any
 
 import structlog
 import uvloop
@@ -30,21 +31,38 @@ def run_worker(service: Service, handler: Handler) -> None:
     async def live(stop: asyncio.Event) -> None:
         bus = Bus(settings, service)
         model = LateModel(settings)
-        drafts = Drafts(bus)
         async with health(settings.health_port, lambda: bus.ready):
-            await bus.connect()
-            worker = Worker(Kit(service, Store(bus), bus.log, model, drafts, settings), handler)
-            bus.consume(service, worker.on_delivery)
-            await drafts.start()
-            await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
-            await bus.start()
-            log.info("ready")
-            model.load()
-            await stop.wait()
+            if await started(_start(service, handler, settings, bus, model), stop):
+                log.info("ready")
+                model.load()
+                await stop.wait()
             await bus.stop()
             await model.aclose()
 
     run(service, settings, live)
+
+
+async def _start(service: Service, handler: Handler, settings: Settings, bus: Bus, model: LateModel) -> None:
+    await bus.connect()
+    drafts = Drafts(bus)
+    worker = Worker(Kit(service, Store(bus), bus.log, model, drafts, settings), handler)
+    bus.consume(service, worker.on_delivery)
+    await drafts.start()
+    await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
+    await bus.start()
+
+
+async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:
+    """Start, for as long as that takes; False when `stop` came first. Raises what `start` raises."""
+    starting, stopping = asyncio.create_task(start), asyncio.create_task(stop.wait())
+    await asyncio.wait({starting, stopping}, return_when=asyncio.FIRST_COMPLETED)
+    stopping.cancel()
+    if starting.done():
+        await starting
+        return True
+    starting.cancel()
+    await asyncio.wait({starting})
+    return False
 
 
 def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable[None]]) -> None:

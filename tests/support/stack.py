@@ -1,4 +1,4 @@
-"""The four workers in this process, on a real bus, with whatever model a test gives them; sessions folded from the log."""
+"""The four workers in this process, on a real bus, with whatever model a test gives them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable

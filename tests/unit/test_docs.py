@@ -1,0 +1,185 @@
+"""The documents say what the code does: generated ones are fresh, examples are real, links lead somewhere."""
+
+import asyncio
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+
+from scripts.generate import ROOT, documents
+from services.planner.prompt import PlanReply
+from shared.events import EVENT_CLASSES, parse_event
+from shared.llm import ScriptedModel
+from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.server import SERVER_MESSAGES
+from shared.settings import Settings
+from tests.support.stack import working
+
+DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
+RUNNABLE = "# runnable"
+
+
+def blocks(path: Path, language: str) -> list[str]:
+    return [body for name, body in FENCE.findall(path.read_text("utf-8")) if name == language]
+
+
+def prose(path: Path) -> str:
+    return FENCE.sub("", path.read_text("utf-8"))
+
+
+def anchors(path: Path) -> set[str]:
+    """As a forge makes them of headings."""
+    headings = re.findall(r"^#+ (.*)$", prose(path), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def name(path: Path) -> str:
+    return str(path.relative_to(ROOT))
+
+
+def test_generated_documents_are_as_the_code_would_write_them() -> None:
+    stale = [name(path) for path, text in documents().items() if path.read_text("utf-8") != text]
+    assert not stale, f"stale: {', '.join(stale)}; run `make docs`"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_links_lead_somewhere(path: Path) -> None:
+    for target in LINK.findall(prose(path)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        file, _, anchor = target.partition("#")
+        there = (path.parent / file).resolve() if file else path
+        assert there.exists(), f"{target}: there is no such file"
+        assert there.is_relative_to(ROOT), f"{target}: leads out of the project"
+        assert not anchor or anchor in anchors(there), f"{target}: there is no such heading"
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_python_and_json_can_be_read(path: Path) -> None:
+    for body in blocks(path, "python"):
+        compile(body, name(path), "exec")
+    for body in blocks(path, "json"):
+        json.loads(body)
+
+
+@pytest.mark.parametrize("path", DOCUMENTS, ids=name)
+def test_named_files_and_variables_exist(path: Path) -> None:
+    """Paths in code marks, and variables that are set in front of a command."""
+    if path.name == "CHANGELOG.md":
+        return
+    words = re.findall(r"`([^`\n]+)`", prose(path))
+    inside = ("services", "shared", "cli", "scripts", "tests", "docs", "web", "deploy")
+    for word in words:
+        if re.fullmatch(rf"({'|'.join(inside)})/[\w./-]+", word):
+            assert (ROOT / word).exists(), f"{word}: there is no such file"
+    known = {setting.upper() for setting in Settings.model_fields}
+    elsewhere = {"NATS_TOKEN", "POSTGRES_PASSWORD", "PARLEY_REQUIRE_ALL"}  # of compose and of the checks
+    for word in words:
+        if re.fullmatch(r"(PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES)_[A-Z_]+", word):
+            assert word in known | elsewhere, f"{word}: there is no such setting"
+
+
+def test_every_event_has_an_example_that_is_one() -> None:
+    found = [json.loads(body) for body in blocks(ROOT / "docs" / "events.md", "json")]
+    types = {parse_event(json.dumps(example)).type for example in found}
+    assert types == {model.model_fields["type"].default for model in EVENT_CLASSES}
+
+
+def test_every_message_has_an_example_that_is_one() -> None:
+    text = (ROOT / "docs" / "protocol.md").read_text("utf-8")
+    sections = re.findall(r"^### (client|server): (\w+)$(.*?)(?=^##)", text, re.MULTILINE | re.DOTALL)
+    schema = json.loads((ROOT / "docs" / "protocol.schema.json").read_text("utf-8"))
+    told: dict[str, set[str]] = {"client": set(), "server": set()}
+    for side, kind, body in sections:
+        example = json.loads(FENCE.findall(body)[0][1])
+        assert example["type"] == kind
+        (CLIENT_MESSAGES if side == "client" else SERVER_MESSAGES).validate_python(example)
+        told[side].add(kind)
+    for side, kinds in told.items():
+        assert kinds == schema["properties"][side]["discriminator"]["mapping"].keys()
+
+
+# --- AsyncAPI
+
+
+@pytest.fixture(scope="module")
+def asyncapi() -> dict[str, Any]:
+    document: dict[str, Any] = json.loads((ROOT / "docs" / "asyncapi.json").read_text("utf-8"))
+    return document
+
+
+def references(node: Any) -> Iterator[str]:
+    match node:
+        case {"$ref": str(target)}:
+            yield target
+        case dict():
+            for value in node.values():
+                yield from references(value)
+        case list():
+            for value in node:
+                yield from references(value)
+
+
+def resolve(document: dict[str, Any], target: str) -> Any:
+    found: Any = document
+    for part in target.removeprefix("#/").split("/"):
+        found = found[part]
+    return found
+
+
+def test_asyncapi_is_whole(asyncapi: dict[str, Any]) -> None:
+    assert asyncapi["asyncapi"] == "3.0.0"
+    assert {"title", "version"} <= asyncapi["info"].keys()
+    for target in references(asyncapi):
+        resolve(asyncapi, target)  # KeyError: it points to nothing
+    for channel in asyncapi["channels"].values():
+        placeholders = set(re.findall(r"{(\w+)}", channel["address"] or ""))
+        assert placeholders == channel.get("parameters", {}).keys()
+        assert channel["messages"]
+    for operation in asyncapi["operations"].values():
+        assert operation["action"] in ("send", "receive")
+        for part in (operation, *([operation["reply"]] if "reply" in operation else [])):
+            assert all(m["$ref"].startswith(part["channel"]["$ref"] + "/messages/") for m in part["messages"])
+
+
+def test_asyncapi_examples_are_what_their_schemas_allow(asyncapi: dict[str, Any]) -> None:
+    shown = 0
+    for message in asyncapi["components"]["messages"].values():
+        for example in message.get("examples", ()):
+            schema = {"$ref": message["payload"]["$ref"], "components": asyncapi["components"]}
+            jsonschema.Draft202012Validator(schema).validate(example["payload"])
+            shown += 1
+    assert shown == len(EVENT_CLASSES)
+
+
+# --- what can be run
+
+
+async def test_the_example_in_events_md_starts_a_session(settings: Settings) -> None:
+    """The very text of the document, as a program of its own, against a real server and the real planner."""
+    (program,) = [body for body in blocks(ROOT / "docs" / "events.md", "python") if body.startswith(RUNNABLE)]
+    plan = PlanReply(goal="Print Roman numerals", steps=["Convert", "Print"])
+    async with working(settings, ScriptedModel(plan), "planner"):
+        done = await asyncio.to_thread(
+            subprocess.run,
+            [sys.executable, "-c", program],
+            env=os.environ | {"NATS_URL": settings.nats_url},
+            capture_output=True,
+            text=True,
+            timeout=30,
+            check=False,
+        )
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("stored at 1 as session ")
+    assert lines[1] == "1 message.received by user:local"
+    assert lines[-1].endswith("plan.drafted by planner")
