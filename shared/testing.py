@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event
-from shared.log import Loaded, Log, LostRace, NeedsParent, Raw, Unsure, accept, guard, subject_of
+from shared.log import MAX_BODY, Loaded, Log, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
 
 
 class InMemoryLog:
@@ -27,6 +27,8 @@ class InMemoryLog:
         return max((raw.position for raw in self._of(session_id)), default=0)
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if len(dump_event(event)) > MAX_BODY:
+            raise TooLarge(f"The event would be {len(dump_event(event))} bytes; {MAX_BODY} are allowed.")
         fault = self.faults.pop(0) if self.faults else None
         if fault and str(fault) != "stored":
             raise fault

@@ -14,8 +14,7 @@ from shared.events import Due, SessionEvent, dump_event
 from shared.log import MAX_BODY, LogDown, LostRace, Raw, TooLarge, Unsure, guard, subject_of
 
 WRONG_SEQUENCE = 10071
-APPEND_TIMEOUT = 5.0
-READ_TIMEOUT = 5.0
+APPEND_TIMEOUT = READ_TIMEOUT = 2.0  # an answer lost with its server is waited for this long; then the tail is read
 BATCH = 500
 
 # Everything that leaves open whether a request was carried out: time-outs, lost connections, changes of leader.

@@ -22,6 +22,7 @@ from shared.worker.worker import Handler, Worker
 
 log = structlog.get_logger("service")
 Ready = Callable[[], bool]
+WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
 
 def run_worker(service: Service, handler: Handler) -> None:
@@ -34,7 +35,7 @@ def run_worker(service: Service, handler: Handler) -> None:
         async with health(settings.health_port, lambda: bus.ready):
             if await started(_start(service, handler, settings, bus, model), stop):
                 log.info("ready")
-                model.load()
+                asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
                 await stop.wait()
             await bus.stop()
             await model.aclose()

@@ -3,14 +3,13 @@
 import asyncio
 import os
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable
-from datetime import UTC, datetime
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple, Protocol
 
 import pytest
 
 from cli.nats_server import NatsServer
-from shared.bus import Bus
+from shared.bus import Bus, jetstream
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
@@ -24,9 +23,9 @@ from shared.log import (
     EXPECTED_SUBJECT,
     MESSAGE_ID,
     Loaded,
+    Log,
     LogDown,
     LostRace,
-    NeedsParent,
     Raw,
     TooLarge,
     Unsure,
@@ -39,39 +38,364 @@ from shared.log import (
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 
-Headers = dict[str, str]
+Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
+
+
+class WholeLog(Log, Protocol):
+    """What both logs have beside reading and appending."""
+
+    async def session_ids(self) -> list[str]: ...
+
+    async def message(self, position: int) -> Raw | None: ...
+
+    async def purge(self, session_id: str) -> None: ...
 
 
 class Rig(NamedTuple):
-    """A log, a way to put a raw message on its subjects, and a reader that shares nothing with the writers."""
+    """A log, a way to put any message on its subjects, and the session that the test is about."""
 
-    log: "InMemoryLog"  # or a JetStreamLog: the suite uses what both have
-    publish: Callable[[str, bytes, Headers | None], Awaitable[None]]
+    log: WholeLog
+    publish: Publish
+    id: str
 
-    async def load(self, session_id: str) -> Loaded:
-        return await InMemoryStore(self.log).load(session_id)
+    async def load(self, session_id: str = "") -> Loaded:
+        return await InMemoryStore(self.log).load(session_id or self.id)
 
-    async def does(self, session_id: str, command: AnyCommand, by: By | None = None) -> SessionEvent:
-        return (await commit(self.log, await self.load(session_id), command, by or person()))[1]
+    async def does(self, command: AnyCommand, by: By | None = None) -> SessionEvent:
+        return (await commit(self.log, await self.load(), command, by or person()))[1]
 
-    async def events(self, session_id: str) -> list[SessionEvent]:
-        return await InMemoryStore(self.log).events(session_id)
+    async def events(self) -> list[SessionEvent]:
+        return await InMemoryStore(self.log).events(self.id)
 
 
 @pytest.fixture(params=["memory", "jetstream"])
-async def rig(request: pytest.FixtureRequest) -> Rig:
+def rig(request: pytest.FixtureRequest, session_id: str) -> Rig:
     if request.param == "memory":
-        log = InMemoryLog()
+        memory = InMemoryLog()
 
-        async def noted(subject: str, data: bytes, headers: Headers | None = None) -> None:
-            log.publish(subject, data, headers)
+        async def noted(subject: str, data: bytes, headers: dict[str, str]) -> None:
+            memory.publish(subject, data, headers)
 
-        return Rig(log, noted)
-    real = Bus(request.getfixturevalue("real_settings"), "test")
-    await real.connect()
-    request.node.buses.append(real)
+        return Rig(memory, noted, session_id)
+    bus: Bus = request.getfixturevalue("bus")
 
-    async def stored(subject: str, data: bytes, headers: Headers | None = None) -> None:
-        await real.client.jetstream().publish(subject, data, headers=headers, timeout=5)
+    async def stored(subject: str, data: bytes, headers: dict[str, str]) -> None:
+        await bus.client.jetstream().publish(subject, data, headers=headers, timeout=5)
 
-    return Rig(real.log, stored)  # type: ignore[arg-type]
+    return Rig(bus.log, stored, session_id)
+
+
+def said(session: Session, text: str = "Write a calculator", by: By | None = None) -> tuple[SessionEvent, Due]:
+    """An event that could come next, and who is due by it."""
+    event = decide(session, c.Say(text=text), by or person())
+    return event, due(evolve(session, event))
+
+
+def same(messages: list[Raw]) -> list[object]:
+    """What must not depend on the way a message is read; a server adds headers of its own on one of them."""
+    guarded = (EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID)
+    return [(m.position, m.subject, m.data, m.at, *(m.headers.get(key) for key in guarded)) for m in messages]
+
+
+# --- append
+
+
+async def test_an_event_is_stored_where_it_was_decided(rig: Rig) -> None:
+    event, planner = said(Session(rig.id))
+    first = await rig.log.append(event, after=0, due=planner)
+    [raw] = await rig.log.read(rig.id)
+    assert (raw.position, raw.subject) == (first, f"session.{rig.id}.planner.message.received")
+    assert raw.headers[EXPECTED] == "0"
+    assert raw.headers[MESSAGE_ID] == event.id
+    assert raw.at.tzinfo is not None
+    assert raw.data == dump_event(event)
+    found = await rig.log.message(first)
+    assert found
+    assert same([found]) == same([raw])
+    assert await rig.log.message(first + 1) is None
+    second, nobody = said((await rig.load()).session, "and quickly")
+    assert await rig.log.append(second, after=first, due=nobody) > first
+    assert await rig.events() == [event, second]
+
+
+@pytest.mark.parametrize("after", [0, 99])
+async def test_whoever_decided_on_another_position_loses(rig: Rig, after: int) -> None:
+    await rig.does(c.Say(text="first"))
+    late, nobody = said((await rig.load()).session)
+    with pytest.raises(LostRace):
+        await rig.log.append(late, after=after, due=nobody)
+    assert len(await rig.log.read(rig.id)) == 1
+
+
+async def test_sessions_do_not_stand_in_each_others_way(rig: Rig) -> None:
+    await rig.does(c.Say(text="first"))
+    other, planner = said(Session(f"{rig.id}0"))  # its id begins with the other's
+    await rig.log.append(other, after=0, due=planner)
+    assert (await rig.does(c.Say(text="second"))).version == 2
+    assert await rig.log.session_ids() == [rig.id, f"{rig.id}0"]
+
+
+async def test_an_id_that_is_known_is_never_stored_again(rig: Rig) -> None:
+    event = await rig.does(c.Say(text="first"), person("m1"))
+    with pytest.raises(AlreadyDone):
+        await rig.does(c.Say(text="first"), person("m1"))
+    elsewhere, planner = said(Session("other"))
+    with pytest.raises(Unsure):
+        await rig.log.append(elsewhere.model_copy(update={"id": event.id}), after=0, due=planner)
+    assert await rig.log.read("other") == []
+
+
+async def test_a_log_that_will_not_tell_is_asked_within_bounds(rig: Rig) -> None:
+    headers = {MESSAGE_ID: f"{rig.id}:m1"}  # a stranger has used the id that the command's event will have
+    await rig.publish("session.other.nobody.x", b"", headers)
+    with pytest.raises(LogDown):
+        await commit(rig.log, Loaded(Session(rig.id), 0), c.Say(text="first"), person("m1"), patience=0.2)
+
+
+async def test_what_is_too_large_is_not_sent(rig: Rig) -> None:
+    books = tuple(Knowledge(name=f"book {n}", text="x" * 50_000) for n in range(6))
+    with pytest.raises(TooLarge, match="262144 are allowed"):
+        await rig.does(c.Say(text="read these", knowledge=books))
+    assert await rig.log.read(rig.id) == []
+
+
+# --- commit
+
+
+async def test_a_refusal_after_a_lost_race_is_that_of_the_new_state(rig: Rig) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    work = (await rig.load()).session.work
+    drafted = c.DraftPlan(goal="g", steps=(Step(text="one"),))
+    plan = await rig.does(drafted, person()._replace(actor="planner", id=None, work=work))
+    old = await rig.load()
+    await rig.does(c.EditPlan(base=plan.version, steps=(Step(text="two"),)))
+    with pytest.raises(Stale):
+        await commit(rig.log, old, c.Approve(version=plan.version), person())
+    assert len(await rig.events()) == 3
+
+
+async def test_fifty_writers_at_once(rig: Rig) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    old = await rig.load()
+    written = await asyncio.gather(*(commit(rig.log, old, c.Say(text=f"word {n}"), person(f"m{n}")) for n in range(50)))
+    events = await rig.events()
+    assert [event.version for event in events] == list(range(1, 52))
+    assert sorted(event.id for _, event in written) == sorted(event.id for event in events[1:])
+    assert all(events[event.version - 1] == event for _, event in written)
+    positions = [raw.position for raw in await rig.log.read(rig.id)]
+    assert all(loaded.position == positions[event.version - 1] for loaded, event in written)
+    assert len((await rig.load()).session.unread) == 50
+
+
+@pytest.mark.parametrize(("said", "attempts"), [("stored", 1), ("before it was stored", 2)])
+async def test_an_append_of_which_nobody_knows(session_id: str, said: str, attempts: int) -> None:
+    log = InMemoryLog()
+    log.faults = [Unsure(said)]
+    loaded, event = await commit(log, Loaded(Session(session_id), 0), c.Say(text="first"), person())
+    assert [raw.data for raw in log.messages] == [dump_event(event)]
+    assert loaded == await InMemoryStore(log).load(session_id)
+    assert loaded.position == 1
+
+
+class Watched:
+    """A log that tells when an append has failed."""
+
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self.failed = asyncio.Event()
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        try:
+            return await self._log.append(event, after=after, due=due)
+        except Unsure:
+            self.failed.set()
+            raise
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        return await self._log.read(session_id, after=after, limit=limit, leader=leader)
+
+
+async def test_an_append_that_a_frozen_server_stores_later(
+    nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
+    log = Watched(bus.log)
+    os.kill(nats.pid, signal.SIGSTOP)
+    try:
+        writing = asyncio.create_task(commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person()))
+        await log.failed.wait()
+    finally:
+        os.kill(nats.pid, signal.SIGCONT)
+    loaded, event = await writing
+    assert await InMemoryStore(bus.log).events(session_id) == [event]
+    assert loaded == await InMemoryStore(bus.log).load(session_id)
+
+
+async def test_a_server_that_is_killed_and_comes_back(
+    nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
+    log = Watched(bus.log)
+    start, _ = await commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person())
+    nats.kill9()
+    with pytest.raises(LogDown):
+        await bus.log.read(session_id)
+    writing = asyncio.create_task(commit(log, start, c.Say(text="once more"), person(), patience=20))
+    await log.failed.wait()
+    await asyncio.to_thread(nats.restart)
+    loaded, event = await writing
+    assert [raw.data for raw in await bus.log.read(session_id)][1:] == [dump_event(event)]
+    assert loaded.session.version == 2
+
+
+async def test_patience_has_an_end(
+    nats: NatsServer, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
+    monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
+    nats.kill9()
+    with pytest.raises(LogDown):
+        await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
+    for asked in (bus.log.session_ids(), bus.log.message(1), bus.log.purge(session_id)):
+        with pytest.raises(LogDown):
+            await asked
+
+
+# --- what strangers put on a session's subjects
+
+
+class Foreign(NamedTuple):
+    """A message that a stranger stores after version 1 at position `at`, and why it is not one of the session's."""
+
+    why: str
+    make: Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]
+
+
+def _as_it_should_be(event: SessionEvent, at: int) -> tuple[str, bytes, dict[str, str]]:
+    return subject_of(event, "nobody"), dump_event(event), guard(event.session_id, at, "theirs")
+
+
+def _changed(**changes: object) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
+    def make(event: SessionEvent, at: int) -> tuple[str, bytes, dict[str, str]]:
+        subject, _, headers = _as_it_should_be(event, at)
+        return subject, dump_event(event.model_copy(update=changes)), headers
+
+    return make
+
+
+def _body(data: bytes) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
+    return lambda event, at: (subject_of(event, "planner"), data, guard(event.session_id, at, "theirs"))
+
+
+def _headers(headers: dict[str, str]) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
+    return lambda event, _: (subject_of(event, "nobody"), dump_event(event), headers)
+
+
+LYING = {"Status": "404", "Nats-Sequence": "1", "Nats-Subject": "session.x.nobody.y", "Nats-Time-Stamp": "now"}
+FOREIGN = {
+    "no guard": Foreign("unguarded", _headers({})),
+    "lying headers": Foreign("unguarded", _headers(LYING)),
+    "another position": Foreign("follows position 0", _headers({EXPECTED: "0"})),
+    "a guard written otherwise": Foreign("follows position 00", _headers({EXPECTED: "00"})),
+    "garbage": Foreign("unreadable: body", _body(b"\x00\xff garbage")),
+    "empty": Foreign("unreadable: body", _body(b"")),
+    "a megabyte": Foreign("unreadable", _body(b'{"text":"' + b"x" * 1_000_000 + b'"}')),
+    "an unknown type": Foreign("unreadable: body", _body(b'{"type":"session.exploded"}')),
+    "a later schema": Foreign("unreadable: message.received.schema", _changed(schema_=7)),
+    "another version": Foreign("version 9 after version 1", _changed(version=9)),
+    "the same version": Foreign("version 1 after version 1", _changed(version=1)),
+    "another session": Foreign("it is of session elsewhere", _changed(session_id="elsewhere")),
+    "the wrong subject": Foreign(
+        "wrong subject: it belongs on",
+        lambda event, at: (subject_of(event, "executor"), *_as_it_should_be(event, at)[1:]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FOREIGN)
+async def test_a_strangers_message_is_parked_and_the_session_goes_on(rig: Rig, name: str) -> None:
+    why, make = FOREIGN[name]
+    await rig.does(c.Say(text="A calculator"))
+    before = await rig.load()
+    subject, body, headers = make(said(before.session)[0], before.position)
+    await rig.publish(subject, body, headers)
+    [raw] = await rig.log.read(rig.id, after=before.position)
+    parked, event, reason = accept(before, raw)
+    assert event is None
+    assert why in reason
+    assert (parked.session, parked.position) == (before.session, raw.position)
+    assert len(reason) <= 500
+
+    loaded, mine = await commit(rig.log, before, c.Say(text="and quickly"), person())
+    assert mine.version == 2
+    assert loaded == await rig.load()
+    assert [event.version for event in await rig.events()] == [1, 2]
+    assert same(await rig.log.read(rig.id)) == same(await rig.log.read(rig.id, leader=True))
+
+
+async def test_the_first_message_needs_no_guard(rig: Rig) -> None:
+    event, planner = said(Session(rig.id))
+    await rig.publish(subject_of(event, planner), dump_event(event), {})
+    assert await rig.events() == [event]
+    assert (await rig.does(c.Say(text="and quickly"))).version == 2
+
+
+async def test_a_session_that_begins_with_garbage_can_still_begin(rig: Rig) -> None:
+    await rig.publish(f"session.{rig.id}.planner.message.received", b"garbage", {})
+    loaded = await rig.load()
+    assert loaded == Loaded(Session(rig.id), loaded.position)
+    assert loaded.position > 0
+    assert (await rig.does(c.Say(text="A calculator"))).version == 1
+
+
+# --- reading, forks, purge
+
+
+async def test_read_in_pages_from_any_replica_and_through_the_leader(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(jetstream, "BATCH", 3)
+    for n in range(8):
+        await rig.does(c.Say(text=f"word {n}"))
+        await rig.publish(f"session.between{n}.nobody.x", b"", {})
+    whole = await rig.log.read(rig.id)
+    assert [evolved.version for evolved in await rig.events()] == list(range(1, 9))
+    for leader in (False, True):
+        assert same(await rig.log.read(rig.id, leader=leader)) == same(whole)
+        pages = [await rig.log.read(rig.id, limit=5, leader=leader)]
+        pages.append(await rig.log.read(rig.id, after=pages[0][-1].position, limit=5, leader=leader))
+        assert [len(page) for page in pages] == [5, 3]
+        assert same(pages[0] + pages[1]) == same(whole)
+        assert await rig.log.read(rig.id, after=whole[-1].position, leader=leader) == []
+        assert await rig.log.read("nobody", leader=leader) == []
+
+
+async def test_a_fork_begins_with_its_parent_as_it_was(rig: Rig) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    parent = (await rig.load()).session
+    await rig.does(c.Say(text="which the fork never hears"))
+    event = await fork(rig.log, parent, "child", person())
+    child = (await rig.load("child")).session
+    assert (child.request, child.parent, child.version, child.unread) == ("A calculator", rig.id, 1, ())
+    assert await InMemoryStore(rig.log).events("child") == [event]
+    with pytest.raises(LostRace):
+        await fork(rig.log, parent, "child", person())
+
+
+async def test_a_session_that_turns_out_to_be_a_fork(rig: Rig) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    await fork(rig.log, (await rig.load()).session, "child", person())
+    with pytest.raises(LostRace, match="fork"):
+        await commit(rig.log, Loaded(Session("child"), 0), c.Say(text="first"), person())
+
+
+async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    event, planner = said(Session(f"{rig.id}0"))
+    await rig.log.append(event, after=0, due=planner)
+    await rig.log.purge(rig.id)
+    assert await rig.log.read(rig.id) == []
+    assert await rig.log.session_ids() == [f"{rig.id}0"]
+
+
+def test_the_guard_names_every_message_of_the_session(session_id: str) -> None:
+    """With another filter, or none, two writers could both win."""
+    assert guard(session_id, 7, "id") == {EXPECTED: "7", EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: "id"}

@@ -15,8 +15,8 @@ from shared.llm import (
     ModelFailed,
     ModelMisconfigured,
     ModelUnreachable,
-    OpenAIModel,
 )
+from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 
 

@@ -1,0 +1,157 @@
+"""A real browser on a running Parley: tabs that know the page's names, and notice whatever the console complains about."""
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import pytest
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, async_playwright, expect
+
+PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-default-apps",
+    "--disable-sync",
+    "--no-first-run",
+]
+WAIT = 20_000  # milliseconds for anything to appear: services and two cores may be busy
+WIDE = {"width": 1280, "height": 800}
+NARROW = {"width": 390, "height": 844}
+
+
+def find_chromium() -> str:
+    """Where Chromium is; without one the tests are skipped, or fail where nothing may be skipped."""
+    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    if found:
+        return found
+    reason = "no Chromium: install one, or set CHROMIUM to it"
+    if os.environ.get("PARLEY_REQUIRE_ALL") == "1":
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """One browser; everything that waits for an element waits `WAIT` at most."""
+    executable = find_chromium()
+    if not PAGE.is_file():
+        pytest.fail("the page is not built: run `make page`")
+    expect.set_options(timeout=WAIT)
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=executable, args=ARGUMENTS)
+        try:
+            yield browser
+        finally:
+            await browser.close()
+
+
+class Person:
+    """Someone with a browser of their own: what one tab keeps, their other tabs know."""
+
+    def __init__(self, browser: Browser, url: str, **options: Any) -> None:
+        self._browser = browser
+        self._url = url
+        self._options = {"viewport": WIDE, "reduced_motion": "reduce", "accept_downloads": True} | options
+        self.complaints: list[str] = []
+        self.forgiven: tuple[str, ...] = ()  # parts of complaints that a test has provoked
+
+    async def __aenter__(self) -> Self:
+        self.context: BrowserContext = await self._browser.new_context(**self._options)
+        self.context.set_default_timeout(WAIT)
+        return self
+
+    async def __aexit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
+        await self.context.close()
+        if kind is None:
+            assert self.unforgiven == [], "the console complained"
+
+    @property
+    def unforgiven(self) -> list[str]:
+        return [said for said in self.complaints if not any(part in said for part in self.forgiven)]
+
+    async def tab(self, path: str = "/") -> "Tab":
+        """A new tab at this path of the running Parley."""
+        page = await self.context.new_page()
+        page.on("console", self._console)
+        page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
+        await page.goto(self._url.rstrip("/") + path)
+        return Tab(page)
+
+    def _console(self, message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            self.complaints.append(f"{message.type}: {message.text} ({message.location.get('url', '')})")
+
+
+class Tab:
+    """The page as a person uses it. Names are the `data-testid`s of web/README.md."""
+
+    def __init__(self, page: Page) -> None:
+        self.page = page
+
+    def __call__(self, name: str) -> Locator:
+        """What carries this name and can be seen: panels stay mounted, hidden, while a service works."""
+        return self.page.locator(f'[data-testid="{name}"]:visible')
+
+    @property
+    def session_id(self) -> str:
+        assert "/s/" in self.page.url, self.page.url
+        return self.page.url.rsplit("/s/", 1)[1]
+
+    async def sees(self, name: str, text: str = "") -> Locator:
+        """Wait until this is there (with this text); the first one of it."""
+        found = self(name).filter(has_text=text) if text else self(name)
+        await expect(found.first).to_be_visible()
+        return found.first
+
+    async def gone(self, name: str) -> None:
+        await expect(self(name)).to_have_count(0)
+
+    async def state(self, name: str) -> None:
+        """Wait until the session stands here."""
+        await expect(self("state")).to_have_attribute("data-state", name)
+
+    async def press(self, name: str) -> None:
+        await self(name).first.click()
+
+    async def say(self, text: str) -> None:
+        """Write it into the composer and send it."""
+        await self("composer").fill(text)
+        await self.press("send")
+
+    async def feedback(self, text: str) -> None:
+        await self.press("feedback")
+        await self("feedback-input").fill(text)
+        await self.press("feedback-send")
+
+    async def ask(self, request: str = "Help me create a simple calculator") -> None:
+        """A request, until its plan is in review."""
+        await self.say(request)
+        await self.state("text_plan_approval")
+        await self.sees("approve")
+
+    async def to_code(self, request: str = "Help me create a simple calculator") -> None:
+        """A request and the approval of its plan, until its checked code is in review."""
+        await self.ask(request)
+        await self.press("approve")
+        await self.state("code_approval")
+        await self.sees("approve")
+
+    async def steps(self) -> list[str]:
+        return await self("step-text").all_inner_texts()
+
+    async def journal(self) -> list[str]:
+        """What the journal says, entry by entry, as it is read."""
+        entries = self.page.locator('[data-testid="journal"] > *')
+        return [" ".join(text.split()) for text in await entries.all_inner_texts()]
+
+    async def overflow(self) -> int:
+        """By how many pixels the page is wider than the window."""
+        return int(await self.page.evaluate("document.scrollingElement.scrollWidth - innerWidth"))
