@@ -3,7 +3,6 @@
 MAKEFLAGS += --no-print-directory
 .PHONY: help up test lint format types page docs docker lock clean try-page
 python := .venv/bin/python
-code := services shared cli scripts tests
 
 help: ## what there is
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile

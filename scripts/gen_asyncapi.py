@@ -73,7 +73,20 @@ def _schemas() -> Document:
     for (name, _), schema in found.items():
         if schema != {"$ref": REF.format(model=name)}:
             schemas.setdefault(str(name), schema)
-    return schemas
+    return {name: _plain(schema) for name, schema in schemas.items()}
+
+
+def _plain(node: Any) -> Any:
+    """The schema with discriminators as AsyncAPI wants them: the name of the property alone."""
+    match node:
+        case {"discriminator": {"propertyName": str(name)}, **rest}:
+            return {"discriminator": name} | {key: _plain(value) for key, value in rest.items()}
+        case dict():
+            return {key: _plain(value) for key, value in node.items()}
+        case list():
+            return [_plain(value) for value in node]
+        case _:
+            return node
 
 
 def _message(name: str, title: str, schema: str, **more: Any) -> Document:

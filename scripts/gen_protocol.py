@@ -1,6 +1,7 @@
 """docs/protocol.md."""
 
 import ast
+import inspect
 from pathlib import Path
 from typing import Any, get_args
 
@@ -8,7 +9,7 @@ from scripts.gen_conversation import client_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
-from services.gateway import auth, trouble
+from services.gateway import auth, limits, trouble
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import errors
 from shared.protocol import client, server, views
@@ -55,9 +56,12 @@ STATES = {
 
 
 def protocol_md() -> str:
+    speed = inspect.signature(limits.TokenBucket).parameters
     return fill(
         "protocol",
         size=str(MAX_MESSAGE // 1024),
+        burst=str(speed["burst"].default),
+        rate=str(speed["rate"].default),
         base=fields(client.ClientMessage, "client"),
         client="\n".join(_messages(client.AnyClientMessage, client_examples(), "client", ("id", "session_id"))),
         server="\n".join(_messages(server.AnyServerMessage, server_examples(), "server", ("session_id", "version"))),

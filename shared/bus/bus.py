@@ -152,7 +152,7 @@ class Bus:
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None:
         """Have `payload` delivered on timerfired.<session>.<kind> at this time (aware); it replaces an earlier one."""
         headers = {
-            "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='seconds')}",
+            "Nats-Schedule": f"@at {at.astimezone().isoformat(timespec='milliseconds')}",
             "Nats-Schedule-Target": f"timerfired.{session_id}.{kind}",
         }
         try:

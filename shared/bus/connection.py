@@ -1,6 +1,7 @@
 """Connections to NATS that never give up, and say so in the log when they are down."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -19,8 +20,15 @@ PATIENCE_LOGGED = 5.0  # seconds between two lines about a server that is not th
 def options(name: str) -> dict[str, Any]:
     """What both our own connection and FastStream's get: reconnect for ever, notice a dead peer within 15 s."""
 
+    told: dict[str, float] = {}
+
     async def on_error(error: Exception) -> None:
-        log.warning("nats_error", connection=name, error=repr(error))
+        """A server that is away is the same error four times a second."""
+        now = time.monotonic()
+        if now - told.get(repr(error), -PATIENCE_LOGGED) >= PATIENCE_LOGGED:
+            told.clear()
+            told[repr(error)] = now
+            log.warning("nats_error", connection=name, error=repr(error))
 
     async def on_disconnect() -> None:
         log.warning("nats_disconnected", connection=name)

@@ -9,10 +9,10 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from services.rehearsal.serving import serving
 from shared.llm import Call, Message
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.serving import serving
 
 
 class TextPlan(BaseModel):

@@ -1,15 +1,27 @@
-"""A real browser on a running Parley: tabs that know the page's names, and notice whatever the console complains about."""
+"""A real browser on a running Parley: tabs that know the page's names and notice what the console complains about."""
 
 import os
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
 import pytest
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Locator, Page, async_playwright, expect
+from playwright.async_api import (
+    Browser,
+    BrowserContext,
+    ConsoleMessage,
+    Locator,
+    Page,
+    WebSocketRoute,
+    async_playwright,
+    expect,
+)
+from playwright.async_api import TimeoutError as PlaywrightTimeout
+
+from tests.e2e.running import Json
 
 PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
 ARGUMENTS = [
@@ -23,6 +35,13 @@ ARGUMENTS = [
     "--no-first-run",
 ]
 WAIT = 20_000  # milliseconds for anything to appear: services and two cores may be busy
+# What there is to read, without what depends on the scroll position (CodeMirror draws only the lines in sight).
+SCREEN = """() => [
+  document.querySelector('h1')?.innerText, document.querySelector('[data-testid=state]')?.dataset.state,
+  ...[...document.querySelectorAll('main :is(h2, p, article, button, summary, pre, select)')]
+    .filter((one) => one.checkVisibility() && !one.closest('.cm-editor') && !one.closest('.to-bottom'))
+    .map((one) => one.innerText.replace(/\\s+/g, ' ').trim()),
+].join('\\n')"""
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}
 
@@ -59,7 +78,11 @@ class Person:
     def __init__(self, browser: Browser, url: str, **options: Any) -> None:
         self._browser = browser
         self._url = url
-        self._options = {"viewport": WIDE, "reduced_motion": "reduce", "accept_downloads": True} | options
+        self._options: dict[str, Any] = {
+            "viewport": WIDE,
+            "reduced_motion": "reduce",
+            "accept_downloads": True,
+        } | options
         self.complaints: list[str] = []
         self.forgiven: tuple[str, ...] = ()  # parts of complaints that a test has provoked
 
@@ -77,9 +100,11 @@ class Person:
     def unforgiven(self) -> list[str]:
         return [said for said in self.complaints if not any(part in said for part in self.forgiven)]
 
-    async def tab(self, path: str = "/") -> "Tab":
-        """A new tab at this path of the running Parley."""
+    async def tab(self, path: str = "/", *, line: Callable[[WebSocketRoute], Any] | None = None) -> "Tab":
+        """A new tab at this path of the running Parley; `line` carries its WebSocket, where one is given."""
         page = await self.context.new_page()
+        if line:
+            await page.route_web_socket("**/ws", line)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
         await page.goto(self._url.rstrip("/") + path)
@@ -145,12 +170,27 @@ class Tab:
         await self.sees("approve")
 
     async def steps(self) -> list[str]:
+        await self.sees("step-text")
         return await self("step-text").all_inner_texts()
 
     async def journal(self) -> list[str]:
         """What the journal says, entry by entry, as it is read."""
         entries = self.page.locator('[data-testid="journal"] > *')
         return [" ".join(text.split()) for text in await entries.all_inner_texts()]
+
+    async def events(self) -> list[Json]:
+        """The stored journal."""
+        path = f"/api/sessions/{self.session_id}/journal"
+        return list((await self.page.evaluate("async (path) => (await fetch(path)).json()", path))["events"])
+
+    async def reloaded_the_same(self) -> None:
+        """Reload, and wait until everything that could be read before is there again, and nothing else."""
+        before = await self.page.evaluate(SCREEN)
+        await self.page.reload()
+        try:
+            await self.page.wait_for_function(f"(before) => ({SCREEN})() === before", arg=before, timeout=8_000)
+        except PlaywrightTimeout:
+            assert await self.page.evaluate(SCREEN) == before
 
     async def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""

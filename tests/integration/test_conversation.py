@@ -6,12 +6,12 @@ import httpx2
 import pytest
 
 from services.rehearsal.app import build
-from services.rehearsal.serving import serving
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import Step
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.serving import serving
 from tests.support.stack import Person, working
 
 

@@ -11,10 +11,10 @@ from pydantic import BaseModel, ConfigDict
 
 from services.rehearsal.app import build
 from services.rehearsal.faults import FAULTS
-from services.rehearsal.serving import serving
 from shared.llm import Call, Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from tests.support.serving import serving
 
 
 class TextPlan(BaseModel):

@@ -14,7 +14,7 @@ from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionChunk
 
 from services.rehearsal.app import build
-from services.rehearsal.serving import serving
+from tests.support.serving import serving
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
 USER = "<request>\nHelp me create a simple calculator\n</request>"

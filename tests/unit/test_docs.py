@@ -141,6 +141,9 @@ def test_asyncapi_is_whole(asyncapi: dict[str, Any]) -> None:
     assert {"title", "version"} <= asyncapi["info"].keys()
     for target in references(asyncapi):
         resolve(asyncapi, target)  # KeyError: it points to nothing
+    for key in (*asyncapi["channels"], *asyncapi["operations"], *asyncapi["components"]["schemas"]):
+        assert re.fullmatch(r"[\w.-]+", key)
+    assert '"discriminator": {' not in json.dumps(asyncapi)
     for channel in asyncapi["channels"].values():
         placeholders = set(re.findall(r"{(\w+)}", channel["address"] or ""))
         assert placeholders == channel.get("parameters", {}).keys()
@@ -162,6 +165,19 @@ def test_asyncapi_examples_are_what_their_schemas_allow(asyncapi: dict[str, Any]
 
 
 # --- what can be run
+
+
+def test_the_example_in_contributing_md_is_a_test_that_passes() -> None:
+    (body,) = blocks(ROOT / "CONTRIBUTING.md", "python")
+    names: dict[str, Any] = {}
+    exec(compile(body, "CONTRIBUTING.md", "exec"), names)
+    (told,) = [value for key, value in names.items() if key.startswith("test_")]
+    told()
+
+
+def test_the_handler_in_architecture_md_is_the_real_one() -> None:
+    (body,) = blocks(ROOT / "docs" / "architecture.md", "python")
+    assert body in (ROOT / "services" / "generator" / "handlers.py").read_text("utf-8")
 
 
 async def test_the_example_in_events_md_starts_a_session(settings: Settings) -> None:

@@ -1,0 +1,201 @@
+"""The page for everyone: by keyboard alone, with a screen reader's names, on a phone, in light and dark."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.e2e.browser import NARROW, WIDE, Person, Tab, chromium
+from tests.e2e.looks import LOW_CONTRAST, NAMELESS, WITHOUT_FOCUS_MARK
+from tests.e2e.running import Parley, parley
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
+    async with parley(tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
+    async with Person(browser, running.url) as person:
+        yield person
+
+
+class Keys:
+    """Someone who has only a keyboard, and must see where they are."""
+
+    def __init__(self, tab: Tab) -> None:
+        self.page = tab.page
+
+    async def to(self, name: str) -> None:
+        """Tab until the focus is on what carries this name; each stop on the way shows that it has the focus."""
+        for _ in range(80):
+            if await self.page.evaluate("document.activeElement.closest('[data-testid]')?.dataset.testid") == name:
+                return
+            await self.page.keyboard.press("Tab")
+            assert await self.page.evaluate(WITHOUT_FOCUS_MARK) == ""
+        raise AssertionError(f"Tab never comes to {name}")
+
+    async def press(self, name: str) -> None:
+        await self.to(name)
+        await self.page.keyboard.press("Enter")
+
+    async def write(self, text: str) -> None:
+        await self.page.keyboard.type(text)
+        await self.page.keyboard.press("Enter")
+
+
+async def test_a_conversation_by_keyboard_alone(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    keys = Keys(tab)
+    await tab.sees("example")
+    await keys.to("composer")
+    await running.fault(task="text_plan", token_delay=0.3, times=1)
+    await keys.write("Help me create a simple calculator")
+    await tab.sees("draft", "calculator")
+    await tab.page.keyboard.press("Escape")
+    await tab.page.keyboard.press("Escape")
+    await tab.state("stopped")
+    await tab.sees("retry")
+    await keys.press("retry")
+    await tab.state("text_plan_approval")
+    await tab.sees("approve")
+
+    before = await tab.steps()
+    await keys.press("step-text")
+    await tab.sees("step-text-input")
+    await tab.page.keyboard.press("Alt+ArrowDown")
+    await tab.page.keyboard.press("Enter")
+    await tab.page.keyboard.type("Say goodbye")
+    await tab.page.keyboard.press("Escape")
+    wanted = [before[1], before[0], "Say goodbye", *before[2:]]
+    await expect(tab("step-text")).to_have_text(wanted)
+    await keys.press("edit-save")
+    await tab.sees("plan-review", "by You")
+    await keys.press("feedback")
+    await tab.sees("feedback-input")
+    await keys.write("Add a step to write a short help text")
+    await tab.sees("plan-review", "Plan 3")
+    await keys.press("approve")
+    await tab.state("code_approval")
+    await tab.sees("approve")
+    await keys.press("approve")
+    await tab.sees("run")
+    await keys.press("run")
+    await tab.sees("verdict")
+    await tab.sees("complete")
+    await keys.press("complete")
+    await expect(tab("status")).to_have_text("Completed")
+
+
+async def test_ctrl_dot_stops_a_review(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask()
+    await tab.page.keyboard.press("Escape")
+    await tab.page.keyboard.press("Escape")  # at a review this closes things, and ends nothing
+    await tab.sees("approve")
+    await tab.page.keyboard.press("Control+.")
+    await tab.state("stopped")
+
+
+async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
+    """One conversation, halting wherever the page looks different."""
+    await tab.sees("example")
+    yield "welcome"
+    await running.fault(task="text_plan", token_delay=0.4, times=1)
+    await tab.say("Help me create a simple calculator")
+    await tab.sees("draft", "calculator")
+    yield "plan-draft"
+    await tab.press("stop")
+    await tab.sees("retry")
+    yield "stopped"
+    await tab.press("retry")
+    await tab.sees("approve")
+    yield "plan"
+    await tab("step-text").nth(1).click()
+    await tab("step-text-input").fill(
+        "Refuse a division by zero, and say so in words that a person understands at once"
+    )
+    yield "plan-edit"
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "by You")
+    await tab("version-against").select_option(label="against 1")
+    await tab.sees("diff")
+    yield "plan-diff"
+    await tab("version-against").select_option("")
+    await running.fault(task="code", token_delay=0.4, times=1)
+    await tab.press("approve")
+    await tab.sees("draft", "def")
+    yield "code-draft"
+    await tab.press("stop")
+    await tab.press("retry")
+    await tab.sees("checks")
+    yield "code"
+    await tab.press("feedback")
+    yield "code-feedback"
+    await tab("feedback-input").fill("Add support for floating point numbers")
+    await tab.press("feedback-send")
+    await tab.sees("code-review", "Code 2")
+    await tab("version-against").select_option(label="against 1")
+    await tab.sees("diff")
+    yield "code-diff"
+    await tab("version-against").select_option("")
+    await tab.press("approve")
+    await tab.press("run")
+    await tab.sees("verdict")
+    await tab.sees("next")
+    yield "ran"
+    await tab.press("continue-option")
+    await tab.sees("question")
+    yield "question"
+    await running.fault(fault="500", task="text_plan", times=3)
+    await tab.say("Add a square root")
+    await tab.sees("failure")
+    yield "failed"
+
+
+async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    wrong: list[object] = []
+    async for name in main_states(tab, running):
+        for size in (NARROW, WIDE):
+            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
+            for scheme in ("dark", "light"):
+                await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await expect(tab.page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+                where = f"{name} {size['width']} {scheme}"
+                found = await tab.page.evaluate(LOW_CONTRAST) + await tab.page.evaluate(NAMELESS)
+                wrong += [f"{where}: {one}" for one in found]
+            if wider := await tab.overflow():
+                wrong.append(f"{name} {size['width']}: {wider} pixels too wide")
+    assert wrong == []
+
+
+async def test_what_a_screen_reader_finds(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask()
+    page = tab.page
+    assert await page.locator("html").get_attribute("lang") == "en"
+    for landmark in ("banner", "navigation", "main", "contentinfo"):
+        await expect(page.get_by_role(landmark)).to_have_count(1)  # type: ignore[arg-type]
+    await expect(page.get_by_role("heading", level=1)).to_have_count(1)
+    await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
+    await expect(tab("status")).to_have_attribute("aria-live", "polite")
+    await expect(page.get_by_role("list", name="Steps").get_by_role("listitem")).to_have_count(len(await tab.steps()))
+    twice = "[...document.querySelectorAll('[id]')].map((o) => o.id).filter((id, n, all) => all.indexOf(id) !== n)"
+    assert await page.evaluate(twice) == []
+    await page.keyboard.press("Tab")
+    await page.locator(".skip-link").focus()
+    await page.keyboard.press("Enter")
+    await page.keyboard.press("Tab")
+    assert await page.evaluate("!!document.activeElement.closest('#composer')"), "the skip link leads to the composer"

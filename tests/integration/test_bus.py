@@ -1,0 +1,336 @@
+"""The bus on a real nats-server: provisioning, durable work, the feed, requests and timers, and a server that goes."""
+
+import asyncio
+import json
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from cli.nats_server import NatsServer
+from shared.bus import Bus, BusDown, Delivery, Park, consumers
+from shared.bus.provision import check, provision
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.log import Loaded, LostRace, commit, guard
+from shared.settings import Settings
+from tests.conftest import person
+from tests.support.inbox import Inbox, api, consuming, settled, store
+
+# --- provisioning
+
+
+async def test_provisioning_again_changes_nothing(settings: Settings) -> None:
+    assert await provision(settings) == []
+    assert await check(settings) == []
+
+
+async def test_drift_is_told_and_mended(settings: Settings, bus: Bus) -> None:
+    stream = (await api(bus, "STREAM.INFO.SESSIONS", {}))["config"]
+    await api(bus, "STREAM.UPDATE.SESSIONS", stream | {"duplicate_window": 5_000_000_000})
+    consumer = (await api(bus, "CONSUMER.INFO.SESSIONS.planner", {}))["config"]
+    changed = {"stream_name": "SESSIONS", "config": consumer | {"ack_wait": 99_000_000_000}}
+    await api(bus, "CONSUMER.CREATE.SESSIONS.planner", changed)
+    await api(bus, "CONSUMER.DELETE.SESSIONS.executor", {})
+    await api(bus, "STREAM.DELETE.TIMERS", {})
+    told = await check(settings)
+    assert told == await check(settings), "telling changes nothing"
+    assert [line.split(":")[0] for line in told] == [
+        "stream SESSIONS",
+        "stream TIMERS",
+        "consumer SESSIONS/planner",
+        "consumer SESSIONS/executor",
+        "consumer TIMERS/timers",
+    ]
+    assert "duplicate_window (5000000000, wanted 120000000000)" in told[0]
+    assert "missing" in told[1]
+    assert "ack_wait (99000000000, wanted 2000000000)" in told[2]
+    mended = await provision(settings)
+    assert len(mended) == 5
+    assert await check(settings) == []
+
+
+# --- the feed
+
+
+async def test_the_feed_shows_what_is_stored_and_nothing_else(bus: Bus, session_id: str) -> None:
+    seen: asyncio.Queue[tuple[str, bytes]] = asyncio.Queue()
+
+    async def heard(subject: str, body: bytes) -> None:
+        seen.put_nowait((subject, body))
+
+    feed = await bus.subscribe(f"feed.{session_id}.>", heard)
+    loaded, event = await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="one"), person())
+    rejected = event.model_copy(update={"id": f"{session_id}:late"})
+    with pytest.raises(LostRace):
+        await bus.log.append(rejected, after=0, due="planner")
+    _, second = await commit(bus.log, loaded, c.Say(text="two"), person())
+    stored = [await asyncio.wait_for(seen.get(), 5) for _ in range(2)]
+    assert [subject for subject, _ in stored] == [
+        f"feed.{session_id}.planner.message.received",
+        f"feed.{session_id}.nobody.message.received",
+    ]
+    assert [json.loads(body)["id"] for _, body in stored] == [event.id, second.id]
+    await feed.stop()
+    await store(bus, b"after", subject=f"session.{session_id}.nobody.x")
+    await bus.client.flush()
+    assert seen.empty()
+
+
+# --- durable work
+
+
+async def test_no_more_at_once_than_there_are_slots(settings: Settings, bus: Bus) -> None:
+    go = asyncio.Event()
+    busy = Inbox(lambda _: go.wait())
+    idle = Inbox()
+    async with consuming(settings, busy, limit=2):
+        await store(bus, *(b"%d" % n for n in range(6)))
+        await busy.until(2)
+        info = await bus.client.jetstream().consumer_info("SESSIONS", "planner")
+        assert (info.num_ack_pending, info.num_pending) == (2, 4), "nothing is fetched that no slot is free for"
+        async with consuming(settings, idle, limit=2):
+            await idle.until(4)
+            assert busy.bodies == [b"0", b"1"]
+            go.set()
+            await settled(bus)
+    assert sorted(busy.bodies + idle.bodies) == [b"%d" % n for n in range(6)]
+
+
+async def test_heartbeats_keep_a_long_handler_alone(settings: Settings, bus: Bus) -> None:
+    done = asyncio.Event()
+
+    async def long(_: Delivery) -> None:
+        await asyncio.sleep(3 * short.ack_wait)
+        done.set()
+
+    short = settings.model_copy(update={"ack_wait": 1.0})
+    await provision(short)
+    mine, other = Inbox(long), Inbox()
+    await store(bus, b"work")
+    async with consuming(short, mine):
+        await mine.until(1)
+        async with consuming(short, other):
+            await asyncio.wait_for(done.wait(), 10)
+            await settled(bus)
+    assert len(mine.got) == 1
+    assert other.got == []
+
+
+async def test_a_failing_handler_is_tried_again_after_growing_delays(settings: Settings, bus: Bus) -> None:
+    async def fails(delivery: Delivery) -> None:
+        if delivery.deliveries < 3:
+            raise ValueError("not yet")
+
+    inbox = Inbox(fails)
+    async with consuming(settings, inbox):
+        await store(bus, b"work")
+        await inbox.until(3)
+        await settled(bus)
+    assert [delivery.deliveries for delivery in inbox.got] == [1, 2, 3]
+    first, second = (b - a for a, b in zip(inbox.times, inbox.times[1:], strict=False))
+    assert 0.2 <= first < 0.9
+    assert 1.0 <= second < 2
+
+
+async def test_a_parked_message_becomes_a_dead_letter_and_the_next_goes_on(settings: Settings, bus: Bus) -> None:
+    async def picky(delivery: Delivery) -> None:
+        if delivery.data == b"garbage":
+            raise Park("no event:\nnot at all")
+
+    inbox, dead = Inbox(picky), Inbox()
+    async with consuming(settings, inbox), consuming(settings, dead, durable="keeper", stream="DEAD"):
+        await store(bus, b"garbage", b"good")
+        await dead.until(1)
+        await settled(bus)
+    assert inbox.bodies == [b"garbage", b"good"]
+    letter = json.loads(dead.got[0].data)
+    assert dead.got[0].subject == "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner"
+    assert (letter["reason"], letter["stream_seq"]) == ("no event: not at all", 1)
+
+
+async def test_what_a_crashed_replica_had_in_hand_comes_again_after_its_time(settings: Settings, bus: Bus) -> None:
+    await store(bus, b"work")
+    crashed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
+    await crashed.fetch(1)
+    began = time.monotonic()
+    inbox = Inbox()
+    async with consuming(settings, inbox):
+        await inbox.until(1)
+    assert inbox.got[0].deliveries == 2
+    assert settings.ack_wait * 0.8 < inbox.times[0] - began < settings.ack_wait + 2
+
+
+async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Settings, bus: Bus) -> None:
+    cancelled = asyncio.Event()
+    quick, never = asyncio.Event(), asyncio.Event()
+
+    async def work(delivery: Delivery) -> None:
+        try:
+            await (quick if delivery.data == b"quick" else never).wait()
+        except asyncio.CancelledError:
+            cancelled.set()
+            raise
+
+    leaving, staying = Inbox(work), Inbox()
+    hasty = settings.model_copy(update={"graceful_timeout": 0.5})
+    replica = Bus(hasty, "leaving")
+    replica.consume("planner", leaving, limit=2)
+    await replica.start()
+    await store(bus, b"quick", b"never", b"waits")
+    await leaving.until(2)
+    began = time.monotonic()
+    stopping = asyncio.create_task(replica.stop())
+    quick.set()
+    await stopping
+    assert time.monotonic() - began < hasty.graceful_timeout + 1.5
+    assert cancelled.is_set()
+    handed_over = time.monotonic()
+    async with consuming(settings, staying):
+        await staying.until(2)
+        assert time.monotonic() - handed_over < settings.ack_wait
+        await settled(bus)
+    assert leaving.bodies == [b"quick", b"never"]
+    assert sorted(staying.bodies) == [b"never", b"waits"]
+
+
+# --- consumers that are not there
+
+
+async def test_a_durable_that_is_deleted_and_made_again(
+    settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(consumers, "WATCH", 0.2)
+    inbox = Inbox()
+    async with consuming(settings, inbox):
+        await store(bus, b"before")
+        await inbox.until(1)
+        await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
+        said = ""
+        async with asyncio.timeout(10):
+            while "not_provisioned" not in said:
+                await asyncio.sleep(0.05)
+                said += capsys.readouterr().out
+        assert "consumer_gone" in said
+        busy = time.process_time()
+        await asyncio.sleep(1)  # this much idleness is what is measured
+        assert time.process_time() - busy < 0.5, "nothing loops while it is gone"
+        assert await provision(settings) == ["consumer SESSIONS/planner: made"]
+        await store(bus, b"after")
+        await inbox.until(3)  # a new consumer begins at the beginning
+    assert inbox.bodies == [b"before", b"before", b"after"]
+
+
+async def test_consumers_wait_until_they_are_provisioned(nats: NatsServer, settings: Settings, bus: Bus) -> None:
+    await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
+    inbox = Inbox()
+    replica = Bus(settings, "early")
+    replica.consume("planner", inbox)
+    starting = asyncio.create_task(replica.start())
+    await store(bus, b"work")
+    assert (await api(bus, "CONSUMER.NAMES.SESSIONS", {}))["consumers"].count("planner") == 0
+    await provision(settings)
+    await starting
+    await inbox.until(1)
+    await replica.stop()
+    assert await check(settings) == []
+
+
+# --- requests
+
+
+async def test_replicas_share_requests_and_may_leave_them_to_another(bus: Bus, settings: Settings) -> None:
+    other = Bus(settings, "other")
+    await other.connect()
+    asked: dict[str, int] = {"a": 0, "b": 0}
+
+    def answering(name: str) -> Any:
+        async def answer(_: str, body: bytes) -> bytes:
+            asked[name] += 1
+            return body.upper()
+
+        return answer
+
+    async def not_mine(_: str, __: bytes) -> None:
+        asked["silent"] = asked.get("silent", 0) + 1
+
+    async def broken(_: str, __: bytes) -> bytes:
+        raise ValueError("broken")
+
+    await bus.answer("shout", answering("a"), queue="q")
+    await other.answer("shout", answering("b"), queue="q")
+    await bus.answer("whose", not_mine)
+    await other.answer("whose", answering("b"))
+    await bus.answer("broken", broken)
+    await bus.client.flush()
+    await other.client.flush()
+    answers = await asyncio.gather(*(bus.request("shout", b"x%d" % n) for n in range(50)))
+    assert answers == [b"X%d" % n for n in range(50)]
+    assert asked["a"] + asked["b"] == 50
+    assert min(asked["a"], asked["b"]) > 0
+    assert await bus.request("whose", b"x") == b"X"
+    assert asked["silent"] == 1
+    with pytest.raises(BusDown):
+        await bus.request("broken", b"", timeout=0.2)
+    await other.stop()
+
+
+async def test_asking_nobody_fails_at_once(bus: Bus, nats: NatsServer) -> None:
+    began = time.monotonic()
+    with pytest.raises(BusDown, match="Nobody answers on nobody"):
+        await bus.request("nobody", b"", timeout=5)
+    nats.kill9()
+    async with asyncio.timeout(2):
+        while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
+            await asyncio.sleep(0)
+    with pytest.raises(BusDown):
+        await bus.publish("x", b"")
+    with pytest.raises(BusDown):
+        await bus.request("nobody", b"", timeout=5)
+    with pytest.raises(BusDown):
+        await bus.arm("s", "x", datetime.now(UTC), b"")
+    with pytest.raises(BusDown):
+        await bus.disarm("s", "x")
+    with pytest.raises(BusDown):
+        await bus.outstanding("planner")
+    assert time.monotonic() - began < 2
+    with pytest.raises(BusDown):
+        _ = Bus(Settings(), "new").client
+
+
+# --- timers
+
+
+async def test_timers_fire_are_replaced_and_cancelled(settings: Settings, bus: Bus) -> None:
+    fired = Inbox()
+    soon = datetime.now(UTC) + timedelta(seconds=1)
+    later = soon + timedelta(hours=1)
+    async with consuming(settings, fired, durable="timers", stream="TIMERS"):
+        await bus.arm("s1", "approval", soon, b"fires")
+        await bus.arm("s2", "approval", soon, b"replaced")
+        await bus.arm("s2", "approval", later, b"later")
+        await bus.arm("s3", "approval", soon, b"cancelled")
+        await bus.arm("s3", "other", soon, b"another of it")
+        await bus.disarm("s3", "approval")
+        await bus.disarm("s4", "never armed")
+        await fired.until(2)
+        await bus.arm("s4", "approval", datetime.now(UTC), b"at once")
+        await fired.until(3)
+    assert sorted(fired.bodies) == [b"another of it", b"at once", b"fires"]
+    assert {d.subject for d in fired.got} == {f"timerfired.{x}" for x in ("s1.approval", "s3.other", "s4.approval")}
+    assert datetime.now(UTC) >= soon
+
+
+async def test_work_is_begun_within_milliseconds(settings: Settings, bus: Bus, session_id: str) -> None:
+    inbox = Inbox()
+    waits: list[float] = []
+    async with consuming(settings, inbox):
+        for n in range(20):
+            began = time.monotonic()
+            await bus.client.jetstream().publish(
+                f"session.{session_id}{n}.planner.x", b"", headers=guard(f"{session_id}{n}", 0, f"{n}")
+            )
+            await inbox.until(n + 1)
+            waits.append(inbox.times[-1] - began)
+    assert sorted(waits)[10] < 0.25, waits

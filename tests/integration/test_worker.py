@@ -1,0 +1,328 @@
+"""What every worker promises: one model call and one event for a piece of work, and an end to it, whatever happens."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from services.planner.handlers import draft_plan
+from services.planner.prompt import PlanReply
+from services.rehearsal.faults import FAULTS
+from shared.bus import Bus, Delivery, Park
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.workers import WorkerCommand
+from shared.events.values import SessionSettings
+from shared.llm import ModelFailed, ScriptedModel
+from shared.log import LogDown, commit
+from shared.protocol.server import Delta
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Handler, Kit, Worker
+from tests.conftest import person
+from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.stack import Person, working
+
+PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+
+
+class Table:
+    """One planner beside a log in memory, and a person who has asked it for something."""
+
+    def __init__(self, *replies: BaseModel | Exception, handler: Handler = draft_plan) -> None:
+        self.log = InMemoryLog()
+        self.model = ScriptedModel(*replies)
+        self.store = InMemoryStore(self.log)
+        kit = Kit("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        self.worker = Worker(kit, handler)
+
+    async def does(self, command: Any) -> Delivery:
+        await commit(self.log, await self.store.load("s"), command, person())
+        return self.newest
+
+    @property
+    def newest(self) -> Delivery:
+        raw = self.log.messages[-1]
+        return Delivery(raw.subject, raw.data, raw.position, 1)
+
+    async def session(self) -> Session:
+        return (await self.store.load("s")).session
+
+    async def told(self) -> list[str]:
+        return [event.type for event in await self.store.events("s") if event.type != "usage.spent"]
+
+
+# --- one delivery, more than once
+
+
+async def test_a_redelivery_costs_nothing(session_id: str) -> None:
+    table = Table(PLAN)
+    work = await table.does(c.Say(text="A calculator"))
+    await table.worker.on_delivery(work)
+    await table.worker.on_delivery(work._replace(deliveries=2))
+    assert len(table.model.prompts) == 1
+    assert await table.told() == ["message.received", "plan.drafted"]
+
+
+class Gate:
+    """A handler that waits for a word in the middle of its work."""
+
+    def __init__(self) -> None:
+        self.entered, self.go = asyncio.Event(), asyncio.Event()
+        self.versions: list[int] = []
+
+    async def __call__(self, desk: Desk) -> WorkerCommand | None:
+        self.versions.append(desk.work.version if desk.work else 0)
+        self.entered.set()
+        await self.go.wait()
+        return await draft_plan(desk)
+
+
+async def test_a_redelivery_while_the_work_is_in_hand_waits_and_costs_nothing() -> None:
+    gate = Gate()
+    table = Table(PLAN, handler=gate)
+    work = await table.does(c.Say(text="A calculator"))
+    first = asyncio.create_task(table.worker.on_delivery(work))
+    await gate.entered.wait()
+    second = asyncio.create_task(table.worker.on_delivery(work._replace(deliveries=2)))
+    await asyncio.sleep(0)
+    assert not second.done(), "to be done with it now would acknowledge work that may still be lost"
+    gate.go.set()
+    await asyncio.gather(first, second)
+    assert len(table.model.prompts) == 1
+    assert await table.told() == ["message.received", "plan.drafted"]
+
+
+async def test_the_next_work_of_a_session_is_not_lost_while_the_last_is_wound_up() -> None:
+    """A stop and a retry come faster than a cancelled task ends."""
+    gate = Gate()
+    table = Table(PLAN, handler=gate)
+    first = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
+    await gate.entered.wait()
+    stop = await table.does(c.Stop())
+    again = asyncio.create_task(table.worker.on_delivery(await table.does(c.Retry())))
+    await asyncio.sleep(0)
+    gate.entered.clear()
+    await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)
+    await asyncio.wait_for(gate.entered.wait(), 5)
+    await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)  # told late: it is of the work before
+    gate.go.set()
+    await asyncio.gather(first, again)
+    assert gate.versions == [1, 3]
+    assert await table.told() == ["message.received", "session.stopped", "session.retried", "plan.drafted"]
+
+
+@pytest.mark.parametrize("body", [b"garbage", b'{"type":"session.stopped"}'])
+async def test_a_stop_that_is_none_stops_nothing(body: bytes) -> None:
+    gate = Gate()
+    table = Table(PLAN, handler=gate)
+    working = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
+    await gate.entered.wait()
+    await table.worker.on_stopped("feed.s.nobody.session.stopped", body)
+    gate.go.set()
+    await working
+    assert (await table.told())[-1] == "plan.drafted"
+
+
+async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call() -> None:
+    """Accounting for one call shows the stop: there must not be another."""
+    gate = Gate()
+    bad = PlanReply(goal="", steps=[])
+    table = Table(bad, bad, handler=gate)
+    working = asyncio.create_task(table.worker.on_delivery(await table.does(c.Say(text="A calculator"))))
+    await gate.entered.wait()
+    await table.does(c.Stop())
+    gate.go.set()
+    await working
+    assert len(table.model.prompts) == 1
+    assert await table.told() == ["message.received", "session.stopped"]
+
+
+@pytest.mark.parametrize("body", [b"garbage", b"{}", b'{"type":"message.received","text":"x"}'])
+async def test_what_is_no_event_is_parked(body: bytes) -> None:
+    with pytest.raises(Park, match="not an event"):
+        await Table().worker.on_delivery(Delivery("session.s.planner.x", body, 1, 1))
+
+
+async def test_an_event_on_another_sessions_subject_is_parked() -> None:
+    table = Table()
+    work = await table.does(c.Say(text="A calculator"))
+    with pytest.raises(Park, match="it is of session s"):
+        await table.worker.on_delivery(work._replace(subject="session.other.planner.message.received"))
+
+
+# --- work that goes wrong
+
+
+async def test_an_error_of_our_own_fails_the_session_and_retry_ends_well() -> None:
+    broken = [True]
+
+    async def fails_once(desk: Desk) -> WorkerCommand | None:
+        if broken.pop() if broken else False:
+            raise ZeroDivisionError("division by zero")
+        return await draft_plan(desk)
+
+    table = Table(PLAN, handler=fails_once)
+    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
+    failure = (await table.session()).failure
+    assert failure
+    assert (failure.stage, failure.retryable) == ("planning", True)
+    assert failure.reason == "The planner met an error of its own: ZeroDivisionError: division by zero"
+    await table.worker.on_delivery(await table.does(c.Retry()))
+    assert (await table.session()).asking
+
+
+async def test_a_result_that_no_event_can_hold_is_an_honest_failure() -> None:
+    table = Table(PLAN.model_copy(update={"goal": "x" * 60_000}), PLAN)
+    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
+    failure = (await table.session()).failure
+    assert failure
+    assert "cannot be recorded: goal: String should have at most 50000 characters" in failure.reason
+    huge = PLAN.model_copy(update={"notes": "x" * 300_000})
+    other = Table(huge)
+    await other.worker.on_delivery(await other.does(c.Say(text="A calculator")))
+    failure = (await other.session()).failure
+    assert failure
+    assert "262144 are allowed" in failure.reason
+
+
+async def test_the_raw_reply_of_a_model_that_failed_is_kept() -> None:
+    table = Table(ModelFailed("the reply is not valid", raw="Sorry, I"))
+    await table.worker.on_delivery(await table.does(c.Say(text="A calculator")))
+    failure = (await table.session()).failure
+    assert failure
+    assert (failure.reason, failure.raw) == ("the reply is not valid", "Sorry, I")
+    assert (await table.session()).spent.calls == 1
+
+
+async def test_while_the_log_is_away_nothing_fails() -> None:
+    table = Table(PLAN)
+    work = await table.does(c.Say(text="A calculator"))
+    table.log.faults = [LogDown("away")]
+    with pytest.raises(LogDown):
+        await table.worker.on_delivery(work)
+    assert await table.told() == ["message.received"]
+    table.model = ScriptedModel(PLAN)
+
+
+async def test_a_spent_budget_asks_and_goes_on_once_it_is_raised() -> None:
+    table = Table(PLAN, PLAN)
+    few = SessionSettings(token_budget=10)
+    await table.worker.on_delivery(await table.does(c.Say(text="A calculator", settings=few)))
+    await table.worker.on_delivery(await table.does(c.Say(text="Another one")))
+    question = (await table.session()).question
+    assert question
+    assert question.about == "budget"
+    assert len(table.model.prompts) == 1
+    await table.worker.on_delivery(await table.does(c.RaiseBudget(tokens=1000)))
+    assert (await table.session()).plans == 2
+
+
+# --- the real model client, and its faults
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Rehearsed]:
+    async with rehearsed(Settings(model_timeout=0.5, model_patience=5)) as server:
+        yield server
+
+
+def at_table(server: Rehearsed) -> Table:
+    table = Table()
+    kit = Kit("planner", table.store, table.log, server.model, Drafts(None), server.settings)
+    table.worker = Worker(kit, draft_plan)
+    return table
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+async def test_one_fault_of_the_model_is_survived(server: Rehearsed, fault: str) -> None:
+    await server.fault(fault=fault, times=1)
+    table = at_table(server)
+    await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
+    session = await table.session()
+    assert session.asking, session.failure
+    assert await table.told() == ["message.received", "plan.drafted"]
+    assert session.spent.calls == len(await server.calls()) == 2
+
+
+@pytest.mark.parametrize("fault", set(FAULTS) - {"refuse_schema", "refuse_format"})
+async def test_a_lasting_fault_ends_honestly_and_retry_ends_well(server: Rehearsed, fault: str) -> None:
+    await server.fault(fault=fault, retry_after=0.01)
+    table = at_table(server)
+    await table.worker.on_delivery(await table.does(c.Say(text="Help me create a simple calculator")))
+    failed = await table.session()
+    assert failed.failure
+    assert failed.failure.retryable
+    assert len(failed.failure.reason) > 10
+    assert bool(failed.failure.raw) == (fault not in ("429", "500", "timeout"))
+    assert 2 <= len(await server.calls()) <= 4
+    await server.heal()
+    await table.worker.on_delivery(await table.does(c.Retry()))
+    assert (await table.session()).asking
+
+
+# --- drafts on the bus
+
+
+async def test_deltas_add_up_to_the_text_and_the_text_so_far_can_be_asked_for(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    person = Person(bus, session_id)
+    deltas: asyncio.Queue[Delta] = asyncio.Queue()
+
+    async def heard(_: str, body: bytes) -> None:
+        deltas.put_nowait(Delta.model_validate_json(body))
+
+    await bus.subscribe(f"delta.{session_id}.>", heard)
+    async with rehearsed(settings) as server, working(server.settings, server.model, "planner"):
+        await server.fault(token_delay=0.02, times=1)
+        await person.does(c.Say(text="Help me create a simple calculator"))
+        text = ""
+        while text.count("\n") < 4:
+            delta = await asyncio.wait_for(deltas.get(), 10)
+            text = text[: delta.offset] + delta.text
+        so_far = Delta.model_validate_json(await bus.request(f"draft.get.{session_id}", b""))
+        assert (so_far.offset, so_far.draft_id, so_far.kind) == (0, delta.draft_id, "plan")
+        assert so_far.text.startswith(text)
+        plan = (await person.phase("awaiting_approval")).plan
+    assert plan
+    while not deltas.empty():
+        delta = deltas.get_nowait()
+        text = text[: delta.offset] + delta.text
+    assert text == plan.text.partition("\n\nNotes:")[0]
+
+
+async def test_two_replicas_share_the_sessions(settings: Settings, bus: Bus, session_id: str) -> None:
+    people = [Person(bus, f"{session_id}{n}") for n in range(8)]
+    async with (
+        rehearsed(settings) as server,
+        working(server.settings, server.model, "planner"),
+        working(server.settings, server.model, "planner"),
+    ):
+        await asyncio.gather(*(one.does(c.Say(text="Help me create a simple calculator")) for one in people))
+        await asyncio.gather(*(one.phase("awaiting_approval") for one in people))
+        await settled(bus)
+        assert len(await server.calls()) == len(people)
+    for one in people:
+        kinds = [event.type for event in await one.events()]
+        assert sorted(kinds) == ["message.received", "plan.drafted", "usage.spent"]
+
+
+async def test_garbage_for_a_worker_is_put_aside_and_others_go_on(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    person, dead = Person(bus, session_id), Inbox()
+    async with (
+        rehearsed(settings) as server,
+        working(server.settings, server.model, "planner"),
+        consuming(settings, dead, durable="keeper", stream="DEAD"),
+    ):
+        await store(bus, b"garbage", subject="session.x.planner.x")
+        await person.does(c.Say(text="Help me create a simple calculator"))
+        await person.phase("awaiting_approval")
+        await dead.until(1)
+    assert json.loads(dead.got[0].data)["reason"] == "not an event: 1 problems"

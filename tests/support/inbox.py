@@ -1,0 +1,69 @@
+"""Consumers for tests of the bus: a handler that remembers what it was given, and raw access to the server."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+from shared.bus import Bus, Delivery
+from shared.bus.consuming import Handler
+from shared.settings import Settings
+
+PLANNER = "session.a.planner.x"
+
+
+class Inbox:
+    """What a handler was given, in order; `do` runs within the handler."""
+
+    def __init__(self, do: Callable[[Delivery], Any] | None = None) -> None:
+        self.got: list[Delivery] = []
+        self.times: list[float] = []
+        self._do = do
+        self._changed = asyncio.Event()
+
+    async def __call__(self, delivery: Delivery) -> None:
+        self.got.append(delivery)
+        self.times.append(time.monotonic())
+        self._changed.set()
+        if self._do:
+            await self._do(delivery)
+
+    @property
+    def bodies(self) -> list[bytes]:
+        return [delivery.data for delivery in self.got]
+
+    async def until(self, count: int, seconds: float = 15) -> None:
+        async with asyncio.timeout(seconds):
+            while len(self.got) < count:
+                self._changed.clear()
+                await self._changed.wait()
+
+
+@asynccontextmanager
+async def consuming(settings: Settings, handler: Handler, **how: Any) -> AsyncIterator[Bus]:
+    """A replica of the planner."""
+    bus = Bus(settings, "replica")
+    bus.consume(how.pop("durable", "planner"), handler, **how)
+    await bus.start()
+    try:
+        yield bus
+    finally:
+        await bus.stop()
+
+
+async def store(bus: Bus, *bodies: bytes, subject: str = PLANNER) -> None:
+    for body in bodies:
+        await bus.client.jetstream().publish(subject, body, stream="SESSIONS", timeout=5)
+
+
+async def api(bus: Bus, subject: str, request: object) -> Any:
+    return json.loads((await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)).data)
+
+
+async def settled(bus: Bus, durable: str = "planner") -> None:
+    """Until the consumer has nothing left to give and nothing to wait for."""
+    async with asyncio.timeout(10):
+        while await bus.outstanding(durable):
+            pass  # each look is a request of its own
