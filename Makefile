@@ -13,7 +13,7 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 	@exec $(python) -m cli.main up
 
 test: .venv/dev.stamp try-page ## all tests; what they need and cannot find is skipped and said at the end (ARGS='-k name')
-	@$(python) -m pytest $(ARGS)
+	@$(python) -m pytest -n 2 --dist loadfile $(ARGS)
 
 lint: .venv/dev.stamp ## style and mistakes
 	@$(python) -m ruff check .

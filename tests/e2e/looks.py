@@ -1,5 +1,10 @@
 """What to ask a page about its looks: JavaScript that returns a list of what is wrong."""
 
+# Resolves when every transition has come to its end: only then colours are what they will be.
+SETTLED = """() => Promise.all(document.getAnimations()
+  .filter((one) => one.playState === 'running' && one.effect.getComputedTiming().endTime !== Infinity)
+  .map((one) => one.finished.catch(() => null))).then(() => null)"""
+
 # Contrast of text against the nearest painted background, as WCAG 2 counts it: 4.5, or 3 where the text is large.
 LOW_CONTRAST = """() => {
   const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
@@ -24,7 +29,7 @@ LOW_CONTRAST = """() => {
   const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), wrong = new Set();
   while (words.nextNode()) {
     const one = words.currentNode.parentElement, text = words.currentNode.textContent.trim();
-    if (!text || !one.checkVisibility({ opacityProperty: true }) || one.closest(':disabled, script, style, svg')) continue;
+    if (!text || !one.checkVisibility({ opacityProperty: true }) || one.closest(':disabled, script, style')) continue;
     const style = getComputedStyle(one), back = behind(one), front = over(rgba(style.color), back);
     const [high, low] = [light(front), light(back)].sort((a, b) => b - a), ratio = (high + 0.05) / (low + 0.05);
     const size = parseFloat(style.fontSize), large = size >= 24 || (size >= 18.66 && style.fontWeight >= 700);
@@ -37,7 +42,8 @@ LOW_CONTRAST = """() => {
 NAMELESS = """() => [...document.querySelectorAll('button, a[href], input, textarea, select, summary, [role=button]')]
   .filter((one) => one.checkVisibility() && one.type !== 'hidden')
   .filter((one) => {
-    const by = (one.getAttribute('aria-labelledby') ?? '').split(' ').map((id) => document.getElementById(id)?.innerText);
+    const ids = (one.getAttribute('aria-labelledby') ?? '').split(' ');
+    const by = ids.map((id) => document.getElementById(id)?.innerText);
     const label = [...(one.labels ?? [])].map((label) => label.innerText);
     const own = one.matches('input, textarea, select') ? '' : one.innerText;
     return ![one.getAttribute('aria-label'), ...by, ...label, own, one.title].some((name) => name?.trim());
@@ -45,16 +51,19 @@ NAMELESS = """() => [...document.querySelectorAll('button, a[href], input, texta
   .map((one) => `no name: ${one.outerHTML.slice(0, 120)}`)"""
 
 # "" if one can see that the focused element has the focus: it differs from what it looks like without.
-WITHOUT_FOCUS_MARK = """() => {
+WITHOUT_FOCUS_MARK = """async () => {
+  const settled = SETTLED;
   const one = document.activeElement;
   if (one === document.body) return '';
-  const look = () => [one, one.parentElement].map((at) => {
+  const look = () => [one, one.parentElement, one.closest('.cm-editor') ?? one].map((at) => {
     const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(at);
     return [outlineStyle === 'none' ? '' : outlineWidth, boxShadow, borderColor].join();
   }).join();
+  await settled();
   const focused = look();
   one.blur();
+  await settled();
   const plain = look();
   one.focus({ focusVisible: true, preventScroll: true });
   return focused === plain ? `no focus mark: ${one.outerHTML.slice(0, 160)}` : '';
-}"""
+}""".replace("SETTLED", SETTLED)

@@ -7,7 +7,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from tests.e2e.browser import NARROW, WIDE, Person, Tab, chromium
-from tests.e2e.looks import LOW_CONTRAST, NAMELESS, WITHOUT_FOCUS_MARK
+from tests.e2e.looks import LOW_CONTRAST, NAMELESS, SETTLED, WITHOUT_FOCUS_MARK
 from tests.e2e.running import Parley, parley
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
@@ -166,19 +166,20 @@ async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
 
 async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(person: Person, running: Parley) -> None:
     tab = await person.tab()
-    wrong: list[object] = []
+    wrong: list[str] = []
     async for name in main_states(tab, running):
         for size in (NARROW, WIDE):
             await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
             for scheme in ("dark", "light"):
-                await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+                await tab.page.emulate_media(color_scheme=scheme)
                 await expect(tab.page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
+                await tab.page.evaluate(SETTLED)
                 where = f"{name} {size['width']} {scheme}"
                 found = await tab.page.evaluate(LOW_CONTRAST) + await tab.page.evaluate(NAMELESS)
                 wrong += [f"{where}: {one}" for one in found]
             if wider := await tab.overflow():
                 wrong.append(f"{name} {size['width']}: {wider} pixels too wide")
-    assert wrong == []
+    assert not wrong, "\n".join(wrong)
 
 
 async def test_what_a_screen_reader_finds(person: Person) -> None:
@@ -187,7 +188,7 @@ async def test_what_a_screen_reader_finds(person: Person) -> None:
     page = tab.page
     assert await page.locator("html").get_attribute("lang") == "en"
     for landmark in ("banner", "navigation", "main", "contentinfo"):
-        await expect(page.get_by_role(landmark)).to_have_count(1)  # type: ignore[arg-type]
+        await expect(page.get_by_role(landmark)).to_have_count(1)
     await expect(page.get_by_role("heading", level=1)).to_have_count(1)
     await expect(page.get_by_role("log", name="Conversation")).to_be_visible()
     await expect(tab("status")).to_have_attribute("aria-live", "polite")

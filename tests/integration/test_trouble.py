@@ -1,16 +1,30 @@
-"""Trouble: servers, services and models that go away, come back, answer nonsense or are killed in the middle."""
+"""Trouble: servers, services and models that go away and come back, or are killed in the middle of their work."""
 
 import asyncio
 import os
 import signal
+import sys
 import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 
 import pytest
 
 from cli.nats_server import NatsServer
+from services.plan_store.app import PlanStore
+from services.planner.handlers import draft_plan
+from services.rehearsal.app import build
 from shared.bus import Bus, BusDown, Delivery
+from shared.domain import commands as c
+from shared.environment import child_environment
 from shared.settings import Settings
+from shared.store import Store
+from shared.worker import Drafts, Kit, Worker
 from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.serving import serving
+from tests.support.stack import HANDLERS, Person, working
+from tests.support.watcher import REQUEST, Watcher, in_review
 
 AWAY = 11.0  # seconds
 
@@ -97,3 +111,190 @@ async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsSe
     nats.kill9()
     async with asyncio.timeout(6):
         await replica.stop()
+
+
+# --- what a worker needs, and does not find
+
+
+@pytest.fixture
+async def server(settings: Settings) -> AsyncIterator[Rehearsed]:
+    async with rehearsed(settings) as server:
+        yield server
+
+
+async def test_a_model_that_cannot_be_reached_is_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
+    person = Person(bus, session_id)
+    async with rehearsed(settings) as gone:
+        pass
+    async with rehearsed(gone.settings) as other, working(gone.settings, gone.model, "planner"):
+        assert other.url != gone.url
+        await person.does(c.Say(text=REQUEST))
+        waiting = await person.sees(lambda session: session.spent.calls > 0)
+        assert (waiting.phase, waiting.spent.tokens) == ("planning", 0)
+        async with serving(build(pace=0), port=int(gone.url.rsplit(":", 1)[1])):
+            await person.phase("awaiting_approval")
+
+
+async def test_nats_killed_while_the_model_writes(
+    settings: Settings, nats: NatsServer, server: Rehearsed, bus: Bus, session_id: str
+) -> None:
+    person = Watcher(bus, session_id)
+    await person.watch()
+    async with working(server.settings, server.model, "planner"):
+        await server.fault(task="text_plan", token_delay=0.05, times=1)
+        await person.does(c.Say(text=REQUEST))
+        await person.drafting("plan")
+        nats.kill9()
+        await server.until(lambda calls: calls[0]["outcome"] == "ok")  # the plan is whole, and cannot be recorded
+        await asyncio.to_thread(nats.restart)
+        async with asyncio.timeout(10):
+            while not bus.ready:  # noqa: ASYNC110  also a test of those who look
+                await asyncio.sleep(0.01)
+        await person.phase("awaiting_approval")
+        await settled(bus)
+    assert await person.told() == ["message.received", "plan.drafted"]
+    assert len(await server.calls()) == 1
+
+
+async def test_plan_store_away_while_there_is_work(
+    settings: Settings, server: Rehearsed, bus: Bus, session_id: str
+) -> None:
+    person, asked = Person(bus, session_id), asyncio.Event()
+
+    async def nobody_home(_: str, __: bytes) -> None:
+        asked.set()
+
+    listening = await bus.answer("plan_store.session.load", nobody_home)
+    replica = Bus(settings, "planner")
+    await replica.connect()
+    kit = Kit("planner", Store(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings)
+    replica.consume("planner", Worker(kit, draft_plan).on_delivery)
+    await replica.start()
+    await person.does(c.Say(text=REQUEST))
+    await asyncio.wait_for(asked.wait(), 5)
+    await listening.stop()
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    await person.phase("awaiting_approval")
+    await replica.stop()
+    await plan_store.stop()
+    assert len(await server.calls()) == 1
+
+
+# --- kill -9, in the middle of the work of every service
+
+SLOW_RUN = """import time
+
+
+def main() -> None:
+    time.sleep(1.5)
+    print("done")
+
+
+if __name__ == "__main__":
+    main()
+"""
+WHOLE = [
+    "message.received",
+    "plan.drafted",
+    "plan.approved",
+    "code.drafted",
+    "code.verified",
+    "code.edited",
+    "code.verified",
+    "code.approved",
+    "turn.planned",
+    "actions.started",
+    "action.finished",
+    "turn.verified",
+]
+
+
+class Processes:
+    """Services as processes of their own, as `parley up` runs them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._running: dict[str, asyncio.subprocess.Process] = {}
+        self._home = settings.parley_home
+        self._environment = child_environment(
+            NATS_URL=settings.nats_url,
+            PARLEY_HOME=str(settings.parley_home),
+            OPENAI_BASE_URL=settings.openai_base_url,
+            OPENAI_MODEL=settings.openai_model,
+            ACK_WAIT=str(settings.ack_wait),
+        )
+
+    async def start(self, name: str) -> None:
+        with (self._home / f"{name}.log").open("ab") as log:
+            self._running[name] = await asyncio.create_subprocess_exec(
+                sys.executable, "-m", f"services.{name}.app", env=self._environment, stderr=log
+            )
+
+    async def kill9_and_start_another(self, name: str) -> None:
+        victim = self._running[name]
+        victim.kill()
+        await victim.wait()
+        await self.start(name)
+
+    async def stop(self) -> None:
+        """SIGTERM; every one of them leaves by itself, and well."""
+        for process in self._running.values():
+            process.terminate()
+        codes = await asyncio.gather(*(asyncio.wait_for(one.wait(), 15) for one in self._running.values()))
+        assert set(codes) == {0}
+
+
+@asynccontextmanager
+async def processes(settings: Settings) -> AsyncIterator[Processes]:
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    running = Processes(settings)
+    try:
+        await asyncio.gather(*(running.start(name) for name in HANDLERS))
+        yield running
+    finally:
+        await running.stop()
+        await plan_store.stop()
+
+
+async def test_kill_9_in_the_middle_of_every_services_work(
+    settings: Settings, server: Rehearsed, bus: Bus, session_id: str
+) -> None:
+    person = Watcher(bus, session_id)
+    await person.watch()
+    async with processes(server.settings) as services:
+        for task in ("text_plan", "code", "tests"):
+            await server.fault(task=task, token_delay=0.1, times=1)
+        await person.does(c.Say(text=REQUEST))
+        await person.drafting("plan")
+        await services.kill9_and_start_another("planner")
+        await person.phase("awaiting_approval")
+        await person.approves()
+        await person.drafting("code")
+        await services.kill9_and_start_another("generator")
+        await person.drafting("tests")
+        await services.kill9_and_start_another("verifier")
+        await person.sees(in_review(1))
+        await person.edits(SLOW_RUN)
+        await person.sees(in_review(2))
+        await person.approves()
+        await person.does(c.Run())
+        await person.sees(lambda s: s.turn is not None and s.turn.actions[0].status == "started")
+        await services.kill9_and_start_another("executor")
+        session = await person.sees(lambda s: s.turn is not None and s.turn.verdict is not None)
+    assert session.turn
+    result = session.turn.actions[0].result
+    assert isinstance(result, dict)
+    assert (result["stdout"], result["exit_code"]) == ("done\n", 0)
+    assert await person.told() == WHOLE
+
+
+async def test_a_service_that_waits_for_its_server_leaves_when_it_is_told_to(settings: Settings) -> None:
+    nowhere = Processes(settings.model_copy(update={"nats_url": "nats://127.0.0.1:1"}))
+    await nowhere.start("planner")
+    async with asyncio.timeout(15):
+        while "waiting_for_nats" not in (settings.parley_home / "planner.log").read_text():
+            await asyncio.sleep(0.05)
+    began = time.monotonic()
+    await nowhere.stop()
+    assert time.monotonic() - began < 3

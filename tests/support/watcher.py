@@ -1,0 +1,53 @@
+"""A person who also sees what is being written, for tests that disturb a conversation at a certain moment."""
+
+import asyncio
+from collections.abc import Callable
+
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.protocol.server import Delta
+from tests.support.stack import Person
+
+REQUEST = "Help me create a simple calculator"
+
+
+class Watcher(Person):
+    """A person who also sees what is being written."""
+
+    def __init__(self, bus: Bus, session_id: str) -> None:
+        super().__init__(bus, session_id)
+        self._drafts: asyncio.Queue[str] = asyncio.Queue()
+
+    async def watch(self) -> None:
+        async def heard(_: str, body: bytes) -> None:
+            self._drafts.put_nowait(Delta.model_validate_json(body).kind)
+
+        await self._bus.subscribe(f"delta.{self.id}.>", heard)
+
+    async def drafting(self, kind: str) -> None:
+        """Until somebody writes this from now on."""
+        while not self._drafts.empty():
+            self._drafts.get_nowait()
+        async with asyncio.timeout(15):
+            while await self._drafts.get() != kind:
+                pass
+
+    async def approves(self) -> None:
+        session = (await self.load()).session
+        item = session.code if session.code and session.code.status == "review" else session.plan
+        assert item
+        await self.does(c.Approve(version=item.version, hash=item.hash))
+
+    async def edits(self, code: str) -> None:
+        session = (await self.load()).session
+        assert session.code
+        await self.does(c.EditCode(base=session.code.version, code=code))
+
+    async def told(self) -> list[str]:
+        return [event.type for event in await self.events() if event.type != "usage.spent"]
+
+
+def in_review(number: int) -> Callable[[Session], bool]:
+    """So many versions of the code, the last of them before the person."""
+    return lambda session: session.phase == "awaiting_approval" and session.codes == number
