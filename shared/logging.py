@@ -8,9 +8,13 @@ from typing import Any
 import structlog
 from structlog.typing import EventDict, WrappedLogger
 
-SECRET_NAME = re.compile(r"(api_?key|token|secret|password|authorization|cookie)$", re.IGNORECASE)
+SECRET_NAME = re.compile(r"(api[_-]?key|token|secret|password|authorization|cookie)$", re.IGNORECASE)
 SECRET_IN_URL = re.compile(r"(?<=://)[^/@\s]+(?=@)")
-SECRET_IN_TEXT = re.compile(r"\b(sk-[A-Za-z0-9_-]{8,}|Bearer\s+\S+|(?<=token=)[^\s&\"']+)")
+SECRET_IN_TEXT = re.compile(r"\bsk-[A-Za-z0-9_-]{8,}|\bBearer\s+[^\s\"',}]+", re.IGNORECASE)
+NAMED_IN_TEXT = re.compile(
+    r"((?:api[_-]?key|token|secret|password|authorization|cookie)[\"']?\s*(?:=|:\s)\s*[\"']?)(?!\*\*\*)[^\s&\"',}]+",
+    re.IGNORECASE,
+)
 HIDDEN = "***"
 NOISY = ("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite")
 
@@ -27,7 +31,8 @@ def _shown(key: str, value: Any) -> Any:
 def _hidden(value: Any) -> Any:
     match value:
         case str():
-            return SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, value))
+            hidden = SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, value))
+            return NAMED_IN_TEXT.sub(rf"\1{HIDDEN}", hidden)
         case dict():
             return {k: HIDDEN if SECRET_NAME.search(str(k)) else _hidden(v) for k, v in value.items()}
         case list() | tuple():

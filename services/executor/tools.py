@@ -38,7 +38,7 @@ async def run_code(session: Session, arguments: Arguments) -> Result:
     try:
         outcome = await sandbox.run({"program.py": code.code}, args=("program.py", *words), stdin=str(stdin or ""))
     except sandbox.SandboxUnavailable as error:
-        return Result(ok=False, error=f"{error} Download the program and run it yourself.")
+        return Result(ok=False, error=str(error))
     ok = outcome.ended == "exited" and outcome.exit_code == 0
     return Result(ok, _kept(outcome).model_dump(mode="json"), "" if ok else f"The program ended with {_how(outcome)}.")
 

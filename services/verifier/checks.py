@@ -2,6 +2,7 @@
 
 import ast
 import asyncio
+import re
 import sys
 import warnings
 
@@ -9,6 +10,7 @@ from shared import sandbox
 from shared.events.values import Check
 
 RULES = "E9,F"  # what makes a program wrong, not what makes it ugly
+RAN = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)
 DETAIL = 4000
 
 
@@ -56,8 +58,10 @@ async def passes(code: str, tests: str) -> Check:
     said = outcome.stderr + outcome.stdout
     if outcome.ended != "exited":
         said += f"\nThe tests were ended: {outcome.ended}."
-    none_ran = "Ran 0 tests" in said
-    ok = outcome.ended == "exited" and outcome.exit_code == 0 and not none_ran
+    ran = RAN.search(outcome.stderr)  # a program that exits when it is imported ends well too
+    if not ran:
+        said += "\nNo tests were run."
+    ok = outcome.ended == "exited" and outcome.exit_code == 0 and ran is not None
     return Check(name="tests", ok=ok, detail=_shorten(said))
 
 

@@ -19,7 +19,7 @@ from shared.bus.jetstream import AMBIGUOUS
 from shared.settings import Settings
 
 log = structlog.get_logger("bus")
-FETCH = 2.0  # seconds that one request for a message waits at the server
+FETCH = 1.5  # seconds that one request for a message waits at the server
 WATCH = 5.0  # seconds between two looks whether a consumer is still there
 LOOK_AGAIN = 0.25  # seconds between two looks for what provisioning has not made yet
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from shared.domain.session import MAX_REPAIRS, Session, begin, settle
+from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newest, settle
 from shared.domain.state import Action, Code, Plan, PlanStatus, Turn
 from shared.domain.waves import advance, leave_turn, skip_unstarted
 from shared.events import facts
@@ -89,7 +89,7 @@ def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> 
         leave_turn(session),
         code=code,
         codes=code.number,
-        wishes=session.wishes + session.feedback,
+        wishes=newest(session.wishes + session.feedback, WISHES_KEPT),
         feedback=(),
         asked="",
         problems=(),

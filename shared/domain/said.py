@@ -1,10 +1,13 @@
-"""How what people say evolves a session: requests, feedback, words during work, answers. Nothing said is dropped."""
+"""How what people say evolves a session: requests, feedback, words during work, answers.
+
+Nothing said is dropped before a draft took it in, up to `WORDS_KEPT`; beyond, the oldest is left to the journal.
+"""
 
 from dataclasses import replace
 from typing import assert_never
 
 from shared.domain.drafts import with_code, with_plan
-from shared.domain.session import ROUNDS_KEPT, Session, begin, reviewing, settle
+from shared.domain.session import ROUNDS_KEPT, WORDS_KEPT, Session, begin, newest, reviewing, settle
 from shared.domain.state import ActionStatus, Question, Round
 from shared.domain.turns import go_on
 from shared.domain.waves import AGAIN, HAPPENED, advance, leave_turn, mark, skip_unstarted
@@ -15,9 +18,10 @@ ANSWERED: dict[str, ActionStatus] = {HAPPENED: "finished", AGAIN: "approved"}
 
 
 def heard(session: Session, event: facts.MessageReceived) -> Session:
-    informed = replace(session, knowledge=(*session.knowledge, *event.knowledge))
+    known = newest((*session.knowledge, *event.knowledge), WORDS_KEPT, lambda known: known.name + known.text)
+    informed = replace(session, knowledge=known)
     if event.intent == "steer":
-        return replace(informed, unread=(*session.unread, event.text))
+        return replace(informed, unread=newest((*session.unread, event.text), WORDS_KEPT))
     if event.intent == "feedback":
         return _feedback(informed, event.text, event.version)
     settings = replace(

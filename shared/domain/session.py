@@ -9,6 +9,7 @@ Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which
     answering  generator    writes the answer
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -44,6 +45,8 @@ ASKING: frozenset[Phase] = frozenset({"awaiting_approval", "awaiting_input", "es
 ROUNDS_KEPT = 12
 COMMANDS_KEPT = 100
 MAX_REPAIRS = 2
+WORDS_KEPT = 256 * 1024  # bytes of knowledge, and of words not taken in yet: as much as one message can bring
+WISHES_KEPT = 8_000  # bytes of feedback that is in the code already
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,20 @@ def undecided(turn: Turn | None) -> tuple[Action, ...]:
     return tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval) if turn else ()
 
 
+def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
+    """The last items whose texts have at most `limit` bytes together, and the last one in any case.
+
+    A session is sent whole to whoever works on it, and its words are in every prompt: neither may grow for ever.
+    """
+    kept: list[T] = []
+    for item in reversed(items):
+        limit -= len(text(item).encode())
+        if kept and limit < 0:
+            break
+        kept.append(item)
+    return tuple(reversed(kept))
+
+
 def begin(session: Session, phase: Phase, version: int) -> Session:
     """Enter a phase by the event of this version; a working phase makes its service due, unless paused.
 
@@ -132,7 +149,7 @@ def begin(session: Session, phase: Phase, version: int) -> Session:
         question=None,
         halted=None,
         failure=None,
-        feedback=session.feedback + session.unread if drafting else session.feedback,
+        feedback=newest(session.feedback + session.unread, WORDS_KEPT) if drafting else session.feedback,
         unread=() if drafting else session.unread,
     )
 

@@ -1,15 +1,23 @@
 """What to ask a page about its looks: JavaScript that returns a list of what is wrong."""
 
-# Resolves when every transition has come to its end: only then colours are what they will be.
-SETTLED = """() => Promise.all(document.getAnimations()
-  .filter((one) => one.playState === 'running' && one.effect.getComputedTiming().endTime !== Infinity)
-  .map((one) => one.finished.catch(() => null))).then(() => null)"""
+# Resolves when every transition, and those that it sets off, has come to its end: only then colours are what they
+# will be. What has no end is not waited for.
+SETTLED = """async () => {
+  const moves = (one) => one.playState === 'running' && one.effect.getComputedTiming().endTime < 1000;
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let quiet = 0, frames = 0; quiet < 2 && frames < 60; frames++) {
+    await frame();
+    quiet = document.getAnimations().some(moves) ? 0 : quiet + 1;
+  }
+}"""
 
 # Contrast of text against the nearest painted background, as WCAG 2 counts it: 4.5, or 3 where the text is large.
 LOW_CONTRAST = """() => {
   const canvas = Object.assign(document.createElement('canvas'), { width: 1, height: 1 });
   const brush = canvas.getContext('2d', { willReadFrequently: true });
-  const rgba = (colour) => {
+  const known = new Map();
+  const rgba = (colour) => known.get(colour) ?? known.set(colour, painted(colour)).get(colour);
+  const painted = (colour) => {
     brush.clearRect(0, 0, 1, 1); brush.fillStyle = colour; brush.fillRect(0, 0, 1, 1);
     return [...brush.getImageData(0, 0, 1, 1).data].map((v, i) => (i < 3 ? v : v / 255));
   };

@@ -38,7 +38,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       )}
       <UsageNote />
       <ColorToggle />
-      {snapshot && <SessionMenu onRename={() => setRenaming(true)} />}
+      {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} />}
     </header>
   );
 }
@@ -73,7 +73,7 @@ function ColorToggle() {
   );
 }
 
-function SessionMenu({ onRename }: { onRename: () => void }) {
+function SessionMenu({ renaming, onRename }: { renaming: boolean; onRename: () => void }) {
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
@@ -81,7 +81,8 @@ function SessionMenu({ onRename }: { onRename: () => void }) {
   if (!snapshot?.version) return null;
   const id = snapshot.session_id;
   return (
-    <Menu position="bottom-end" withinPortal shadow="md">
+    // The focus returns to the menu's button, unless the title is being edited: it would be taken away from there.
+    <Menu position="bottom-end" withinPortal shadow="md" returnFocus={!renaming}>
       <Menu.Target>
         <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Session menu" data-testid="session-menu" loading={act.busy}>
           <Icon.Dots />

@@ -1,0 +1,250 @@
+"""What a person can do on the page beside approving: stop, ask for something else, find, rename, take home."""
+
+import json
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, Download, expect
+
+from tests.e2e.browser import Person, Tab, chromium
+from tests.e2e.running import Client, Parley, parley
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+SLOW = {"token_delay": 0.4, "times": 1}
+LONG = "import time\n\ntime.sleep(20)\n"
+STOP_SHOWN = 3.0  # seconds: what nobody should have to wait; usually it is a tenth of that
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
+    async with parley(tmp_path_factory.mktemp("home")) as running:
+        yield running
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
+    async with Person(browser, running.url) as person:
+        yield person
+
+
+async def stopped(tab: Tab) -> float:
+    """Press Stop; the seconds until the page says so."""
+    await tab.sees("stop")
+    began = time.monotonic()
+    await tab.press("stop")
+    await tab.page.wait_for_selector('[data-testid="state"][data-state="stopped"]')
+    took = time.monotonic() - began
+    await tab.gone("draft")
+    return took
+
+
+async def test_stop_in_every_phase_and_go_on(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    took: dict[str, float] = {}
+    await running.fault(task="text_plan", **SLOW)
+    await tab.say("Help me create a simple calculator")
+    await tab.sees("draft", "calculator")
+    took["planning"] = await stopped(tab)
+    await tab.press("retry")
+    await tab.sees("approve")
+    took["plan in review"] = await stopped(tab)
+    await tab.press("retry")
+    await tab.sees("approve")
+    await running.fault(task="code", **SLOW)
+    await tab.press("approve")
+    await tab.sees("draft", "def")
+    took["coding"] = await stopped(tab)
+    await running.fault(task="tests", **SLOW)
+    await tab.press("retry")
+    await expect(tab("draft")).to_have_attribute("aria-label", "Writing tests")
+    took["checking the code"] = await stopped(tab)
+    await tab.press("retry")
+    await tab.sees("checks")
+    took["code in review"] = await stopped(tab)
+    await tab.press("retry")
+    await tab.sees("code-edit")
+    await edit_code(tab, LONG)
+    await tab.press("approve")
+    await tab.press("run")
+    await expect(tab("action")).to_have_attribute("data-state", "started")
+    took["running"] = await stopped(tab)
+    slowest = max(took, key=lambda phase: took[phase])
+    print({phase: round(seconds, 3) for phase, seconds in took.items()})
+    assert took[slowest] < STOP_SHOWN, f"slowest while {slowest}: {took}"
+
+
+async def edit_code(tab: Tab, code: str) -> None:
+    """Write another program over the one in review, and save it."""
+    await tab.press("code-edit")
+    await tab("code-text").locator(".cm-content[contenteditable=true]").click()
+    await tab.page.keyboard.press("Control+a")
+    await tab.page.keyboard.insert_text(code)
+    await tab.press("edit-save")
+    await tab.sees("code-review", "by You")
+    await tab.state("code_approval")
+    await tab.sees("approve")
+
+
+async def test_stop_while_a_run_is_judged(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    await tab.to_code()
+    await tab.press("approve")
+    await running.fault(task="verdict", latency=20, times=1)
+    await tab.press("run")
+    await tab.sees("run-output")
+    await tab.state("verifying")
+    assert await stopped(tab) < STOP_SHOWN
+    await tab.press("retry")
+    await tab.sees("verdict")
+
+
+async def test_another_plan_and_other_code(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask("Write a program for prime numbers")
+    before = await tab.steps()
+    await tab.press("replan")
+    await tab.sees("plan-review", "Plan 2")
+    assert await tab.steps() != before
+    await tab.press("approve")
+    await tab.state("code_approval")
+    await tab.press("replan")
+    await tab.sees("code-review", "Code 2")
+    await tab.sees("approve")
+    await tab.page.locator("label", has_text="Plan 2").click()  # back to planning, with code already there
+    await tab.press("replan")
+    await tab.sees("plan-review", "Plan 3")
+    await tab.state("text_plan_approval")
+
+
+async def test_a_question_is_answered(person: Person) -> None:
+    tab = await person.tab()
+    await tab.say("make a program")
+    await tab.sees("question", "What shall the program do?")
+    await tab.state("question")
+    await tab.reloaded_the_same()
+    await expect(tab("composer")).to_be_focused()
+    await tab.say("One that plays tic-tac-toe")
+    await tab.state("text_plan_approval")
+    await tab.sees("question-card", "One that plays tic-tac-toe")
+
+
+async def test_a_budget_that_is_used_up_asks_with_options(person: Person, running: Parley) -> None:
+    async with Client(running.socket_url) as client:
+        request = "Write a program for fibonacci numbers"
+        await client.send(type="user_message", content=request, settings={"token_budget": 100})
+        plan = await client.event("plan.drafted")
+        await client.send(type="approval", approved=True, version=plan["version"])
+        await client.event("question.asked")
+        tab = await person.tab(f"/s/{client.session_id}")
+        await expect(tab("question-option")).to_have_count(2)
+        await tab.press("question-option")
+        await client.event("question.answered")
+        await tab.sees("question-card", "Raise the budget")
+
+
+async def test_a_word_during_the_work_and_context(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    await tab.press("add-context")
+    await tab("context-name").fill("house-rules.md")
+    await tab("context-text").fill("We like short programs.")
+    await tab.press("context-add")
+    await running.fault(task="text_plan", **SLOW)
+    await tab.say("Help me create a simple calculator")
+    await tab.sees("said", "house-rules.md")
+    await tab.sees("draft", "calculator")
+    await tab.say("Add a step to write a short help text")
+    await tab.sees("said", "while it worked")
+    await tab.press("pause")
+    await tab.sees("state", "paused")
+    await tab.press("unpause")
+    await tab.state("text_plan_approval")
+    assert "Write a short help text" in await tab.steps()
+    assert [one["name"] for one in (await tab.events())[0]["knowledge"]] == ["house-rules.md"]
+
+
+async def test_rename_search_and_take_up_again(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask("Write a program for password strength")
+    there = tab.session_id
+    await tab.press("session-menu")
+    await tab.page.get_by_role("menuitem", name="Rename").click()
+    await tab("title-input").fill("A quite special title")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab.page.get_by_role("heading", level=1)).to_contain_text("A quite special title")
+    await expect(tab.page).to_have_title("A quite special title · Parley")
+    await tab.press("new-session")
+    await tab.sees("example")
+    await tab("session-search").fill("nothing has these words")
+    await expect(tab("session-list")).to_contain_text("Nothing found.")
+    await tab("session-search").fill("quite special")
+    await expect(tab("session-item")).to_have_count(1)
+    await tab.press("session-item")
+    await tab.sees("approve")
+    assert tab.session_id == there
+    await tab.page.go_back()
+    await tab.sees("example")
+
+
+async def test_what_can_be_taken_home(person: Person, tmp_path: Path) -> None:
+    tab = await person.tab()
+    await tab.to_code()
+    await tab.press("approve")
+    await tab.sees("download")
+    code = [event for event in await tab.events() if event["type"] == "code.drafted"][-1]["code"]
+
+    async def menu(name: str) -> str:
+        await tab.press("session-menu")
+        async with tab.page.expect_download() as started:
+            await tab.page.get_by_role("menuitem", name=name).click()
+        return await saved(await started.value, tmp_path)
+
+    markdown = await menu("Markdown")
+    assert markdown.startswith("# Help me create a simple calculator\n")
+    assert code.rstrip() in markdown
+    assert "## Plan 1 (" in markdown
+    journal = json.loads(await menu("JSON"))["journal"]
+    assert [event["version"] for event in journal] == list(range(1, len(journal) + 1))
+    assert await menu("Python file") == code.rstrip("\n") + "\n"
+    async with tab.page.expect_download() as started:
+        await tab.press("download")
+    compile(await saved(await started.value, tmp_path), "calculator.py", "exec")
+
+
+async def saved(download: Download, folder: Path) -> str:
+    path = folder / download.suggested_filename
+    await download.save_as(path)
+    return path.read_text()
+
+
+async def test_a_fork_goes_its_own_way(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask()
+    parent = tab.session_id
+    await tab.press("session-menu")
+    await tab.page.get_by_role("menuitem", name="Fork").click()
+    await tab.page.wait_for_url(lambda url: "/s/" in url and parent not in url)
+    await tab.feedback("Add a step to write a short help text")
+    await tab.sees("plan-review", "Plan 2")
+    original = await person.tab(f"/s/{parent}")
+    await original.sees("plan-review", "Plan 1")
+
+
+async def test_the_banner_says_that_no_model_is_at_work(person: Person) -> None:
+    tab = await person.tab()
+    banner = await tab.sees("banner", "rules, not a language model")
+    await banner.get_by_role("button", name="Use a real model").click()
+    await expect(banner.get_by_text("make up")).to_be_visible()
+    await banner.get_by_role("button", name="Hide this for now").click()
+    await tab.gone("banner")
+    await tab.page.reload()
+    await tab.sees("example")
+    await tab.gone("banner")

@@ -1,0 +1,113 @@
+"""Settings: read from the environment alone, put together with care, and clear about what is wrong with them."""
+
+from pathlib import Path
+
+import pytest
+from pydantic import ValidationError
+from pydantic_settings import SettingsError
+
+from shared.settings import Settings
+
+SECRET = "hunter2hunter2"
+
+
+@pytest.fixture(autouse=True)
+def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the machine has configured."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+        monkeypatch.delenv(name, raising=False)
+
+
+def test_everything_has_a_default_that_runs_on_this_machine() -> None:
+    settings = Settings()
+    assert settings.nats_url == "nats://127.0.0.1:4222"
+    assert (settings.agent_host, settings.agent_port) == ("127.0.0.1", 8001)
+    assert settings.parley_auth == "token"
+    assert (settings.model_url, settings.model_key) == ("", "none")
+
+
+def test_the_environment_is_read_and_empty_values_count_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGENT_PORT", "9001")
+    monkeypatch.setenv("NATS_URL", "")
+    monkeypatch.setenv("PARLEY_ORIGINS", "https://a.example, https://b.example,")
+    monkeypatch.setenv("PARLEY_MODELS", '{"planner": "big"}')
+    monkeypatch.setenv("PARLEY_PRICES", '{"big": [1, 0.1, 4]}')
+    settings = Settings()
+    assert settings.agent_port == 9001
+    assert settings.nats_url == "nats://127.0.0.1:4222"
+    assert settings.parley_origins == ("https://a.example", "https://b.example")
+    assert settings.parley_models == {"planner": "big"}
+    assert settings.parley_prices == {"big": (1, 0.1, 4)}
+
+
+@pytest.mark.parametrize(
+    ("environment", "url", "key"),
+    [
+        ({"OPENAI_BASE_URL": "http://h:1/v1"}, "http://h:1/v1", "none"),
+        ({"OPENAI_API_KEY": "k"}, "https://api.openai.com/v1", "k"),
+        ({"OPENAI_BASE_URL": "http://h:1/v1", "OPENAI_API_KEY": "k"}, "http://h:1/v1", "k"),
+        ({"INTERNLM_API_URL": "http://h:2"}, "http://h:2/v1", "none"),
+        ({"INTERNLM_API_URL": "http://h:2/"}, "http://h:2/v1", "none"),
+        ({"INTERNLM_API_URL": "http://h:2/v1"}, "http://h:2/v1", "none"),
+        ({"INTERNLM_API_URL": "http://h:2/v1/"}, "http://h:2/v1", "none"),
+        ({"INTERNLM_API_KEY": "i"}, "http://localhost:23333/v1", "i"),
+        ({"OPENAI_API_KEY": "k", "INTERNLM_API_URL": "http://h:2"}, "https://api.openai.com/v1", "k"),
+    ],
+)
+def test_where_the_model_is(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str], url: str, key: str) -> None:
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    assert (Settings().model_url, Settings().model_key) == (url, key)
+
+
+@pytest.mark.parametrize(
+    ("given", "used"),
+    [
+        ("postgresql://u:p@h/d", "postgresql+asyncpg://u:p@h/d"),
+        ("postgres://u:p@h/d", "postgresql+asyncpg://u:p@h/d"),
+        ("postgresql+asyncpg://h/d", "postgresql+asyncpg://h/d"),
+        ("sqlite:////data/x.db", "sqlite+aiosqlite:////data/x.db"),
+        ("sqlite+aiosqlite:////data/x.db", "sqlite+aiosqlite:////data/x.db"),
+    ],
+)
+def test_the_database_gets_its_driver(given: str, used: str) -> None:
+    assert Settings(database_url=given).sql_url == used
+
+
+def test_the_database_of_a_home(tmp_path: Path) -> None:
+    assert Settings(parley_home=tmp_path).sql_url == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("AGENT_PORT", SECRET),
+        ("AGENT_PORT", "70000"),
+        ("PARLEY_AUTH", SECRET),
+        ("NATS_REPLICAS", "0"),
+        ("ACK_WAIT", "0"),
+        ("MODEL_ATTEMPTS", "99"),
+        ("PARLEY_TEMPERATURES", f'{{"planner": "{SECRET}"}}'),
+    ],
+)
+def test_a_bad_value_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch, name: str, value: str) -> None:
+    monkeypatch.setenv(name, value)
+    with pytest.raises(ValidationError) as bad:
+        Settings()
+    assert name.lower() in str(bad.value)
+    assert SECRET not in str(bad.value)
+
+
+def test_what_should_be_json_is_named_and_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PARLEY_MODELS", SECRET)
+    with pytest.raises(SettingsError, match="parley_models") as bad:
+        Settings()
+    assert SECRET not in str(bad.value) + str(bad.value.__cause__)
+
+
+def test_settings_do_not_change_and_do_not_show_their_secrets() -> None:
+    settings = Settings(openai_api_key=SECRET, parley_secret=SECRET, parley_token=SECRET, parley_api_keys=SECRET)
+    with pytest.raises(ValidationError):
+        settings.agent_port = 1  # type: ignore[misc]
+    assert SECRET not in repr(settings) + str(settings)
