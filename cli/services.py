@@ -14,6 +14,7 @@ from shared.settings import Settings
 
 WORKERS = ("plan_store", "planner", "generator", "verifier", "executor")
 REHEARSAL_MODEL = "rehearsal"
+MIN_SECRET = 32  # bytes
 
 
 class CannotStart(Exception):
@@ -37,6 +38,15 @@ def check_address(settings: Settings) -> None:
             f"port {port} on {host} is taken by {who_listens(port) or 'another program'}: "
             "stop it, or choose another port with AGENT_PORT (and, beside another Parley, another PARLEY_HOME)"
         )
+
+
+def check_login(settings: Settings) -> None:
+    """Raises CannotStart where nobody could log in: the gateway would end again and again."""
+    keys, secret = settings.parley_api_keys.get_secret_value(), settings.parley_secret.get_secret_value()
+    if settings.parley_auth == "keys" and not keys:
+        raise CannotStart("PARLEY_AUTH=keys needs PARLEY_API_KEYS: alice=key1,bob=key2")
+    if settings.parley_auth != "none" and 0 < len(secret.encode()) < MIN_SECRET:
+        raise CannotStart(f"PARLEY_SECRET is too short: at least {MIN_SECRET} random bytes are needed")
 
 
 def is_loopback(host: str) -> bool:

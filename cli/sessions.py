@@ -51,7 +51,7 @@ async def listing(settings: Settings, *, words: str = "", limit: int = 50, as_js
 
 def _table(sessions: Sequence[SessionSummary], *, narrow: bool) -> Table:
     table = Table(box=None, pad_edge=False)
-    table.add_column("session", no_wrap=True)
+    table.add_column("session", overflow="fold", max_width=36)  # an outside program's id may be longer
     table.add_column("state", overflow="fold")
     if not narrow:
         table.add_column("changed", no_wrap=True)

@@ -7,6 +7,7 @@ from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 Auth = Literal["none", "token", "keys", "jwt"]
+DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
 
 
 class Settings(BaseSettings):
@@ -65,6 +66,13 @@ class Settings(BaseSettings):
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("database_url")
+    @classmethod
+    def _is_a_database(cls, url: str) -> str:
+        if url and not url.startswith(DATABASES):
+            raise ValueError("it reads postgresql://… or sqlite:///…")
+        return url
 
     @property
     def sql_url(self) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from shared.domain.session import SERVICE_OF
 from shared.events import SessionEvent, facts
 from shared.events.values import Service, Step
 from shared.protocol import server as s
@@ -156,7 +157,7 @@ def _snapshot(view: View, message: s.Snapshot) -> View:  # noqa: PLR0911  one wa
         plan=_plan(message.plan) if message.plan else None,
         code=_code(message.code) if message.code else None,
         draft=None,
-        worker=_PHASES.get(message.phase),
+        worker=_AT_WORK.get(message.phase),
     )
     if not message.version:
         return replace(view, ask=Ask("start"))
@@ -265,10 +266,4 @@ _WRITER: Mapping[str, Service] = {
     "verdict": "verifier",
     "answer": "generator",
 }
-_PHASES: Mapping[str, Service] = {
-    "planning": "planner",
-    "coding": "generator",
-    "executing": "executor",
-    "verifying": "verifier",
-    "answering": "generator",
-}
+_AT_WORK: Mapping[str, Service] = dict(SERVICE_OF.items())

@@ -3,12 +3,16 @@
 import asyncio
 import time
 
+import structlog
+
 from services.executor.tools import TOOLS, Result
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
 from shared.log import TooLarge
 from shared.worker import Desk
+
+log = structlog.get_logger("executor")
 
 
 async def run_wave(desk: Desk) -> None:
@@ -58,6 +62,7 @@ async def _call(desk: Desk, action: Action) -> Result:
     try:
         return await tool.run(desk.session, action.spec.arguments)
     except Exception as error:
+        log.exception("tool_failed", tool=action.spec.tool, action_id=action.spec.id)
         return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000])
 
 

@@ -3,6 +3,7 @@
 import hashlib
 import hmac
 import ipaddress
+import math
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -24,10 +25,11 @@ class ConfigurationError(Exception):
 
 
 class Login(NamedTuple):
-    """A user, and what their browser's cookie is bound to: it ends when the key it came from does."""
+    """A user, and what their browser's cookie is bound to: it ends when the key it came from does, or at `until`."""
 
     user: User
     proof: str
+    until: int | None = None  # seconds since 1970, where a JWT says so
 
 
 class Door:
@@ -66,14 +68,17 @@ class Door:
                 return Login(User(names[0]), self._proof(names[0])) if names else None
             case "jwt":
                 claims = self._decode(secret)
-                return Login(User(claims["sub"]), "jwt") if claims and 0 < len(claims["sub"]) <= MAX_NAME else None
+                if claims is None or not 0 < len(claims["sub"]) <= MAX_NAME:
+                    return None
+                return Login(User(claims["sub"]), "jwt", int(claims["exp"]) if "exp" in claims else None)
             case "none":
                 return Login(LOCAL, "none")
 
     def sign(self, login: Login) -> str:
         """The cookie's value."""
         now = int(self._clock())
-        claims = {"sub": login.user.id, "aud": COOKIE_AUDIENCE, "iat": now, "exp": now + COOKIE_DAYS * 86_400}
+        ends = min(now + COOKIE_DAYS * 86_400, login.until or math.inf)
+        claims = {"sub": login.user.id, "aud": COOKIE_AUDIENCE, "iat": now, "exp": int(ends)}
         return jwt.encode(claims | {"proof": login.proof}, self._secret, algorithm="HS256")
 
     def _from_cookie(self, cookie: str) -> Login | None:

@@ -18,7 +18,17 @@ from shared.events.values import SESSION_ID
 from shared.protocol.server import Snapshot
 
 REFUSALS: dict[int | str, dict[str, object]] = {
-    status: {"model": Problem} for status in (401, 403, 404, 409, 413, 422, 501, 503)
+    status: {"model": Problem, "description": description}
+    for status, description in {
+        401: "Not logged in",
+        403: "Not yours, or from a foreign page",
+        404: "There is no such thing",
+        409: "The session does not allow it now",
+        413: "Too large",
+        422: "It could never be right",
+        501: "Not available yet",
+        503: "The bus or the store is away",
+    }.items()
 }
 router = APIRouter(prefix="/api", responses=REFUSALS)
 
@@ -124,7 +134,8 @@ async def export(
 ) -> Response:
     """The session as a file: Markdown, JSON, or its program."""
     session = await readable(core, session_id, user)
-    file = exports.export(session, await _whole_journal(core, session), form)
+    events = [] if form == "py" else await _whole_journal(core, session)
+    file = exports.export(session, events, form)
     disposition = f'attachment; filename="{file.name}"'
     return Response(file.body, media_type=file.media_type, headers={"Content-Disposition": disposition})
 

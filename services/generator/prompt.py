@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_validator
 
 from shared.domain.session import Session
 from shared.llm import Message
@@ -30,6 +30,14 @@ class CodeReply(BaseModel):
 
     explanation: str = ""
     code: str
+
+    @field_validator("code")
+    @classmethod
+    def _is_code(cls, code: str) -> str:
+        """No code goes back to the model like any other reply that is not valid."""
+        if not program(code).strip():
+            raise ValueError("there is no code in it")
+        return code
 
 
 def brief(session: Session) -> list[Message]:

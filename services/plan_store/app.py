@@ -13,7 +13,7 @@ from services.plan_store.projection import Projector
 from shared.bus import Bus, Delivery
 from shared.settings import Settings
 from shared.store_api import QUEUE
-from shared.worker.run import health, run
+from shared.worker.run import health, run, started
 
 log = structlog.get_logger("plan_store")
 
@@ -69,14 +69,9 @@ def main() -> None:
     async def live(stop: asyncio.Event) -> None:
         service = PlanStore(settings)
         async with health(settings.health_port, lambda: service.ready):
-            starting, stopping = asyncio.create_task(service.start()), asyncio.create_task(stop.wait())
-            await asyncio.wait((starting, stopping), return_when=asyncio.FIRST_COMPLETED)
-            if starting.done():
-                await starting
+            if await started(service.start(), stop):  # else it was still waiting for a database that is not there
                 log.info("ready", database=service.database.shown)
-            await stopping
-            starting.cancel()  # it may still be waiting for a database that is not there
-            await asyncio.gather(starting, return_exceptions=True)
+                await stop.wait()
             await service.stop()
 
     run("plan_store", settings, live)

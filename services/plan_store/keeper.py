@@ -145,8 +145,7 @@ class Keeper:
             if await self._broker.outstanding(work.service) == 0:
                 await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
         for session_id in await self._overdue(now - self._stuck_after / 4):
-            loaded = await self._projector.load(session_id)
-            await self._expire(session_id, loaded.session.since)
+            await self._expire(session_id)
         for session_id in await unfinished(self._database):
             await finish(self._log, self._database, self._projector, session_id)
 
@@ -188,9 +187,11 @@ class Keeper:
         except (StoreError, Refused) as error:
             log.info("nothing_to_fail", session=session_id, reason=str(error))
 
-    async def _expire(self, session_id: str, asked: int) -> None:
+    async def _expire(self, session_id: str, asked: int | None = None) -> None:
+        """Give up what was asked at version `asked`, or what is asked now."""
         try:
             loaded = await self._projector.load(session_id)
+            asked = loaded.session.since if asked is None else asked
             await commit(self._log, loaded, Expire(asked=asked), By(actor=ACTOR, at=self._now()))
             log.info("approval_expired", session=session_id, asked=asked)
         except (StoreError, Refused) as error:

@@ -9,11 +9,13 @@ from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or
 from services.plan_store import tables as t
 from services.plan_store.database import Database
 from shared import store_api as api
+from shared.domain.session import newest
 from shared.domain.state import plan_text
 from shared.events.values import Step
 
 MAX_WORDS = 10
 PAGE_BYTES = 1_000_000  # of a page of the journal
+HISTORY_BYTES = 3_000_000  # of the versions of a plan, or of code; below handlers.MAX_ANSWER
 SUMMARY = tuple(t.sessions.c[name] for name in api.SessionSummary.model_fields)
 
 
@@ -94,7 +96,7 @@ def plan_record(row: RowMapping) -> api.PlanRecord:
 
 async def plan_versions(database: Database, session_id: str) -> api.PlanHistory:
     query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number)
-    return api.PlanHistory(plans=tuple(plan_record(row) for row in await rows(database, query)))
+    return api.PlanHistory(plans=_latest([plan_record(row) for row in await rows(database, query)]))
 
 
 async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
@@ -127,7 +129,12 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
 async def code_versions(database: Database, ask: api.CodeVersions) -> api.CodeHistory:
     columns = (t.codes.c[name] for name in api.CodeRecord.model_fields)
     query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number)
-    return api.CodeHistory(codes=tuple(api.CodeRecord.model_validate(dict(row)) for row in await rows(database, query)))
+    return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in await rows(database, query)]))
+
+
+def _latest[Record: api.Message](records: Sequence[Record]) -> tuple[Record, ...]:
+    """All versions, or as many of the newest as one answer can carry: nobody could ask for less of them."""
+    return newest(tuple(records), HISTORY_BYTES, lambda record: record.model_dump_json())
 
 
 # --- figures

@@ -3,7 +3,6 @@
 from services.planner.prompt import PlanReply, brief, shown
 from shared.domain import commands as c
 from shared.events.values import Step
-from shared.llm import ModelFailed
 from shared.worker import Desk
 
 
@@ -12,6 +11,4 @@ async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
     if reply.question and reply.question.strip():
         return c.Ask(text=reply.question.strip())
     steps = tuple(Step(text=text.strip()[:2000]) for text in reply.steps if text.strip())
-    if not reply.goal.strip() or not steps:
-        raise ModelFailed("The model proposed neither a plan nor a question.", raw=reply.model_dump_json())
     return c.DraftPlan(goal=reply.goal.strip(), steps=steps, notes=reply.notes.strip())

@@ -1,9 +1,9 @@
 """What the planner tells the model, and what it takes for an answer. Pure: session in, text out."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from shared.domain.session import Session
 from shared.domain.state import plan_text
@@ -32,6 +32,14 @@ class PlanReply(BaseModel):
     goal: str = ""
     steps: list[str] = Field(default_factory=list, max_length=50)
     notes: str = ""
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        """An empty reply goes back to the model like any other that is not valid."""
+        asks = bool(self.question and self.question.strip())
+        if not asks and not (self.goal.strip() and any(text.strip() for text in self.steps)):
+            raise ValueError("neither a plan (goal and steps) nor a question")
+        return self
 
 
 def brief(session: Session) -> list[Message]:

@@ -119,12 +119,14 @@ class Bus:
             raise BusDown(f"Nobody answers on {subject}: {error!r}") from error
 
     async def subscribe(self, subject: str, handler: Listener, *, queue: str = "") -> Subscription:
-        """Messages in order, one after the other."""
+        """Messages in order, one after the other, from here on: what is stored after this returns is heard."""
 
         async def received(message: Msg) -> None:
             await handler(message.subject, message.data)
 
-        return _Core(await self.client.subscribe(subject, queue=queue, cb=received))
+        subscription = _Core(await self.client.subscribe(subject, queue=queue, cb=received))
+        await quietly(self.client.flush(timeout=2))  # while disconnected it is subscribed on reconnecting
+        return subscription
 
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> Subscription:
         """Answer requests, several at once; replicas of one `queue` share them (without one, all are asked).

@@ -94,7 +94,7 @@ class Answer(Command):
 
 
 class Continue(Command):
-    """Ask me what comes next (the seed's "Continue with feedback")."""
+    """Ask me what comes next: “Continue with feedback”."""
 
 
 class Run(Command):

@@ -82,6 +82,8 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             kind = "policy.remembered"
             return facts.PolicyRemembered(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
         case c.RaiseBudget():
+            if not command.tokens and not command.cost:
+                raise Invalid("By how much? A budget is raised by tokens, by cost, or by both.")
             kind = "budget.raised"
             return facts.BudgetRaised(**stamp(session, by, kind), tokens=command.tokens, cost=command.cost)
         case c.Rename():

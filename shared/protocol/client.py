@@ -6,7 +6,7 @@ the socket is on).
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, TypeAdapter
 
 from shared.events.values import (
     ActionSpec,
@@ -20,7 +20,7 @@ from shared.events.values import (
     Workflow,
 )
 
-Version = Annotated[int, Field(ge=1)]
+Version = Annotated[int, Field(ge=1, strict=True)]  # neither "3" nor true is a version
 
 
 class ClientMessage(BaseModel):
@@ -44,13 +44,13 @@ class Approval(ClientMessage):
     """Yes or no to what is in review. Without a version it means the one last shown on this socket."""
 
     type: Literal["approval"]
-    approved: bool
+    approved: StrictBool  # a yes is never guessed from a word or a number
     version: Annotated[
         Version | None, Field(validation_alias=AliasChoices("version", "plan_version", "code_version"))
     ] = None
     hash: str | None = None
     action_id: str | None = None
-    remember: bool = False
+    remember: StrictBool = False
     reason: str = ""
 
 

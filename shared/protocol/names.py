@@ -1,4 +1,4 @@
-"""The seeds' names for where a session stands: a function of workflow, phase and what is in review."""
+"""Clients' names for where a session stands: a function of its phase and of what is in review."""
 
 from shared.domain.session import Session, reviewing
 

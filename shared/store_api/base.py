@@ -23,7 +23,7 @@ Code = Literal[
 
 
 class StoreError(Exception):
-    """What a request is refused with, and what its client raises."""
+    """What plan_store refuses a request with; its client raises `shared.store.StoreRefused` or `StoreDown`."""
 
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
@@ -53,10 +53,3 @@ class Verb[Q: Message, A: Message](NamedTuple):
     @property
     def subject(self) -> str:
         return PREFIX + self.name
-
-    def parse(self, body: bytes) -> A:
-        """The answer in `body`. Raises StoreError when it is a refusal."""
-        if body.startswith(b'{"error":'):
-            problem = Failed.model_validate_json(body).error
-            raise StoreError(problem.code, problem.message)
-        return self.answer.model_validate_json(body)

@@ -158,7 +158,7 @@ class PlanPage(Message):
 
 
 class PlanHistory(Message):
-    """All versions, oldest first."""
+    """All versions, oldest first; where they are too large for one answer, the newest of them."""
 
     plans: tuple[PlanRecord, ...]
 
@@ -200,7 +200,7 @@ class CodeRecord(Message):
 
 
 class CodeHistory(Message):
-    """All versions, oldest first."""
+    """All versions, oldest first; where they are too large for one answer, the newest of them."""
 
     codes: tuple[CodeRecord, ...]
 

@@ -31,7 +31,11 @@ class Client:
         return await self.raw(verb, verb.request(**fields).model_dump_json().encode())
 
     async def raw[Q: api.Message, A: api.Message](self, verb: api.Verb[Q, A], body: bytes) -> A:
-        return verb.parse(await self._responders[verb.subject](verb.subject, body))
+        answer = await self._responders[verb.subject](verb.subject, body)
+        if answer.startswith(b'{"error":'):
+            problem = api.Failed.model_validate_json(answer).error
+            raise StoreError(problem.code, problem.message)
+        return verb.answer.model_validate_json(answer)
 
 
 @pytest.fixture
@@ -206,6 +210,18 @@ async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
     codes = (await client.ask(api.CODE_VERSIONS, session_id=story.id)).codes
     assert [(code.number, code.checks[0].ok) for code in codes] == [(1, False), (2, True)]
     assert codes[1].tests == "def test(): ..."
+
+
+async def test_of_too_many_versions_the_newest_are_told(client: Client, log: InMemoryLog) -> None:
+    story = Story(log)
+    session = await story.drafted(goal="g")
+    notes = "n" * 200_000
+    for number in range(10):
+        assert session.plan is not None
+        session = await story.person(c.EditPlan(base=session.plan.version, steps=STEPS, notes=f"{number}{notes}"))
+    plans = (await client.ask(api.PLAN_VERSIONS, session_id=story.id)).plans
+    assert 1 < len(plans) < 11
+    assert [plan.number for plan in plans] == list(range(12 - len(plans), 12))
 
 
 async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None:

@@ -256,9 +256,9 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
         return {"user": USER, "auth": "none", "rehearsal": rehearsal}
 
     @app.get("/api/sessions")
-    async def sessions(query: str = "", limit: int = 50) -> dict[str, Any]:
+    async def sessions(q: str = "", limit: int = 50) -> dict[str, Any]:
         found = [
-            summary(kept) for kept in world.kept.values() if kept.events and query.lower() in kept.session.title.lower()
+            summary(kept) for kept in world.kept.values() if kept.events and q.lower() in kept.session.title.lower()
         ]
         found.sort(key=lambda one: str(one["updated_at"]), reverse=True)
         return {"sessions": found[:limit], "total": len(found)}

@@ -104,19 +104,23 @@ async def parley(home: Path, **environment: str) -> AsyncIterator[Parley]:
             stderr=log,
         )
     try:
-        assert process.stdout
         async with asyncio.timeout(60):
-            while line := (await process.stdout.readline()).decode():
-                if line.startswith("ready "):
-                    said = re.search(r"the rehearsal model at (http://\S+)/v1", (home / "up.log").read_text())
-                    yield Parley(process, line.split()[1], said[1] if said else "", home)
-                    break
-            else:
-                raise AssertionError(f"parley up ended:\n{(home / 'up.log').read_text()[-3000:]}")
+            page = await _ready(process, home)
+        said = re.search(r"the rehearsal model at (http://\S+)/v1", (home / "up.log").read_text())
+        yield Parley(process, page, said[1] if said else "", home)
     finally:
         if process.returncode is None:
             process.terminate()
         await asyncio.wait_for(process.wait(), 20)
+
+
+async def _ready(process: asyncio.subprocess.Process, home: Path) -> str:
+    """Where the page is, once everything is up."""
+    assert process.stdout
+    while line := (await process.stdout.readline()).decode():
+        if line.startswith("ready "):
+            return line.split()[1]
+    raise AssertionError(f"parley up ended:\n{(home / 'up.log').read_text()[-3000:]}")
 
 
 class Client:

@@ -117,7 +117,7 @@ async def test_sessions_are_listed_shown_and_exported(cli: Cli) -> None:
     assert session_id in await cli.fine("sessions", "roman")
     assert session_id not in await cli.fine("sessions", "no such words")
     assert "4 steps" in await cli.fine("sessions", "show", session_id)
-    assert (await cli.fine("sessions", "export", session_id)).startswith("# Write a program for roman numerals")
+    assert "Write a program for roman numerals" in await cli.fine("sessions", "export", session_id)
     exported = json.loads(await cli.fine("sessions", "export", session_id, "--format", "json"))
     assert "message.received" in json.dumps(exported)
     nothing = await cli("sessions", "export", session_id, "--format", "py")

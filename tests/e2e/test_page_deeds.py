@@ -147,8 +147,8 @@ async def test_a_budget_that_is_used_up_asks_with_options(person: Person, runnin
         tab = await person.tab(f"/s/{client.session_id}")
         await expect(tab("question-option")).to_have_count(2)
         await tab.press("question-option")
-        await client.event("question.answered")
-        await tab.sees("question-card", "Raise the budget")
+        await client.event("budget.raised")
+        await tab.sees("note", "raised the budget")
 
 
 async def test_a_word_during_the_work_and_context(person: Person, running: Parley) -> None:
@@ -157,7 +157,7 @@ async def test_a_word_during_the_work_and_context(person: Person, running: Parle
     await tab("context-name").fill("house-rules.md")
     await tab("context-text").fill("We like short programs.")
     await tab.press("context-add")
-    await running.fault(task="text_plan", **SLOW)
+    await running.fault(task="text_plan", token_delay=0.12, times=1)
     await tab.say("Help me create a simple calculator")
     await tab.sees("said", "house-rules.md")
     await tab.sees("draft", "calculator")

@@ -1,11 +1,12 @@
 """Settings a gateway must not start with, and the door's decisions."""
 
+import time
 from typing import Any
 
 import jwt
 import pytest
 
-from services.gateway.auth import ConfigurationError, Door
+from services.gateway.auth import COOKIE_AUDIENCE, ConfigurationError, Door
 from services.gateway.trouble import Trouble
 from services.gateway.users import LOCAL, User, may_read, may_write
 from shared.domain.session import Session
@@ -53,6 +54,17 @@ def test_a_cookie_is_no_bearer_token() -> None:
     login = door.credential(jwt.encode({"sub": "carol"}, SECRET, algorithm="HS256"))
     assert login is not None
     assert door.credential(door.sign(login)) is None
+
+
+def test_a_cookie_does_not_outlive_the_jwt_it_came_from() -> None:
+    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    ends = int(time.time()) + 3600
+    login = door.credential(jwt.encode({"sub": "carol", "exp": ends}, SECRET, algorithm="HS256"))
+    assert login is not None
+    assert door.user(bearer="", cookie=door.sign(login)) == User("carol")
+    with pytest.raises(Trouble, match="log in"):
+        door.user(bearer="", cookie=door.sign(login._replace(until=ends - 3660)))
+    assert jwt.decode(door.sign(login), SECRET, algorithms=["HS256"], audience=COOKIE_AUDIENCE)["exp"] == ends
 
 
 def test_a_wrong_bearer_is_not_helped_by_a_good_cookie() -> None:

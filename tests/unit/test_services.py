@@ -1,5 +1,6 @@
 """The four workers' own work: what they tell a model, what they make of its reply, and what they run."""
 
+import json
 import re
 from dataclasses import replace
 from typing import Any
@@ -28,7 +29,9 @@ from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Round, Turn
 from shared.events import facts
 from shared.events.values import ActionSpec, Knowledge, Service, Step
-from shared.llm import Message, ModelFailed, ScriptedModel
+from shared.llm import Message, ScriptedModel
+from shared.llm.faults import BadReply
+from shared.llm.parsing import parse_reply
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
@@ -126,13 +129,11 @@ async def test_a_question_comes_before_any_plan() -> None:
     assert await draft_plan(desk("planner", SESSION, reply)) == c.Ask(text="Which currency?")
 
 
-@pytest.mark.parametrize(
-    "reply", [PlanReply(), PlanReply(question=" "), PlanReply(goal="g", steps=[" "]), PlanReply(steps=["s"])]
-)
-async def test_neither_a_plan_nor_a_question(reply: PlanReply) -> None:
-    with pytest.raises(ModelFailed, match="neither") as failed:
-        await draft_plan(desk("planner", SESSION, reply))
-    assert failed.value.raw == reply.model_dump_json()
+@pytest.mark.parametrize("empty", [{}, {"question": " "}, {"goal": "g", "steps": [" "]}, {"steps": ["s"]}])
+def test_neither_a_plan_nor_a_question_is_sent_back_like_any_reply_that_is_not_valid(empty: dict[str, Any]) -> None:
+    with pytest.raises(BadReply, match="neither a plan") as bad:
+        parse_reply(json.dumps(empty), PlanReply)
+    assert bad.value.raw == json.dumps(empty)
 
 
 @pytest.mark.parametrize(
@@ -171,9 +172,9 @@ def test_a_fence_inside_the_program_stays() -> None:
 
 
 @pytest.mark.parametrize("written", ["", " \n", "```python\n\n```"])
-async def test_no_code_is_a_failure(written: str) -> None:
-    with pytest.raises(ModelFailed, match="no code"):
-        await write_code(desk("generator", replace(SESSION, plan=PLAN), CodeReply(code=written)))
+def test_no_code_is_sent_back_like_any_reply_that_is_not_valid(written: str) -> None:
+    with pytest.raises(BadReply, match="no code"):
+        parse_reply(json.dumps({"code": written}), CodeReply)
 
 
 # --- verifier

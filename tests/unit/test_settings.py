@@ -86,6 +86,8 @@ def test_the_database_of_a_home(tmp_path: Path) -> None:
         ("AGENT_PORT", "70000"),
         ("PARLEY_AUTH", SECRET),
         ("NATS_REPLICAS", "0"),
+        ("DATABASE_URL", f"mysql://user:{SECRET}@db/parley"),
+        ("DATABASE_URL", SECRET),
         ("ACK_WAIT", "0"),
         ("MODEL_ATTEMPTS", "99"),
         ("PARLEY_TEMPERATURES", f'{{"planner": "{SECRET}"}}'),

@@ -14,7 +14,7 @@ from cli.console import compact, says_ready
 from cli.home import HomeUnusable, Running, announce, attached, hold, running, secret
 from cli.nats_server import version_of, without_secrets
 from cli.readiness import Reply, in_words, watch
-from cli.services import CannotStart, check_address, complete, health_urls, page_url, programs
+from cli.services import CannotStart, check_address, check_login, complete, health_urls, page_url, programs
 from shared.settings import Settings
 
 
@@ -31,6 +31,25 @@ def test_an_open_door_is_refused_where_others_could_come_in(tmp_path: Path, host
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1.2.3"])
 def test_an_open_door_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
     check_address(settings(tmp_path, agent_host=host, agent_port=0, parley_auth="none"))
+
+
+@pytest.mark.parametrize(
+    ("given", "names"),
+    [
+        ({"parley_auth": "keys"}, "PARLEY_API_KEYS"),
+        ({"parley_auth": "jwt", "parley_secret": "short"}, "PARLEY_SECRET"),
+    ],
+)
+def test_a_login_that_lets_nobody_in_is_refused_before_anything_starts(
+    tmp_path: Path, given: dict[str, str], names: str
+) -> None:
+    with pytest.raises(CannotStart, match=names):
+        check_login(settings(tmp_path, **given))
+
+
+@pytest.mark.parametrize("given", [{}, {"parley_auth": "jwt"}, {"parley_auth": "none", "parley_secret": "short"}])
+def test_a_login_that_works_or_is_made_to_work_is_not(tmp_path: Path, given: dict[str, str]) -> None:
+    check_login(settings(tmp_path, **given))
 
 
 def test_a_taken_port_is_said_with_who_has_it(tmp_path: Path) -> None:

@@ -6,9 +6,9 @@ import pytest
 
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
-from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, Session, reviewing
+from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
 from shared.domain.waves import find
-from shared.events.values import Step, content_hash
+from shared.events.values import Knowledge, Step, content_hash
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,
@@ -360,6 +360,26 @@ def test_a_session_begins_with_a_message(command: c.Stop) -> None:
 def test_knowledge_is_kept_whenever_it_is_given() -> None:
     assert given(say(), say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
     assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
+
+
+def test_what_fifty_messages_bring_stays_within_what_a_session_may_hold() -> None:
+    big = "x" * 50_000
+    files = tuple(Knowledge(name=f"file {number}", text=big) for number in range(5))
+    attached = given(*(told for _ in range(10) for told in (say("next", knowledge=files), c.Stop()))).session
+    assert attached.knowledge == files
+    steered = given(say(), *(say(f"{number:02}{big[2:]}") for number in range(50))).session
+    assert [text[:2] for text in steered.unread] == ["45", "46", "47", "48", "49"]
+    criticised = given(*TO_CODE, *(told for _ in range(50) for told in (say(big), program("y = 2"), checked()))).session
+    assert criticised.wishes == (big,)
+    for session in (attached, steered, criticised):
+        assert len(SESSION.dump_json(session)) < WORDS_KEPT + 60_000
+
+
+def test_the_newest_words_are_kept() -> None:
+    assert newest(("one", "two", "four"), 7) == ("two", "four")
+    assert newest(("one", "zwölf"), 6) == ("zwölf",)
+    assert newest(("too long",), 1) == ("too long",)
+    assert newest((), WISHES_KEPT) == ()
 
 
 def test_a_blank_first_message_from_outside_still_has_a_title() -> None:

@@ -62,9 +62,10 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
   const { state } = useSession();
   const open = entry.answer === null && state.snapshot?.question?.question_id === entry.actionId;
   if (open) return null; // asked in full below
+  // Somebody chose to go on: it is Parley that then asks how.
   return (
     <article className="card" data-testid="question-card">
-      <span className="card-what">{by} asked</span>
+      <span className="card-what">{entry.by.startsWith("user:") ? "Parley" : by} asked</span>
       <Markdown text={entry.text} />
       {entry.answer !== null && (
         <div className="said said-mine">

@@ -33,7 +33,7 @@ export const me = (): Promise<Me> => get<Me>("/api/me");
 type Row = Omit<SessionSummary, "session_id"> & { id?: string; session_id?: string };
 
 export async function sessions(query: string, limit: number, signal?: AbortSignal): Promise<{ sessions: SessionSummary[]; total: number }> {
-  const page = await get<{ sessions: Row[]; total: number }>(`/api/sessions?${new URLSearchParams({ query, limit: String(limit), offset: "0" })}`, signal);
+  const page = await get<{ sessions: Row[]; total: number }>(`/api/sessions?${new URLSearchParams({ q: query, limit: String(limit), offset: "0" })}`, signal);
   return { total: page.total, sessions: page.sessions.map((row) => ({ ...row, session_id: row.session_id ?? row.id ?? "" })) };
 }
 
