@@ -6,12 +6,20 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+import structlog
 
 from cli.nats_server import NatsServer, nats_server
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain.commands import By
 from shared.settings import Settings
+
+# Through the standard library: by itself structlog keeps the stream that pytest captured for one test, and closed.
+structlog.configure(
+    processors=[structlog.stdlib.add_log_level, structlog.processors.KeyValueRenderer()],
+    logger_factory=structlog.stdlib.LoggerFactory(),
+    wrapper_class=structlog.stdlib.BoundLogger,
+)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -15,6 +15,7 @@ from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
 from services.plan_store.database import Database, DatabaseDown
 from services.plan_store.history import Step
+from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.rows import Change, changes
@@ -132,7 +133,8 @@ async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_
 
 async def test_replicas_racing_on_one_database_project_each_event_once(log: InMemoryLog, url: str) -> None:
     databases = [Database(url) for _ in range(3)]
-    await asyncio.gather(*(database.migrate() for database in databases))
+    # As the service does it: SQLite may say at once that another one has the file.
+    await asyncio.gather(*(patiently(database.migrate) for database in databases))
     replicas = [Projector(log, database) for database in databases]
     stories = [Story(log) for _ in range(4)]
 
