@@ -33,7 +33,8 @@ def find_gateway(settings: Settings, url: str = "") -> Gateway:
         token = token or parse_qs(page.query).get("token", [""])[0]
     if url:
         return Gateway(url, token)
-    if page and not {"agent_host", "agent_port"} & settings.model_fields_set:
+    named = {"agent_host", "agent_port"} & settings.model_fields_set and settings.agent_port  # 0 names no port
+    if page and not named:
         return Gateway(f"ws://{page.netloc}/ws", token)
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
     return Gateway(f"ws://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/ws", token)

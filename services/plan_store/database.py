@@ -16,7 +16,6 @@ from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry
 
 MIGRATIONS = Path(__file__).parent / "migrations"
-HEAD = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # numbered in order
 LOCK = 7_235_401  # of migrations and rebuilds, among PostgreSQL's advisory locks
 BUSY_MS = 10_000  # how long SQLite waits for another writer
 
@@ -92,7 +91,8 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 def _upgrade(connection: Connection) -> None:
     """Alembic's work, without loading Alembic (a second on a small machine) where nothing is to be done."""
     versioned = inspect(connection).has_table("alembic_version")
-    if versioned and connection.scalar(text("SELECT version_num FROM alembic_version")) == HEAD:
+    newest = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # in order
+    if versioned and connection.scalar(text("SELECT version_num FROM alembic_version")) == newest:
         return
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415

@@ -136,7 +136,7 @@ class OpenAIModel:
                 one.outcome = "cancelled"
                 raise
             finally:
-                if one.outcome in ("ok", "invalid"):
+                if one.outcome == "ok":  # what led to nothing teaches nothing: the next question begins afresh
                     self._abilities[question.model] = ability
                 await question.on_call(self._bill(question, one))
         if question.on_partial:

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from shared.llm import Call, Message
+from shared.llm import Call, Message, ModelFailed
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving
@@ -176,3 +176,27 @@ async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
     assert calls[-1].estimated is (kind is without_usage)
     assert calls[-1].completion_tokens == (-(-len(TEXT) // 4) if kind is without_usage else 9)
     assert calls[-1].cached_tokens == (16 if kind in (openai_style, without_temperature) else 0)
+
+
+async def test_prose_that_led_to_no_reply_does_not_give_the_schema_up_for_good() -> None:
+    app = FastAPI()
+    formats: list[str] = []
+
+    @app.post("/v1/chat/completions")
+    async def complete(request: Request) -> Response:
+        body = await request.json()
+        formats.append(format_of(body))
+        if len(formats) > 3:
+            return openai_style(body)
+        return stream(iter([delta(content="I cannot do that."), delta(finish="stop"), "data: [DONE]\n\n"]))
+
+    async def called(_: Call) -> None:
+        pass
+
+    async with serving(app) as url:
+        model = OpenAIModel(Settings(openai_base_url=f"{url}/v1", openai_model="m"), first_wait=0.01)
+        with pytest.raises(ModelFailed, match="not valid"):
+            await model.ask("planner", MESSAGES, TextPlan, on_call=called)
+        assert await model.ask("planner", MESSAGES, TextPlan, on_call=called) == PLAN
+        await model.aclose()
+    assert formats == ["json_schema", "json_object", "text", "json_schema"]

@@ -135,13 +135,23 @@ async def test_a_reload_in_mid_sentence(person: Person, running: Parley) -> None
     await expect(tab("plan-card")).to_have_count(1)
 
 
-async def test_a_reload_before_the_request_is_recorded(person: Person) -> None:
-    tab = await person.tab()
-    await tab.sees("example")
-    await tab("composer").fill("Write a program for temperatures")
-    await tab.page.evaluate("document.querySelector('[data-testid=send]').click(); location.reload()")
+async def test_a_reload_before_the_answer_to_the_first_request(person: Person) -> None:
+    """The request is recorded and planned, and this tab has not heard of it: sent again, it is found, not repeated."""
+    slow = SlowLine()
+    tab = await person.tab(line=slow.carry)
+    await tab.sees("banner")  # it has heard the greeting
+    slow.hold()
+    await tab.say("Write a program for temperatures")
+    await tab.page.wait_for_function("""async () => {
+      const answer = await fetch('/api/sessions?q=temperatures');
+      return (await answer.json()).sessions[0]?.state === 'text_plan_approval';
+    }""")
+    slow.forget()
+    await tab.page.reload()
     await tab.state("text_plan_approval")
     await expect(tab("said")).to_have_count(1)
+    await expect(tab("session-item").filter(has_text="temperatures")).to_have_count(1)
+    await expect(tab("journal")).not_to_contain_text("sending")
 
 
 async def test_a_second_tab_sees_the_same_live(person: Person, running: Parley) -> None:
@@ -219,6 +229,10 @@ class SlowLine:
 
     def hold(self) -> None:
         self._held = []
+
+    def forget(self) -> None:
+        """What was held back never arrives."""
+        self._held = None
 
     def release(self) -> None:
         held, self._held = self._held or [], None

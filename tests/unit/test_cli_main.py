@@ -87,6 +87,7 @@ def test_the_gateway_is_that_of_the_running_parley_unless_another_is_named(tmp_p
         assert find_gateway(settings) == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "ws://127.0.0.1:8123/ws") == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(settings, "wss://elsewhere/ws") == ("wss://elsewhere/ws", "")
+        assert find_gateway(Settings(parley_home=tmp_path, agent_port=0)).url == "ws://127.0.0.1:8123/ws"
         assert find_gateway(settings.model_copy(update={})) == ("ws://127.0.0.1:8123/ws", "abc")
         assert find_gateway(Settings(parley_home=tmp_path, agent_port=9000)).url == "ws://127.0.0.1:9000/ws"
 
