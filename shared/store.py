@@ -9,6 +9,7 @@ from shared.bus import Bus, BusDown
 from shared.domain.session import SESSION
 from shared.log import Loaded
 
+WITHOUT_NATS = 3.0  # seconds; while there is no connection at all, waiting longer tells nobody anything
 FIRST_TRY = 2.0  # seconds for the first answer; twice as long for each further try
 
 
@@ -60,9 +61,12 @@ class Store:
         return answer
 
     async def _reply(self, subject: str, request: bytes) -> bytes:
-        deadline = time.monotonic() + self._wait
+        began = time.monotonic()
+        deadline = began + self._wait
         patience, pause = FIRST_TRY, 0.05
         while True:
+            if not self._bus.ready:
+                deadline = min(deadline, began + WITHOUT_NATS)
             left = deadline - time.monotonic()
             try:
                 return await self._bus.request(subject, request, timeout=max(min(patience, left), 0.05))

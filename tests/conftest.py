@@ -33,6 +33,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
                 item.add_marker(pytest.mark.skip(reason="calls a real model: run with --live"))
 
 
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """A command that is run within a test sets logging up for a process of its own: that must not outlive the test."""
+    before = structlog.get_config()
+    yield
+    structlog.configure(**before)
+
+
 @pytest.fixture
 def nats(tmp_path: Path) -> Iterator[NatsServer]:
     """A fresh nats-server (about 0.15 s): a log is shared state."""

@@ -134,7 +134,7 @@ def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
 
 
 def code_review(session_id: str, code: Code) -> s.CodeReview:
-    failed = [check.name for check in code.checks if not check.ok]
+    failed = [check.name for check in code.checks if check.ok is False]
     state = f"Not passed: {', '.join(failed)}." if failed else "Its checks passed." if code.checks else "Not checked."
     return s.CodeReview(
         session_id=session_id,

@@ -6,7 +6,10 @@ from shared.events.values import Step
 from shared.worker import Desk
 
 
-async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
+async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.Fail:
+    if desk.session.workflow != "conversation":
+        reason = f"The workflow “{desk.session.workflow}” is not available yet: begin again with “conversation”."
+        return c.Fail(reason=reason, retryable=False)
     reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
     if reply.question and reply.question.strip():
         return c.Ask(text=reply.question.strip())

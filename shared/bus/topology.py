@@ -40,6 +40,7 @@ def streams(settings: Settings) -> list[Config]:
             "name": TIMERS,
             "description": "Deadlines: timer.<session>.<kind> fires as timerfired.<session>.<kind>",
             "subjects": ["timer.>", "timerfired.>"],
+            "max_msgs_per_subject": 1,  # a timer, and that it fired: what is older means nothing any more
             "allow_msg_schedules": True,
             "allow_direct": True,
         },

@@ -22,6 +22,7 @@ from shared.worker.worker import Handler, Worker
 
 log = structlog.get_logger("service")
 Ready = Callable[[], bool]
+LEAVING = 5.0  # seconds beyond the grace of the handlers: saying goodbye to NATS and the model
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
 
@@ -69,10 +70,10 @@ async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool
 def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `live` until SIGTERM or SIGINT sets its event; a second signal ends at once."""
     configure_logging(name, settings.log_level)
-    uvloop.run(_until_signal(live))
+    uvloop.run(_until_signal(live, settings.graceful_timeout + LEAVING))
 
 
-async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
+async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patience: float) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     task = asyncio.ensure_future(live(stop))
@@ -88,7 +89,7 @@ async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]]) -> Non
     leaving = asyncio.create_task(stop.wait())
     await asyncio.wait({task, leaving}, return_when=asyncio.FIRST_COMPLETED)
     if not task.done():
-        await asyncio.wait({task}, timeout=15)
+        await asyncio.wait({task}, timeout=patience)
         task.cancel()
     leaving.cancel()
     with contextlib.suppress(asyncio.CancelledError):

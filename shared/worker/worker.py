@@ -31,6 +31,10 @@ class _Running(NamedTuple):
     task: asyncio.Task[None]
 
 
+class FalseStop(Exception):
+    """A stop was told that the session did not accept; the delivery is tried again."""
+
+
 class Worker:
     """The harness around a handler. A redelivery, a replica, a stop or a crash at any line leaves one history."""
 
@@ -54,7 +58,17 @@ class Worker:
         except asyncio.CancelledError:
             if (current := asyncio.current_task()) and current.cancelling():
                 raise  # the process is leaving: the message comes again elsewhere
+            await self._must_be_stopped(event)
             log.info("cancelled_by_stop", session_id=event.session_id, service=self._kit.service)
+
+    async def _must_be_stopped(self, event: SessionEvent) -> None:
+        """The feed shows whatever is stored, a stranger's stop too: work that is still ours comes again.
+
+        Raises FalseStop.
+        """
+        loaded = await patiently(self._kit.store, event.session_id, at_least=0, log=log)
+        if loaded.session.work == Work(service=self._kit.service, version=event.version):
+            raise FalseStop("The session was not stopped: its work is due again.")
 
     async def on_stopped(self, subject: str, data: bytes) -> None:
         """For `feed.*.*.session.stopped`: what is in hand for that session ends now, unless it was begun since."""

@@ -13,8 +13,10 @@ from services.planner.prompt import PlanReply
 from services.rehearsal.faults import FAULTS
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
+from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.domain.workers import WorkerCommand
+from shared.events import dump_event
 from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import LogDown, commit
@@ -22,6 +24,7 @@ from shared.protocol.server import Delta
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Handler, Kit, Worker
+from shared.worker.worker import FalseStop
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.rehearsed import Rehearsed, rehearsed
@@ -126,6 +129,24 @@ async def test_a_stop_that_is_none_stops_nothing(body: bytes) -> None:
     gate.go.set()
     await working
     assert (await table.told())[-1] == "plan.drafted"
+
+
+async def test_a_strangers_stop_on_the_feed_loses_no_work() -> None:
+    """It is stored, and so it is told; but the session did not accept it, and its work is still due."""
+    gate = Gate()
+    table = Table(PLAN, handler=gate)
+    work = await table.does(c.Say(text="A calculator"))
+    stop = decide((await table.store.load("s")).session, c.Stop(), person())
+    stranger = dump_event(stop.model_copy(update={"version": 99}))
+    first = asyncio.create_task(table.worker.on_delivery(work))
+    await gate.entered.wait()
+    table.log.publish("session.s.nobody.session.stopped", stranger)
+    await table.worker.on_stopped("feed.s.nobody.session.stopped", stranger)
+    with pytest.raises(FalseStop):
+        await first
+    gate.go.set()
+    await table.worker.on_delivery(work._replace(deliveries=2))
+    assert await table.told() == ["message.received", "plan.drafted"]
 
 
 async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call() -> None:

@@ -98,6 +98,10 @@ def test_a_person_raises_it_by_an_amount_of_their_own() -> None:
     assert told.session.settings.token_budget == 600
 
 
+def test_a_budget_is_not_raised_by_nothing() -> None:
+    given(*over(token_budget=100)).when(c.RaiseBudget()).refused(Invalid, "By how much")
+
+
 def test_giving_up_stops_and_can_be_thought_over() -> None:
     told = given(*over(token_budget=100)).when(c.Answer(text=GIVE_UP)).then("session.stopped")
     told.leaves("resting", "nobody", halted="coding")

@@ -17,6 +17,7 @@ export interface View {
 const OLD_SNAPSHOT = 30;
 const MISSING = 400;
 const ASK_AGAIN = 3_000;
+const FRAME = 16; // a long session comes as thousands of messages: the page is drawn once for all that came together
 const LOOK = 20_000; // a quiet page asks now and then whether it missed anything
 
 let made = 0;
@@ -28,6 +29,7 @@ export class SessionClient {
   private readonly listeners = new Set<() => void>();
   private check: ReturnType<typeof setTimeout> | undefined;
   private readonly look: ReturnType<typeof setInterval>;
+  private telling: ReturnType<typeof setTimeout> | undefined;
   private asked = 0;
 
   constructor(
@@ -69,6 +71,7 @@ export class SessionClient {
 
   close(): void {
     clearTimeout(this.check);
+    clearTimeout(this.telling);
     clearInterval(this.look);
     this.socket.send({ type: "close" });
     this.socket.close();
@@ -139,6 +142,9 @@ export class SessionClient {
 
   private set(change: Partial<View>): void {
     this.view = { ...this.view, ...change };
-    for (const listener of this.listeners) listener();
+    this.telling ??= setTimeout(() => {
+      this.telling = undefined;
+      for (const listener of this.listeners) listener();
+    }, FRAME);
   }
 }

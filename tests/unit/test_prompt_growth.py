@@ -1,0 +1,38 @@
+"""The cost of turn 50 is that of turn 15: prompts read a bounded summary, whatever was said and given before."""
+
+from collections.abc import Callable
+
+import pytest
+
+from services.generator import prompt as generator
+from services.planner import prompt as planner
+from services.verifier import prompt as verifier
+from shared.domain.session import Session
+from shared.events.values import Knowledge
+from tests.unit.domain.spec import TO_CODE, Told, approve, checked, draft, given, program, say
+
+WORDS = "Keep it simple, and show what it does. " * 20
+FILE = Knowledge(name="notes", text="n" * 40_000)
+
+
+def rounds(number: int) -> list[Told]:
+    """So many requests, each with a file, a plan and approved code."""
+    one = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
+    return [*one * number, say(WORDS)]
+
+
+def criticised(number: int) -> list[Told]:
+    """One plan whose code the person wanted changed so many times."""
+    return [*TO_CODE, *(say(WORDS), program("y = 2"), checked()) * number, say(WORDS)]
+
+
+def size(session: Session) -> int:
+    """Characters of the longest prompt that a service would make of this session."""
+    briefs = (planner.brief(session), generator.brief(session), verifier.tests_brief(session))
+    return max(sum(len(message["content"]) for message in brief) for brief in briefs)
+
+
+@pytest.mark.parametrize("story", [rounds, criticised])
+def test_prompts_stop_growing(story: Callable[[int], list[Told]]) -> None:
+    short, long = (given(*story(number)).session for number in (15, 50))
+    assert size(long) <= size(short) * 1.01
