@@ -142,6 +142,8 @@ class Socket:
         try:
             session = await seat.room.fresh()
             may_read(self._user, session)
+            if begins and session.version:  # sent again after a lost connection: nothing new may ever come of it
+                self._send(views.snapshot(session, None))
             seat.release(session.version)
         except BaseException:
             await self._leave(session_id)

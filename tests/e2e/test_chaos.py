@@ -1,11 +1,11 @@
 """kill -9 in the middle of the work of every process in turn: the session ends as in an undisturbed run."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
 import pytest_asyncio
 
-from tests.e2e.running import Client, Json, Parley, parley
+from tests.e2e.running import Client, Json, Parley
 
 pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 SLOW = {"token_delay": 0.05, "times": 1}
@@ -63,13 +63,6 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
 def told(events: list[Json]) -> list[str]:
     """What happened, without the accounts: a killed call may have been paid for twice."""
     return [event["type"] for event in events if event["type"] != "usage.spent"]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    """One Parley that lives through all of it."""
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

@@ -5,7 +5,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -59,12 +59,6 @@ class Cli:
         ended = await self(*words)
         assert ended.code == 0, ended
         return ended.out
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")

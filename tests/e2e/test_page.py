@@ -1,34 +1,15 @@
 """The page in a real browser on a whole Parley: a conversation from request to end, reloads, and second tabs."""
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Page, WebSocketRoute, expect
+from playwright.async_api import Page, WebSocketRoute, expect
 
-from tests.e2e.browser import Person, chromium
-from tests.e2e.running import Parley, parley
+from tests.e2e.browser import Person
+from tests.e2e.running import Parley
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
 SLOW_PLAN = {"task": "text_plan", "token_delay": 0.08, "times": 1}
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
-    async with Person(browser, running.url) as person:
-        yield person
 
 
 async def test_from_the_request_to_the_end(person: Person, running: Parley) -> None:

@@ -3,32 +3,13 @@
 from collections.abc import AsyncIterator
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, expect
+from playwright.async_api import expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab, chromium
+from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, SETTLED, WITHOUT_FOCUS_MARK
-from tests.e2e.running import Parley, parley
+from tests.e2e.running import Parley
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
-    async with Person(browser, running.url) as person:
-        yield person
 
 
 class Keys:

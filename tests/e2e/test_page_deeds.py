@@ -2,38 +2,18 @@
 
 import json
 import time
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-import pytest_asyncio
-from playwright.async_api import Browser, Download, expect
+from playwright.async_api import Download, expect
 
-from tests.e2e.browser import Person, Tab, chromium
-from tests.e2e.running import Client, Parley, parley
+from tests.e2e.browser import Person, Tab
+from tests.e2e.running import Client, Parley
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
 SLOW = {"token_delay": 0.4, "times": 1}
 LONG = "import time\n\ntime.sleep(20)\n"
 STOP_SHOWN = 3.0  # seconds: what nobody should have to wait; usually it is a tenth of that
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
-    async with Person(browser, running.url) as person:
-        yield person
 
 
 async def stopped(tab: Tab) -> float:

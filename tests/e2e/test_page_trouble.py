@@ -1,18 +1,16 @@
 """The page in trouble: services killed under it, a model that fails or means harm, people who may not come in."""
 
 import json
-from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import httpx2
 import pytest
-import pytest_asyncio
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from playwright.async_api import Browser, expect
 
 from services.rehearsal import wire
-from tests.e2e.browser import Person, Tab, chromium
+from tests.e2e.browser import Person, Tab
 from tests.e2e.running import Client, Parley, parley
 from tests.support.serving import serving
 
@@ -22,24 +20,6 @@ HOSTILE = (
     "[a link](javascript:window.harmed=3) ![a picture](http://127.0.0.1:9/leak.png) [a good one](https://example.org/)"
 )
 OFFLINE = ("WebSocket connection to", "ERR_CONNECTION_REFUSED", "Failed to load resource")
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
-
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def browser() -> AsyncIterator[Browser]:
-    async with chromium() as browser:
-        yield browser
-
-
-@pytest_asyncio.fixture(loop_scope="module")
-async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
-    async with Person(browser, running.url) as person:
-        yield person
 
 
 async def healthy(running: Parley) -> None:

@@ -136,7 +136,7 @@ class FakeStore(InMemoryStore):
                 return {"events": [e.model_dump(mode="json", by_alias=True) for e in wanted], "version": len(events)}
             case "service.health":
                 return {"database": "none", "sessions": 0}
-        raise NotImplementedError(verb)
+        raise AssertionError(f"this fake has no answer to {verb}")
 
 
 class World:
