@@ -135,6 +135,22 @@ async def test_resume_again_on_the_same_socket(world: World) -> None:
         assert her.versions == [1, 2, 1, 2, 3, 4]
 
 
+async def test_a_first_message_sent_again_after_a_lost_connection(world: World) -> None:
+    """The session has begun, and may rest already: nothing else would ever tell the sender so."""
+    first = {"session_id": "s", "id": "m1", "content": "Help me create a simple calculator"}
+    async with serving(world.app) as address:
+        async with client(address) as her:
+            await her.send("user_message", **first)
+            await her.event("message.received")
+        await world.workers("s").drafts()
+        async with client(address) as her:
+            await her.send("user_message", **first)
+            shown = await her.until("snapshot", session_id="s")
+            assert (shown["version"], shown["state"]) == (2, "text_plan_approval")
+            await her.send("approval", approved=True)
+            assert (await her.event("plan.approved"))["version"] == 3
+
+
 async def test_an_unknown_session(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="nobody")
