@@ -8,15 +8,17 @@ from pydantic import Field, JsonValue
 from shared.events.facts import About
 from shared.events.values import (
     ActionSpec,
+    Artefact,
     Check,
     Knowledge,
     NextAction,
     PlanKind,
-    Policy,
+    Recalled,
     Service,
     SessionSettings,
     Status,
     Step,
+    ToolPolicy,
     Value,
     Workflow,
 )
@@ -139,7 +141,7 @@ class TakeOver(Command):
 
 class Remember(Command):
     tool: str
-    policy: Policy
+    policy: ToolPolicy
 
 
 class RaiseBudget(Command):
@@ -202,6 +204,9 @@ class PlanTurn(Command):
     selected_tool: str = ""
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
+    sub_goals: tuple[str, ...] = ()
+    final: bool = False
+    recalled: tuple[Recalled, ...] = ()
 
 
 class Start(Command):
@@ -214,6 +219,7 @@ class Finish(Command):
     result: JsonValue = None
     error: str = ""
     seconds: float = 0
+    artefact: Artefact | None = None
 
 
 class Uncertain(Command):

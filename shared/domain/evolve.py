@@ -72,7 +72,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return mark(session, event.action_ids, "started", began=began)
         case facts.ActionFinished():
             status: ActionStatus = "finished" if event.ok else "failed"
-            ended = mark(session, [event.action_id], status, result=event.result, error=event.error)
+            told = {"result": event.result, "error": event.error, "artefact": event.artefact, "seconds": event.seconds}
+            ended = mark(session, [event.action_id], status, **told)
             return turns.outcome(ended, event)
         case facts.ActionSkipped():
             return turns.outcome(mark(session, [event.action_id], "skipped", error=event.reason), event)

@@ -212,6 +212,8 @@ def _drop_plan(session: Session, command: c.CancelPlan | c.DeletePlan, by: By) -
 
 def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
     need(session.phase == "escalated", "A person takes over when the session is escalated to one.")
+    if not command.actions:
+        raise Invalid("Name at least one action; to hand the session back, say so in a message.")
     check_actions(session, command.actions)
     turn = session.turns + 1
     kind = "turn.planned"

@@ -7,12 +7,14 @@ from dataclasses import replace
 from typing import assert_never
 
 from shared.domain.drafts import with_code, with_plan
+from shared.domain.memory import next_request
 from shared.domain.session import ROUNDS_KEPT, WORDS_KEPT, Session, begin, newest, reviewing, settle
-from shared.domain.state import ActionStatus, Question, Round
+from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
 from shared.domain.waves import AGAIN, HAPPENED, advance, leave_turn, mark, skip_unstarted
 from shared.events import facts
 
+DIALOGUE = 20  # questions and answers that prompts still see
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
 ANSWERED: dict[str, ActionStatus] = {HAPPENED: "finished", AGAIN: "approved"}
 
@@ -37,12 +39,15 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
 def _next_round(session: Session, request: str, version: int) -> Session:
     """A new request: what came before becomes a line of the summary; plan, code and unused feedback stay as context."""
     rounds = (*session.rounds, Round(session.request[:SUMMARY], _outcome_of(session))) if session.request else ()
+    ended = leave_turn(skip_unstarted(session))
     fresh = replace(
-        leave_turn(skip_unstarted(session)),
+        ended,
+        memory=next_request(ended.memory),
         rounds=rounds[-ROUNDS_KEPT:],
         request=request,
         problems=(),
         asked="",
+        dialogue=(),
         replan=False,
         answer="",
         turns_before=session.turns,
@@ -102,5 +107,6 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
 def _told(session: Session, text: str, version: int) -> Session:
     """What a draft asked for is now known: the same phase again, with the question and its answer."""
     question = session.question.text if session.question else ""
-    told = replace(session, feedback=(*session.feedback, text), asked=question)
+    dialogue = (*session.dialogue, Said(question, text))[-DIALOGUE:] if question else session.dialogue
+    told = replace(session, feedback=(*session.feedback, text), asked=question, dialogue=dialogue)
     return go_on(told, session.halted or "planning", version)

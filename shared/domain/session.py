@@ -16,8 +16,9 @@ from typing import Literal
 from pydantic import TypeAdapter
 
 from shared.domain.commands import Work
-from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Spent, Turn
-from shared.events.values import Knowledge, Policy, Service, SessionSettings, Workflow
+from shared.domain.memory import Memory
+from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Said, Spent, Turn
+from shared.events.values import Knowledge, Service, SessionSettings, ToolPolicy, Workflow
 
 Phase = Literal[
     "planning",
@@ -72,6 +73,8 @@ class Session:
     wishes: tuple[str, ...] = ()  # feedback that the code has taken in since its plan was approved
     unread: tuple[str, ...] = ()  # said while work was going on, not yet taken in
     asked: str = ""  # the planner's last question, for the prompt that takes the answer in
+    dialogue: tuple[Said, ...] = ()  # what was asked and answered since the request
+    memory: Memory = field(default_factory=Memory)
     replan: bool = False  # the next draft is to be another one, not a revision
     problems: tuple[str, ...] = ()  # why the last code or turn was sent back
     plan: Plan | None = None
@@ -86,7 +89,7 @@ class Session:
     answer: str = ""
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
-    policies: dict[str, Policy] = field(default_factory=dict)
+    policies: dict[str, ToolPolicy] = field(default_factory=dict)
     shared_with: dict[str, bool] = field(default_factory=dict)  # user -> may act
     parent: str | None = None
     recent: tuple[str, ...] = ()  # ids of the last commands people gave: a repeated one changes nothing

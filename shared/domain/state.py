@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from shared.events.facts import About
-from shared.events.values import ActionSpec, Check, NextAction, PlanKind, Status, Step, content_hash
+from shared.events.values import ActionSpec, Artefact, Check, NextAction, PlanKind, Status, Step, content_hash
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
@@ -83,11 +83,21 @@ class Question:
 
 
 @dataclass(frozen=True)
+class Said:
+    """A question that was asked, and what the person answered."""
+
+    question: str
+    answer: str
+
+
+@dataclass(frozen=True)
 class Action:
     spec: ActionSpec
     status: ActionStatus = "planned"
     result: JsonValue = None
     error: str = ""
+    artefact: Artefact | None = None
+    seconds: float = 0.0
     began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
 
     @property
@@ -101,6 +111,9 @@ class Verdict:
     status: Status
     next_action: NextAction
     reasoning: str
+    execution_analysis: str = ""
+    memory_analysis: str = ""
+    rule: str = ""
 
 
 @dataclass(frozen=True)
@@ -110,6 +123,15 @@ class Turn:
     actions: tuple[Action, ...]
     by: str
     verdict: Verdict | None = None
+    selected_tool: str = ""
+    required_skills: tuple[str, ...] = ()
+    reasoning: str = ""
+    final: bool = False
+
+    @property
+    def taken_over(self) -> bool:
+        """A person planned it."""
+        return self.by.startswith("user:")
 
 
 @dataclass(frozen=True)

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+from shared.domain import memory
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
-from shared.domain.state import Action, PlanStatus, Turn, Verdict
+from shared.domain.state import Action, ActionStatus, PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, leave_turn, mark, running
 from shared.events import facts
 
+RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", "complete": "answering"}
 
 
@@ -16,8 +18,20 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     left = replace(leave_turn(session), turns=event.turn, replan=False)
     if session.phase == "planning" and session.unread:
         return begin(replace(left, turns_before=session.turns_before + 1), "planning", event.version)
-    actions = tuple(Action(spec) for spec in event.actions)
-    return advance(replace(left, turn=Turn(event.turn, event.sub_goal, actions, event.actor)), event.version)
+    left = replace(left, memory=memory.planned(left.memory, event))
+    if not event.actions:
+        return begin(left, "answering", event.version)
+    turn = Turn(
+        event.turn,
+        event.sub_goal,
+        tuple(Action(spec, RULED.get(spec.ruling, "planned"), error=spec.why) for spec in event.actions),
+        event.actor,
+        selected_tool=event.selected_tool,
+        required_skills=event.required_skills,
+        reasoning=event.reasoning,
+        final=event.final,
+    )
+    return advance(replace(left, turn=turn), event.version)
 
 
 def decided(session: Session, version: int) -> Session:
@@ -41,14 +55,17 @@ def outcome(session: Session, event: facts.ActionFinished | facts.ActionSkipped 
 
 
 def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
-    verdict = Verdict(event.status, event.next_action, event.reasoning)
-    turn = replace(session.turn, verdict=verdict) if session.turn else None
-    judged = _plan_ended(replace(session, turn=turn), event)
+    if (turn := session.turn) is None:
+        return session
+    told = event.execution_analysis, event.memory_analysis, event.rule
+    turn = replace(turn, verdict=Verdict(event.status, event.next_action, event.reasoning, *told))
+    remembered = replace(session, turn=turn, memory=memory.judged(session.memory, turn, event))
+    judged = _plan_ended(remembered, event)
     if session.unread:
         return begin(judged, "planning", event.version)
     if session.workflow == "conversation":
         return _run_judged(judged, event)
-    if event.next_action == "escalate":
+    if event.next_action == "escalate" or turn.taken_over:
         return settle(judged, "escalated")
     if session.turns - session.turns_before >= session.settings.max_turns and event.next_action != "complete":
         return begin(judged, "answering", event.version)

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+from shared.domain import memory
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import DONE, Action, ActionStatus, Question, Turn
@@ -12,10 +13,10 @@ HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leav
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
-    """The next wave: not yet started, every dependency finished well."""
+    """The next wave: not yet started, every dependency finished well (or was done before)."""
     if turn is None:
         return ()
-    finished = {a.spec.id for a in turn.actions if a.status == "finished"}
+    finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.ruling == "skip"}
     return tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )
@@ -41,7 +42,10 @@ def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: 
 
     turn = replace(session.turn, actions=tuple(map(changed, session.turn.actions))) if session.turn else None
     loose = tuple(a for a in session.loose if a.spec.id not in wanted)
-    return replace(session, turn=turn, loose=loose)
+    remembered = session.memory
+    for late in (a for a in session.loose if a.spec.id in wanted):
+        remembered = memory.came_late(remembered, changed(late))
+    return replace(session, turn=turn, loose=loose, memory=remembered)
 
 
 def skip_unstarted(session: Session) -> Session:
@@ -52,7 +56,8 @@ def skip_unstarted(session: Session) -> Session:
 
 def leave_turn(session: Session) -> Session:
     """Begin something else: started actions of the old turn stay known until their outcome is recorded."""
-    return replace(session, turn=None, loose=(*session.loose, *running(session)))
+    remembered = memory.left(session.memory, session.turn)
+    return replace(session, turn=None, memory=remembered, loose=(*session.loose, *running(session)))
 
 
 def advance(session: Session, version: int) -> Session:
@@ -91,7 +96,7 @@ def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
 def _drop_blocked(session: Session) -> Session:
     """Actions that need the outcome of one that will have none are skipped, and those that need these."""
     while session.turn:
-        dead = {a.spec.id for a in session.turn.actions if a.status in DONE - {"finished"}}
+        dead = {a.spec.id for a in session.turn.actions if a.status in DONE - {"finished"} and a.spec.ruling != "skip"}
         blocked = [
             a.spec.id
             for a in session.turn.actions

@@ -6,6 +6,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.people import GIVE_UP, RAISE
+from shared.domain.policy import ruled
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
 from shared.domain.waves import check_actions, find, ready, running
@@ -61,10 +62,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.Ask():
             return _ask(session, command, by)
         case c.PlanTurn():
-            _my_turn(session, by, "planning")
-            need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
-            check_actions(session, command.actions)
-            return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **dict(command))
+            return _plan_turn(session, command, by)
         case c.Start():
             return _start(session, by)
         case c.VerifyTurn():
@@ -81,6 +79,15 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
         raise OutOfTurn("The work is no longer yours: it was stopped, done, or given to somebody else.")
     if phases and session.phase not in phases:
         raise OutOfTurn(f"This is not done while the session is {session.phase}.")
+
+
+def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
+    _my_turn(session, by, "planning")
+    need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
+    check_actions(session, command.actions)
+    actions = tuple(ruled(session, spec) for spec in command.actions)
+    told = dict(command) | {"actions": actions}
+    return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
 
 
 def _draft_code(session: Session, command: c.DraftCode, by: By) -> SessionEvent:

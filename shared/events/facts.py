@@ -8,16 +8,19 @@ from shared.events.envelope import Event
 from shared.events.values import (
     ActionId,
     ActionSpec,
+    Artefact,
     Check,
     Knowledge,
     Line,
     NextAction,
     PlanKind,
+    Recalled,
     SessionId,
     SessionSettings,
     Status,
     Steps,
     Text,
+    ToolPolicy,
     Workflow,
 )
 
@@ -148,15 +151,22 @@ class QuestionAnswered(Event):
 
 
 class TurnPlanned(Event):
-    """What will be done next: the actions of one turn, and which of them need approval and why."""
+    """What will be done next: the actions of one turn, and which of them need approval and why.
+
+    Without actions there is nothing left to do: the answer follows. `sub_goals` is the way to the end as it is seen
+    now, this turn's among them; `final`: when these actions succeed, the request is fulfilled.
+    """
 
     type: Literal["turn.planned"] = "turn.planned"
     turn: Version
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=50)]
     selected_tool: str = ""
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
+    sub_goals: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
+    final: bool = False
+    recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
 
 
 class ApprovalGiven(Event):
@@ -190,7 +200,10 @@ class ActionsStarted(Event):
 
 
 class ActionFinished(Event):
-    """The outcome of a started action. `seconds` is how long it ran."""
+    """The outcome of a started action. `seconds` is how long it ran.
+
+    With an `artefact` the result is only the beginning of what the tool returned.
+    """
 
     type: Literal["action.finished"] = "action.finished"
     action_id: ActionId
@@ -198,6 +211,7 @@ class ActionFinished(Event):
     result: JsonValue = None
     error: str = ""
     seconds: float = Field(0, ge=0, allow_inf_nan=False)
+    artefact: Artefact | None = None
 
 
 class ActionSkipped(Event):
@@ -267,7 +281,7 @@ class PolicyRemembered(Event):
 
     type: Literal["policy.remembered"] = "policy.remembered"
     tool: Line
-    policy: Literal["always", "writes", "never"]
+    policy: ToolPolicy
 
 
 class SessionStopped(Event):

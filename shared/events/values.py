@@ -12,6 +12,9 @@ Effect = Literal["read", "write", "irreversible"]
 Policy = Literal["always", "writes", "never"]
 Status = Literal["success", "partial", "failure"]
 NextAction = Literal["continue", "retry", "escalate", "complete"]
+ToolPolicy = Literal["always", "writes", "never", "deny"]
+Ruling = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
+Quality = Literal["economy", "balanced", "thorough"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
@@ -39,13 +42,23 @@ class Knowledge(Value):
 
 
 class SessionSettings(Value):
-    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds."""
+    """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
+
+    `world`: the store that everybody shares, or a copy of its first state that is this session's own. `recall`: what
+    earlier sessions of the same owner came to may be told to the planner. `quality`: economy lets no model judge what
+    rules leave open, thorough has a model judge every turn; a model can be named for each. `task`: the answer is a
+    test task, drafted from the knowledge that came with the request.
+    """
 
     max_turns: int = Field(5, ge=1, le=100)
     approval: Policy = "writes"
     token_budget: int | None = Field(None, ge=1)
     cost_budget: float | None = Field(None, gt=0, allow_inf_nan=False)
     approval_timeout: int | None = Field(None, ge=1)
+    world: Literal["shared", "own"] = "shared"
+    recall: bool = True
+    quality: Quality = "balanced"
+    task: bool = False
 
 
 class Step(Value):
@@ -60,7 +73,11 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
 
 
 class ActionSpec(Value):
-    """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to."""
+    """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to.
+
+    `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
+    `ruling` is what the domain made of the call, and `why`: only `skip` and `deny` keep it from being run.
+    """
 
     id: ActionId
     tool: Line
@@ -69,6 +86,27 @@ class ActionSpec(Value):
     effect: Effect = "read"
     depends_on: tuple[ActionId, ...] = ()
     approval: str | None = None
+    policy: ToolPolicy | None = None
+    repairs: tuple[str, ...] = ()
+    ruling: Ruling = "proceed"
+    why: str = ""
+
+
+class Artefact(Value):
+    """A body too large for an event, kept in the object store: size in bytes, SHA-256 in hex."""
+
+    name: Line
+    size: int = Field(ge=0)
+    sha256: str
+
+
+class Recalled(Value):
+    """What an earlier session of the same owner came to, as far as it was told to the planner."""
+
+    session_id: SessionId
+    request: Annotated[str, Field(max_length=500)]
+    outcome: Annotated[str, Field(max_length=500)]
+    lesson: Annotated[str, Field(max_length=500)] = ""
 
 
 class Check(Value):

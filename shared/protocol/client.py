@@ -12,11 +12,11 @@ from shared.events.values import (
     ActionSpec,
     Knowledge,
     Line,
-    Policy,
     SessionId,
     SessionSettings,
     Step,
     Text,
+    ToolPolicy,
     Workflow,
 )
 
@@ -176,7 +176,7 @@ class Remember(ClientMessage):
 
     type: Literal["remember"]
     tool: Line
-    policy: Policy
+    policy: ToolPolicy
 
 
 class RaiseBudget(ClientMessage):
