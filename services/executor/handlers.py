@@ -1,82 +1,145 @@
-"""Executor: run the wave that is ready. Recorded as started before, and as finished after, whatever happens."""
+"""Executor: run the wave that is ready. Recorded as started before, and as finished after, whatever happens.
+
+Reads run side by side, writes one after the other in the order of the plan. A write that has begun is never cut off:
+a stop waits for its outcome, so that the journal tells what happened and not what was meant.
+"""
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 import structlog
 
-from services.executor.tools import TOOLS, Result
+from services.executor.keeping import Keeps, fitted
+from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
+from shared.events.values import Artefact
 from shared.log import TooLarge
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
 
 
-async def run_wave(desk: Desk) -> None:
-    """One `actions.started`, the actions side by side, one outcome each.
+class Executor:
+    """The tools of this process, and where what is too large for an event is kept."""
 
-    A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
-    """
-    if started := _started(desk):
-        for action in started:
-            if not _again(action):
-                await desk.record(c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran"))
-    else:
-        await desk.record(c.Start())
+    def __init__(self, registry: Registry, keeps: Keeps) -> None:
+        self._registry = registry
+        self._keeps = keeps
+
+    async def run_wave(self, desk: Desk) -> None:
+        """One `actions.started`, then one outcome each.
+
+        A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
+        """
+        if started := _started(desk):
+            for action in started:
+                if not self._again(action):
+                    await desk.record(
+                        c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran")
+                    )
+        else:
+            await desk.record(c.Start())
+        reads = [action for action in _started(desk) if action.spec.effect == "read"]
+        writes = [action for action in _started(desk) if action.spec.effect != "read"]
+        try:
+            async with asyncio.TaskGroup() as wave:
+                for action in reads:
+                    wave.create_task(self._read(desk, action))
+                wave.create_task(self._in_order(desk, writes))
+        except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
+            raise several.exceptions[0] from several
+
+    def _again(self, action: Action) -> bool:
+        tool = self._registry.find(action.spec.tool)
+        return tool.again if tool else action.spec.effect == "read"
+
+    async def _read(self, desk: Desk, action: Action) -> None:
+        began = time.monotonic()
+        try:
+            result = await self._call(desk, action)
+        except asyncio.CancelledError:
+            if desk.stopped:
+                await self._record(desk, action, Result(ok=False, error="Stopped by the person."), began)
+            raise
+        await self._record(desk, action, result, began)
+
+    async def _in_order(self, desk: Desk, writes: list[Action]) -> None:
+        for number, action in enumerate(writes):
+            began = time.monotonic()
+            running = asyncio.ensure_future(self._call(desk, action))
+            try:
+                result = await asyncio.shield(running)
+            except asyncio.CancelledError:
+                await self._record(desk, action, await running, began)
+                if desk.stopped:
+                    for late in writes[number + 1 :]:
+                        untouched = Result(ok=False, error="Stopped by the person before it was run.")
+                        await self._record(desk, late, untouched, time.monotonic())
+                raise
+            await self._record(desk, action, result, began)
+
+    async def _call(self, desk: Desk, action: Action) -> Result:
+        tool = self._registry.find(action.spec.tool)
+        if tool is None:
+            return Result(ok=False, error=f"There is no tool “{action.spec.tool}”.")
+        turn = desk.session.turn.number if desk.session.turn else 0
+        call = Call(desk.session, f"{desk.session.id}/{turn}/{action.spec.id}", action.spec.arguments)
+        return await _bounded(tool, lambda: tool.run(call))
+
+    async def _record(self, desk: Desk, action: Action, result: Result, began: float) -> None:
+        if result.unknown:
+            await _append(desk, c.Uncertain(action_id=action.spec.id, reason=result.error[:2000]))
+            return
+        tool = self._registry.find(action.spec.tool)
+        turn = desk.session.turn.number if desk.session.turn else 0
+        name = f"{desk.session.id}/{turn}/{action.spec.id}"
+        result, artefact = await fitted(self._keeps, name, result, tool.largest if tool else 0)
+        await self._finish(desk, action, result, artefact, began)
+
+    async def _finish(
+        self, desk: Desk, action: Action, result: Result, artefact: Artefact | None, began: float
+    ) -> None:
+        outcome = c.Finish(
+            action_id=action.spec.id,
+            ok=result.ok,
+            result=result.value,
+            error=result.error,
+            seconds=round(time.monotonic() - began, 3),
+            artefact=artefact,
+        )
+        try:
+            await _append(desk, outcome)
+        except TooLarge as error:
+            told = Result(ok=result.ok, value=None, error=f"The result cannot be kept: {error}")
+            await self._finish(desk, action, told, None, began)
+
+
+async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
+    """The call within its deadline. Only a read, or a write that knows its key, is known not to have been lost."""
+    for last in (False, True):
+        try:
+            async with asyncio.timeout(tool.seconds):
+                return await run()
+        except TimeoutError:
+            if last or not tool.spec.keyed:
+                break  # with its key, a write is asked once more what became of it
+        except Exception as error:
+            log.exception("tool_failed", tool=tool.spec.name)
+            return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read")
+    why = f"{tool.spec.name} did not answer within {tool.seconds:g} seconds."
+    return Result(ok=False, error=why, unknown=tool.spec.effect != "read")
+
+
+async def _append(desk: Desk, outcome: c.Finish | c.Uncertain) -> None:
     try:
-        async with asyncio.TaskGroup() as wave:
-            for action in _started(desk):
-                wave.create_task(_run(desk, action))
-    except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
-        raise several.exceptions[0] from several
+        await desk.record(outcome)
+    except OutOfTurn:
+        return  # another delivery recorded this outcome first
 
 
 def _started(desk: Desk) -> tuple[Action, ...]:
     turn = desk.session.turn
     return tuple(action for action in turn.actions if action.status == "started") if turn else ()
-
-
-def _again(action: Action) -> bool:
-    tool = TOOLS.get(action.spec.tool)
-    return tool is None or tool.again
-
-
-async def _run(desk: Desk, action: Action) -> None:
-    began = time.monotonic()
-    try:
-        result = await _call(desk, action)
-    except asyncio.CancelledError:
-        if desk.stopped:
-            await _finish(desk, action, Result(ok=False, error="Stopped by the person."), began)
-        raise
-    await _finish(desk, action, result, began)
-
-
-async def _call(desk: Desk, action: Action) -> Result:
-    tool = TOOLS.get(action.spec.tool)
-    if tool is None:
-        return Result(ok=False, error=f"There is no tool “{action.spec.tool}”.")
-    try:
-        return await tool.run(desk.session, action.spec.arguments)
-    except Exception as error:
-        log.exception("tool_failed", tool=action.spec.tool, action_id=action.spec.id)
-        return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000])
-
-
-async def _finish(desk: Desk, action: Action, result: Result, began: float) -> None:
-    outcome = c.Finish(
-        action_id=action.spec.id,
-        ok=result.ok,
-        result=result.value,
-        error=result.error,
-        seconds=round(time.monotonic() - began, 3),
-    )
-    try:
-        await desk.record(outcome)
-    except TooLarge as error:
-        await _finish(desk, action, Result(ok=False, error=f"The result cannot be kept: {error}"), began)
-    except OutOfTurn:
-        return  # another delivery recorded this outcome first

@@ -1,64 +1,87 @@
-"""The tools there are: a name, what it does to the world, and how it is run."""
+"""The tools there are: what each is, how it is run, and where it comes from."""
 
-from collections.abc import Awaitable, Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
-from pydantic_core import to_json
 
-from shared import sandbox
 from shared.domain.session import Session
-from shared.events.values import Effect
+from shared.tools import Preview, ToolSpec
 
-KEPT = 100_000  # bytes of stdout, and of stderr, that the event of a run carries
 Arguments = Mapping[str, JsonValue]
+SECONDS = 30.0
+LARGEST = 48_000  # bytes of a result in its event: fifty such results still fit into a session that is loaded
+
+
+class Call(NamedTuple):
+    """One call; `key` is the same whenever it is made again."""
+
+    session: Session
+    key: str
+    arguments: Arguments
 
 
 class Result(NamedTuple):
+    """`unknown`: nobody can tell whether the call took effect."""
+
     ok: bool
     value: JsonValue = None
     error: str = ""
+    unknown: bool = False
 
 
 class Tool(NamedTuple):
-    """`again`: whether it may simply be run again when nobody knows what became of it."""
+    """`seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact."""
 
-    effect: Effect
-    again: bool
-    run: Callable[[Session, Arguments], Awaitable[Result]]
+    spec: ToolSpec
+    run: Callable[[Call], Awaitable[Result]]
+    preview: Callable[[Session, Arguments], Awaitable[Preview]] | None = None
+    seconds: float = SECONDS
+    largest: int = LARGEST
 
-
-async def run_code(session: Session, arguments: Arguments) -> Result:
-    """The approved program in the sandbox; its result: exit_code, stdout, stderr, duration (s), ended, truncated."""
-    code = session.code
-    if code is None or code.status != "approved" or code.hash != arguments.get("hash"):
-        return Result(ok=False, error="The approved code is not the one that was to be run.")
-    args, stdin = arguments.get("args"), arguments.get("stdin")
-    words = [str(word) for word in args] if isinstance(args, list) else []
-    try:
-        outcome = await sandbox.run({"program.py": code.code}, args=("program.py", *words), stdin=str(stdin or ""))
-    except sandbox.SandboxUnavailable as error:
-        return Result(ok=False, error=str(error))
-    ok = outcome.ended == "exited" and outcome.exit_code == 0
-    return Result(ok, _kept(outcome).model_dump(mode="json"), "" if ok else f"The program ended with {_how(outcome)}.")
+    @property
+    def again(self) -> bool:
+        """Whether it may simply be run again when nobody knows what became of it."""
+        return self.spec.effect == "read" or self.spec.keyed
 
 
-def _kept(outcome: sandbox.Outcome) -> sandbox.Outcome:
-    """The outcome with as much of its output as an event can hold."""
-    stdout, stderr = _beginning(outcome.stdout), _beginning(outcome.stderr)
-    cut = (stdout, stderr) != (outcome.stdout, outcome.stderr)
-    return outcome.model_copy(update={"stdout": stdout, "stderr": stderr, "truncated": outcome.truncated or cut})
+class Source(Protocol):
+    """Where tools come from; what it offers may change while the executor runs."""
+
+    def tools(self) -> Iterable[Tool]: ...
+
+    def troubles(self) -> Iterable[str]: ...
 
 
-def _beginning(text: str) -> str:
-    """As many of the first characters as need no more than `KEPT` bytes of JSON."""
-    while (size := len(to_json(text))) > KEPT:
-        text = text[: len(text) * KEPT // size]
-    return text
+class Registry:
+    """All tools of all sources; of two with one name, the one of the earlier source."""
+
+    def __init__(self, *sources: Source) -> None:
+        self._sources = sources
+
+    def all(self) -> dict[str, Tool]:
+        """By name, in order of name."""
+        found: dict[str, Tool] = {}
+        for source in self._sources:
+            for tool in source.tools():
+                found.setdefault(tool.spec.name, tool)
+        return dict(sorted(found.items()))
+
+    def find(self, name: str) -> Tool | None:
+        return self.all().get(name)
+
+    def troubles(self) -> tuple[str, ...]:
+        return tuple(trouble for source in self._sources for trouble in source.troubles())
 
 
-def _how(outcome: sandbox.Outcome) -> str:
-    return f"exit code {outcome.exit_code}" if outcome.ended == "exited" else outcome.ended.replace("_", " ")
+class Fixed:
+    """A source whose tools are always the same."""
 
+    def __init__(self, *tools: Tool) -> None:
+        self._tools = tools
 
-TOOLS: Mapping[str, Tool] = {"run_code": Tool("read", again=True, run=run_code)}
+    def tools(self) -> Iterable[Tool]:
+        return self._tools
+
+    def troubles(self) -> Iterable[str]:
+        return ()

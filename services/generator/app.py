@@ -1,7 +1,7 @@
 """Run the generator: `python -m services.generator.app`."""
 
-from services.generator.handlers import write_code
-from shared.worker import run_worker
+from services.generator.handlers import write
+from shared.worker import plain, run_worker
 
 if __name__ == "__main__":
-    run_worker("generator", write_code)
+    run_worker("generator", plain(write))

@@ -1,10 +1,41 @@
-"""Generator: when a session is due for coding, write the program for the approved plan."""
+"""Generator: write the program for the approved plan, the answer to a request, or a test task."""
 
+from services.generator.answer_prompt import (
+    AnswerReply,
+    TaskReply,
+    answer_brief,
+    answer_shown,
+    task_brief,
+    task_shown,
+)
 from services.generator.prompt import CodeReply, brief, program, shown
 from shared.domain import commands as c
+from shared.domain.memory import history
 from shared.worker import Desk
+
+
+async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer:
+    if desk.session.phase == "coding":
+        return await write_code(desk)
+    return await (write_task if desk.session.settings.task else write_answer)(desk)
 
 
 async def write_code(desk: Desk) -> c.DraftCode:
     reply = await desk.ask(brief(desk.session), CodeReply, kind="code", render=shown)
     return c.DraftCode(code=program(reply.code), explanation=reply.explanation.strip())
+
+
+async def write_answer(desk: Desk) -> c.GiveAnswer:
+    """Evidence is what was done: ids that name nothing are left out."""
+    session = desk.session
+    reply = await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)
+    known = {deed.id for deed in history(session.memory, session.turn)}
+    evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in known)
+    return c.GiveAnswer(text=reply.answer.strip()[:50_000], confidence=reply.confidence, evidence=evidence)
+
+
+async def write_task(desk: Desk) -> c.GiveAnswer:
+    """The task as JSON: {"q", "agt", "ogt"}."""
+    reply = await desk.ask(task_brief(desk.session), TaskReply, kind="answer", render=task_shown)
+    task = reply.model_dump_json(include={"q", "agt", "ogt"})
+    return c.GiveAnswer(text=task[:50_000], confidence=reply.confidence)

@@ -1,15 +1,31 @@
-"""Planner: when a session is due for planning, draft its plan, or ask what is missing."""
+"""Planner: when a session is due for planning, draft its plan or its next turn, or ask what is missing."""
 
+from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.prompt import PlanReply, brief, shown
 from shared.domain import commands as c
 from shared.events.values import Step
 from shared.worker import Desk
 
 
-async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.Fail:
-    if desk.session.workflow != "conversation":
-        reason = f"The workflow “{desk.session.workflow}” is not available yet: begin again with “conversation”."
-        return c.Fail(reason=reason, retryable=False)
+class Planner:
+    """What a turn is planned with: the tools there are, and what earlier sessions came to."""
+
+    def __init__(self, tools: Tools, recall: Recalls) -> None:
+        self._tools = tools
+        self._recall = recall
+
+    async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
+        match desk.session.workflow:
+            case "conversation":
+                return await draft_plan(desk)
+            case "agentflow":
+                return await plan_turn(desk, self._tools, self._recall)
+            case other:
+                reason = f"The workflow “{other}” is not available yet: begin again with “conversation” or “agentflow”."
+                return c.Fail(reason=reason, retryable=False)
+
+
+async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
     reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
     if reply.question and reply.question.strip():
         return c.Ask(text=reply.question.strip())

@@ -1,7 +1,7 @@
 """Run the verifier: `python -m services.verifier.app`."""
 
 from services.verifier.handlers import verify
-from shared.worker import run_worker
+from shared.worker import plain, run_worker
 
 if __name__ == "__main__":
-    run_worker("verifier", verify)
+    run_worker("verifier", plain(verify))

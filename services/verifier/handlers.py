@@ -8,15 +8,19 @@ from services.verifier.prompt import (
     VerdictReply,
     tests_brief,
     tests_shown,
+    turn_brief,
     verdict_brief,
     verdict_shown,
 )
+from services.verifier.rules import certain
 from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.events.values import Check
 from shared.worker import Desk
+
+LOOK_AGAIN = ("reads-answered", "change-shown")  # what a thorough session has a model judge besides
 
 
 async def verify(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
@@ -37,6 +41,25 @@ async def _check(desk: Desk, session: Session) -> c.VerifyCode:
 
 
 async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
+    """Of a run of approved code, or of a turn of tools."""
+    return await (_judge_run if desk.session.workflow == "conversation" else _judge_turn)(desk, turn)
+
+
+async def _judge_turn(desk: Desk, turn: Turn) -> c.VerifyTurn:
+    """By rules where they are certain; else by a model, unless the session saves its calls."""
+    quality = desk.session.settings.quality
+    ruled = certain(desk.session, turn)
+    if ruled and (quality != "thorough" or ruled.rule not in LOOK_AGAIN):
+        return ruled
+    if quality == "economy":
+        why = "No rule is certain of this outcome, and no model is asked for it."
+        return c.VerifyTurn(status="partial", next_action="continue", reasoning=why, rule="not-judged")
+    brief = turn_brief(desk.session, turn)
+    reply = await desk.ask(brief, VerdictReply, kind="verdict", render=verdict_shown)
+    return c.VerifyTurn(**reply.model_dump())
+
+
+async def _judge_run(desk: Desk, turn: Turn) -> c.VerifyTurn:
     """A run that did not happen, or was cut short, needs no model to be judged."""
     if all(action.status in ("skipped", "denied") for action in turn.actions):
         return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")

@@ -173,6 +173,7 @@ def _forked(session: Session, event: facts.SessionForked) -> Session:
         code=code,
         codes=session.codes,
         answer=session.answer,
+        confidence=session.confidence,  # its evidence stays behind: it names actions of the parent
         parent=event.parent,
     )
     return settle(forked, "awaiting_approval" if forked.plan else "resting")

@@ -19,13 +19,15 @@ WHOLE = 24_000  # characters of outcomes that are kept whole
 DEED = 8_000  # characters of one outcome
 GIST, GISTS = 300, 30  # characters of an older outcome, and how many outcomes there are at most
 EARLIER = 8
-VERDICTS, REASONS, SUB_GOALS = 10, 400, 20
+Standing = Literal["pending", "completed", "failed"]
+BECOMES: dict[Status, Standing] = {"success": "completed", "partial": "pending", "failure": "failed"}
+VERDICTS, REASONS, SUB_GOALS, CLOSING = 10, 400, 20, 4_000
 
 
 @dataclass(frozen=True)
 class SubGoal:
     goal: str
-    status: Literal["pending", "completed", "failed"] = "pending"
+    status: Standing = "pending"
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,10 @@ class Judged:
 
 @dataclass(frozen=True)
 class Memory:
-    """`planned` and `executed` count the actions of the request at hand."""
+    """`planned` and `executed` count the actions of the request at hand.
+
+    `closing`: why the planner found nothing left to do.
+    """
 
     sub_goals: tuple[SubGoal, ...] = ()
     deeds: tuple[Deed, ...] = ()
@@ -61,6 +66,7 @@ class Memory:
     recalled: tuple[Recalled, ...] = ()
     planned: int = 0
     executed: int = 0
+    closing: str = ""
 
 
 def deeds_of(turn: Turn | None) -> tuple[Deed, ...]:
@@ -84,12 +90,12 @@ def planned(memory: Memory, event: facts.TurnPlanned) -> Memory:
         sub_goals=sub_goals[-SUB_GOALS:],
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
+        closing="" if event.actions else event.reasoning[:CLOSING],
     )
 
 
 def judged(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:
-    ended = {"success": "completed", "partial": "pending", "failure": "failed"}[event.status]
-    status: Literal["pending", "completed", "failed"] = "pending" if event.next_action == "retry" else ended  # type: ignore[assignment]
+    status = "pending" if event.next_action == "retry" else BECOMES[event.status]
     verdict = Judged(turn.number, turn.sub_goal, event.status, event.next_action, event.reasoning[:REASONS])
     return replace(
         memory,

@@ -50,6 +50,8 @@ def _next_round(session: Session, request: str, version: int) -> Session:
         dialogue=(),
         replan=False,
         answer="",
+        confidence=0.0,
+        evidence=(),
         turns_before=session.turns,
     )
     return begin(fresh, "planning", version)

@@ -87,6 +87,8 @@ class Session:
     loose: tuple[Action, ...] = ()  # started, and outlived their turn: their outcome is still recorded
     question: Question | None = None
     answer: str = ""
+    confidence: float = 0.0  # of the answer
+    evidence: tuple[str, ...] = ()  # ids of the actions that support it
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
     policies: dict[str, ToolPolicy] = field(default_factory=dict)

@@ -92,7 +92,7 @@ def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
 
 def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
     """The request is done, and its feedback with it, unless the person said something meanwhile."""
-    told = replace(session, answer=event.text)
+    told = replace(session, answer=event.text, confidence=event.confidence, evidence=event.evidence)
     if session.unread:
         return begin(told, "planning", event.version)
     return settle(replace(told, feedback=(), asked=""), "resting", "answered")

@@ -92,11 +92,12 @@ class OpenAIModel:
         messages: Sequence[Message],
         reply: type[R],
         *,
+        quality: str = "",
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        question = _Question(role, await self._model(role), messages, reply, on_call, on_partial)
+        question = _Question(role, await self._model(role, quality), messages, reply, on_call, on_partial)
         ability = self._abilities.get(question.model, Ability())
         repair: list[Message] = []
         faults = repairs = 0
@@ -182,9 +183,12 @@ class OpenAIModel:
             options["temperature"] = temperature
         return options
 
-    async def _model(self, role: Role) -> str:
-        """The model for this role; where none is named, the endpoint's first, asked for once."""
-        named = self._settings.parley_models.get(role) or self._settings.openai_model or self._default_model
+    async def _model(self, role: Role, quality: str = "") -> str:
+        """The model for this role and quality; where none is named, the endpoint's first, asked for once."""
+        models = self._settings.parley_models
+        named = (
+            models.get(f"{role}.{quality}") or models.get(role) or self._settings.openai_model or self._default_model
+        )
         if named:
             return named
         if self._client.base_url.host != "api.openai.com":  # its list is long and its order means nothing

@@ -34,6 +34,7 @@ class ScriptedModel:
         messages: Sequence[Message],
         reply: type[R],
         *,
+        quality: str = "",
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:

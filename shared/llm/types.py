@@ -46,10 +46,13 @@ class Model(Protocol):
         messages: Sequence[Message],
         reply: type[R],
         *,
+        quality: str = "",
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """Return the reply as `reply`; raise a `ModelError` after bounded tries.
+
+        For a `quality` another model may be configured than for the role alone.
 
         `on_call` hears of every HTTP call, also of failed and cancelled ones. `on_partial` gets the object as far as
         it has come, a few times a second and once more when it is whole; after a failed try it begins anew.

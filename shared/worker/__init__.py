@@ -2,7 +2,7 @@
 
 from shared.worker.desk import Desk, Kit
 from shared.worker.draft import Drafts
-from shared.worker.run import run_worker
+from shared.worker.run import Here, Opens, plain, run_worker
 from shared.worker.worker import Handler, Worker
 
-__all__ = ["Desk", "Drafts", "Handler", "Kit", "Worker", "run_worker"]
+__all__ = ["Desk", "Drafts", "Handler", "Here", "Kit", "Opens", "Worker", "plain", "run_worker"]

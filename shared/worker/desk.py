@@ -66,7 +66,10 @@ class Desk:
         async def shown(partial: Mapping[str, Any]) -> None:
             await self.kit.drafts.write(self.session.id, draft_id, kind, render(partial))
 
-        return await self.kit.model.ask(self.kit.service, messages, reply, on_call=self._spent, on_partial=shown)
+        quality = self.session.settings.quality
+        return await self.kit.model.ask(
+            self.kit.service, messages, reply, quality=quality, on_call=self._spent, on_partial=shown
+        )
 
     async def _spent(self, call: Call) -> None:
         """Also what a failed or cancelled call cost is a fact. Raises OutOfTurn when there must be no other call."""

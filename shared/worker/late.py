@@ -32,12 +32,13 @@ class LateModel:
         messages: Sequence[Message],
         reply: type[R],
         *,
+        quality: str = "",
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `shared.llm.Model.ask`."""
         model = await asyncio.shield(self.load())
-        return await model.ask(role, messages, reply, on_call=on_call, on_partial=on_partial)
+        return await model.ask(role, messages, reply, quality=quality, on_call=on_call, on_partial=on_partial)
 
     async def aclose(self) -> None:
         if self._loading:

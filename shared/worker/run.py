@@ -5,7 +5,7 @@ import contextlib
 import json
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 import uvloop
@@ -14,7 +14,7 @@ from shared.bus import Bus
 from shared.events.values import Service
 from shared.logging import configure_logging
 from shared.settings import Settings
-from shared.store import Store
+from shared.store import Loads, Store
 from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
 from shared.worker.late import LateModel
@@ -26,28 +26,54 @@ LEAVING = 5.0  # seconds beyond the grace of the handlers: saying goodbye to NAT
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
 
-def run_worker(service: Service, handler: Handler) -> None:
-    """The whole of a worker's `python -m services.<name>.app`."""
+class Here(NamedTuple):
+    """Where a service works: what its handler may need besides the desk."""
+
+    settings: Settings
+    bus: Bus
+    store: Loads
+
+
+Opens = Callable[[Here], contextlib.AbstractAsyncContextManager[Handler]]
+
+
+def plain(handler: Handler) -> Opens:
+    """A handler that needs nothing besides its desk."""
+    return lambda _: contextlib.nullcontext(handler)
+
+
+def run_worker(service: Service, opens: Opens) -> None:
+    """The whole of a worker's `python -m services.<name>.app`; what `opens` makes is open as long as it runs."""
     settings = Settings()
 
     async def live(stop: asyncio.Event) -> None:
         bus = Bus(settings, service)
         model = LateModel(settings)
         async with health(settings.health_port, lambda: bus.ready):
-            if await started(_start(service, handler, settings, bus, model), stop):
-                log.info("ready")
-                asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
-                await stop.wait()
-            await bus.stop()
-            await model.aclose()
+            async with contextlib.AsyncExitStack() as opened:
+                opened.push_async_callback(model.aclose)
+                opened.push_async_callback(bus.stop)
+                if await started(_start(service, opens, settings, bus, model, opened), stop):
+                    log.info("ready")
+                    asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
+                    await stop.wait()
+                    await bus.stop()  # no new work, and what is in hand ends, before what it needs is closed
 
     run(service, settings, live)
 
 
-async def _start(service: Service, handler: Handler, settings: Settings, bus: Bus, model: LateModel) -> None:
+async def _start(  # noqa: PLR0913, PLR0917  what a service consists of
+    service: Service,
+    opens: Opens,
+    settings: Settings,
+    bus: Bus,
+    model: LateModel,
+    opened: contextlib.AsyncExitStack,
+) -> None:
     await bus.connect()
-    drafts = Drafts(bus)
-    worker = Worker(Kit(service, Store(bus), bus.log, model, drafts, settings), handler)
+    drafts, store = Drafts(bus), Store(bus)
+    handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
+    worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
     bus.consume(service, worker.on_delivery)
     await drafts.start()
     await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)

@@ -2,13 +2,13 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from datetime import UTC, datetime
 from uuid import uuid4
 
-from services.executor.handlers import run_wave
-from services.generator.handlers import write_code
-from services.planner.handlers import draft_plan
+from services.executor.app import executing
+from services.generator.handlers import write
+from services.planner.app import planning
 from services.verifier.handlers import verify
 from shared.bus import Bus
 from shared.domain.commands import By
@@ -20,13 +20,13 @@ from shared.llm import Model
 from shared.log import Loaded, commit
 from shared.settings import Settings
 from shared.testing import InMemoryStore
-from shared.worker import Drafts, Handler, Kit, Worker
+from shared.worker import Drafts, Handler, Here, Kit, Opens, Worker, plain
 
-HANDLERS: dict[Service, Handler] = {
-    "planner": draft_plan,
-    "generator": write_code,
-    "verifier": verify,
-    "executor": run_wave,
+OPENS: dict[Service, Opens] = {
+    "planner": planning,
+    "generator": plain(write),
+    "verifier": plain(verify),
+    "executor": executing,
 }
 
 
@@ -36,21 +36,23 @@ async def working(
 ) -> AsyncIterator[list[Bus]]:
     """These services (default: all four), each with a bus of its own, until the block ends."""
     buses: list[Bus] = []
-    for service in services or tuple(HANDLERS):
-        bus = Bus(settings, service)
-        await bus.connect()
-        drafts = Drafts(bus)
-        kit = Kit(service, InMemoryStore(bus.log), bus.log, model, drafts, settings)
-        worker = Worker(kit, (handlers or HANDLERS)[service])
-        bus.consume(service, worker.on_delivery)
-        await drafts.start()
-        await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
-        await bus.start()
-        buses.append(bus)
-    try:
-        yield buses
-    finally:
-        await asyncio.gather(*(bus.stop() for bus in buses))
+    async with AsyncExitStack() as opened:
+        for service in services or tuple(OPENS):
+            bus = Bus(settings, service)
+            await bus.connect()
+            drafts, store = Drafts(bus), InMemoryStore(bus.log)
+            opens = plain(handlers[service]) if handlers else OPENS[service]
+            handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
+            worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
+            bus.consume(service, worker.on_delivery)
+            await drafts.start()
+            await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
+            await bus.start()
+            buses.append(bus)
+        try:
+            yield buses
+        finally:
+            await asyncio.gather(*(bus.stop() for bus in buses))
 
 
 class Person:

@@ -8,8 +8,6 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from services.executor.handlers import run_wave
-from services.executor.tools import KEPT, TOOLS, Result, Tool, run_code
 from services.generator.handlers import write_code
 from services.generator.prompt import CodeReply, program
 from services.generator.prompt import brief as code_brief
@@ -27,7 +25,6 @@ from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Round, Turn
-from shared.events import facts
 from shared.events.values import ActionSpec, Knowledge, Service, Step
 from shared.llm import Message, ScriptedModel
 from shared.llm.faults import BadReply
@@ -275,108 +272,9 @@ def test_replies_of_the_verifier_name_only_what_there_is() -> None:
         TestsReply.model_validate({"tests": "x", "more": "y"})
 
 
-# --- executor
-
-
 def spec(tool: str = "run_code", **arguments: Any) -> ActionSpec:
     return ActionSpec(id="1.1", tool=tool, arguments=arguments or {"hash": CODE.hash})
 
 
 def turn(*actions: Action) -> Turn:
     return Turn(1, "Run the approved code", actions, "user:ann")
-
-
-async def test_only_the_approved_code_is_run() -> None:
-    for code in (None, CODE, replace(CODE, status="approved", code="print(2)\n")):
-        result = await run_code(replace(SESSION, code=code), {"hash": CODE.hash})
-        assert not result.ok
-        assert "not the one" in result.error
-
-
-@pytest.mark.parametrize(
-    ("code", "ok", "error"),
-    [
-        ("import sys\nprint(sys.argv[1:], input())\n", True, ""),
-        ("raise SystemExit(3)\n", False, "The program ended with exit code 3."),
-        ("import os\nos.kill(os.getpid(), 9)\n", False, "The program ended with killed."),
-    ],
-)
-async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None:
-    if missing := sandbox.available():
-        pytest.skip(missing)
-    approved = replace(CODE, status="approved", code=code)
-    result = await run_code(replace(SESSION, code=approved), {"hash": approved.hash, "args": ["a", 1], "stdin": "in"})
-    assert isinstance(result.value, dict)
-    assert (result.ok, result.error) == (ok, error)
-    assert result.value["stdout"] == ("['a', '1'] in\n" if ok else "")
-
-
-async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def unavailable(*_: Any, **__: Any) -> sandbox.Outcome:
-        raise sandbox.SandboxUnavailable("The sandbox needs Linux")
-
-    monkeypatch.setattr(sandbox, "run", unavailable)
-    approved = replace(CODE, status="approved")
-    result = await run_code(replace(SESSION, code=approved), {"hash": CODE.hash})
-    assert (result.ok, result.value) == (False, None)
-    assert "needs Linux" in result.error
-    assert "downloaded" in result.error
-
-
-async def test_more_output_than_an_event_can_hold_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
-    async def loud(*_: Any, **__: Any) -> sandbox.Outcome:
-        said = "\x00" * 200_000
-        return sandbox.Outcome(exit_code=0, stdout=said, stderr="é", duration=1, ended="exited", truncated=False)
-
-    monkeypatch.setattr(sandbox, "run", loud)
-    approved = replace(CODE, status="approved")
-    result = await run_code(replace(SESSION, code=approved), {"hash": CODE.hash})
-    assert isinstance(result.value, dict)
-    assert result.value["truncated"] is True
-    assert result.value["stderr"] == "é"
-    assert len(str(result.value["stdout"])) == KEPT // 6
-
-
-async def outcome_of(tool: str) -> facts.ActionFinished:
-    log = InMemoryLog()
-    session = replace(SESSION, phase="executing", turn=turn(Action(spec(tool))))
-    await run_wave(desk("executor", session, log=log))
-    assert [raw.subject.split(".", 3)[3] for raw in log.messages] == ["actions.started", "action.finished"]
-    return facts.ActionFinished.model_validate_json(log.messages[-1].data)
-
-
-async def test_a_tool_that_is_missing_fails_or_says_too_much_still_has_an_outcome(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    async def fails(*_: Any) -> Result:
-        raise OSError("no space left")
-
-    async def talks(*_: Any) -> Result:
-        return Result(ok=True, value="x" * 300_000)
-
-    for name, run in (("fails", fails), ("talks", talks)):
-        monkeypatch.setitem(TOOLS, name, Tool("read", again=True, run=run))
-    missing, failed, talked = [await outcome_of(name) for name in ("missing", "fails", "talks")]
-    assert (missing.ok, missing.error) == (False, "There is no tool “missing”.")
-    assert (failed.ok, failed.error) == (False, "OSError: no space left")
-    assert talked.ok is False
-    assert "cannot be kept" in talked.error
-
-
-async def test_what_was_running_when_the_executor_died(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A tool that may run again does; of another nobody knows what happened, and a person is asked."""
-    ran: list[str] = []
-
-    async def runs(*_: Any) -> Result:
-        ran.append("ran")
-        return Result(ok=True, value=1)
-
-    for name, again in (("again", True), ("once", False)):
-        monkeypatch.setitem(TOOLS, name, Tool("write", again=again, run=runs))
-        log = InMemoryLog()
-        left = replace(SESSION, phase="executing", turn=turn(Action(spec(name), "started")))
-        await run_wave(desk("executor", left, log=log))
-        assert [raw.subject.split(".", 3)[3] for raw in log.messages] == [
-            "action.finished" if again else "action.uncertain"
-        ]
-    assert ran == ["ran"]

@@ -1,0 +1,78 @@
+"""AgentFlow's planner: the next turn of tool calls, a question, or that nothing is left to do."""
+
+from collections.abc import Awaitable, Callable
+from typing import Protocol
+
+from services.planner.agentflow_prompt import TurnReply, brief, shown
+from services.planner.proposals import Proposal, standstill, weigh
+from shared.domain import commands as c
+from shared.domain.memory import history
+from shared.domain.session import Session
+from shared.events.values import Recalled
+from shared.tools import ToolPage
+from shared.worker import Desk
+
+TRIES = 3  # proposals of one turn; after that the person is asked
+SEARCHES = 2  # of these, wishes for other tools
+Recalls = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
+
+
+class Tools(Protocol):
+    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage: ...
+
+
+async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c.Ask:
+    """One model call where all goes well. What cannot be taken goes back with the reason, a bounded number of times."""
+    session = desk.session
+    if session.settings.task:
+        return c.PlanTurn(
+            sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
+        )
+    recalled = await recall(session)
+    page = await tools.fitting(_words(session), _used(session))
+    nudge = "Three turns came to nothing. Try something else, ask, or say what cannot be done." * standstill(session)
+    searches = 0
+    proposal = Proposal(())
+    for _ in range(TRIES + SEARCHES):
+        reply = await desk.ask(brief(session, page, recalled, nudge), TurnReply, kind="plan", render=shown)
+        if reply.question and reply.question.strip():
+            return c.Ask(text=reply.question.strip()[:50_000])
+        if reply.more_tools.strip() and not reply.actions and searches < SEARCHES:
+            searches += 1
+            page = await tools.fitting(reply.more_tools, _used(session))
+            nudge = f"These are the tools that fit “{reply.more_tools[:200]}”. Is none of them right, say so."
+            continue
+        proposal = weigh(session, reply, page.tools)
+        if not proposal.problems:
+            return _turn(reply, proposal, () if session.turns > session.turns_before else recalled)
+        nudge = "\n".join(proposal.problems)
+    return c.Ask(text=_help(proposal))
+
+
+def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+    nothing = "Nothing is left to do" if not proposal.actions else proposal.actions[0].text or proposal.actions[0].tool
+    return c.PlanTurn(
+        sub_goal=(reply.sub_goal.strip() or nothing)[:500],
+        actions=proposal.actions,
+        selected_tool=reply.selected_tool[:500] or (proposal.actions[0].tool if proposal.actions else ""),
+        required_skills=tuple(skill[:200] for skill in reply.required_skills),
+        reasoning=reply.reasoning[:10_000],
+        sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in reply.sub_goals if goal.strip())),
+        final=reply.final,
+        recalled=recalled,
+    )
+
+
+def _help(proposal: Proposal) -> str:
+    why = " ".join(proposal.problems) or "I did not find tools that help."
+    begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
+    return f"{begin} {why} What should I do?"
+
+
+def _words(session: Session) -> str:
+    """What the tools should fit: the newest words count as much as the request."""
+    return " ".join((session.request, *session.feedback[-3:], *(goal.goal for goal in session.memory.sub_goals)))
+
+
+def _used(session: Session) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(deed.tool for deed in history(session.memory, session.turn)))

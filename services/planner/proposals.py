@@ -1,0 +1,100 @@
+"""What the planner makes of a proposed turn: actions that can be decided about, or why it cannot be taken. Pure."""
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from retail.policy import Call, violations
+from retail.specs import ORIGIN
+from services.planner.agentflow_prompt import Planned, TurnReply
+from shared.domain.memory import Deed, history, same_call
+from shared.domain.session import Session
+from shared.events.values import ActionSpec
+from shared.repair import repair
+from shared.tools import ToolSpec
+
+TRIED = ("finished", "failed", "denied")
+FAILURES = 3  # turns in a row that came to nothing
+
+
+class Proposal(NamedTuple):
+    """`problems`: why it is not taken, in words for the model; `stuck`: it goes round in circles."""
+
+    actions: tuple[ActionSpec, ...]
+    problems: tuple[str, ...] = ()
+    stuck: bool = False
+
+
+def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Proposal:
+    """The reply's calls with their arguments put right, held against tools, history and the place's rules."""
+    known = {spec.name: spec for spec in tools}
+    turn = session.turns + 1
+    actions: list[ActionSpec] = []
+    problems: list[str] = []
+    for number, planned in enumerate(reply.actions, 1):
+        spec = known.get(planned.tool)
+        if spec is None:
+            problems.append(f"There is no tool “{planned.tool[:80]}” here.")
+            continue
+        repaired = repair(planned.arguments if planned.arguments is not None else {}, spec.parameters)
+        problems += [f"{planned.tool}: {problem}" for problem in repaired.problems]
+        actions.append(
+            ActionSpec(
+                id=f"{turn}.{number}",
+                tool=spec.name,
+                arguments=repaired.arguments,
+                text=planned.text[:2000],
+                effect=spec.effect,
+                depends_on=_names(planned, turn, number, len(reply.actions)),
+                policy=spec.policy,
+                repairs=repaired.repairs,
+            )
+        )
+    if problems:
+        return Proposal((), tuple(problems))
+    done = history(session.memory, session.turn)
+    if actions and (again := repeated(actions, done)):
+        return Proposal(tuple(actions), (again,), stuck=True)
+    return Proposal(tuple(actions), _against_rules(session, actions, known, done))
+
+
+def _names(planned: Planned, turn: int, number: int, count: int) -> tuple[str, ...]:
+    """A call cannot wait for itself, nor for one that is not there: such numbers are left out."""
+    needs = [need for need in dict.fromkeys(planned.depends_on) if 1 <= need <= count and need != number]
+    return tuple(f"{turn}.{need}" for need in needs)
+
+
+def repeated(actions: Sequence[ActionSpec], done: Sequence[Deed]) -> str:
+    """Why these calls lead nowhere: every one was made before, and nothing has changed since; "" if they may."""
+    last_write = max(
+        (at for at, deed in enumerate(done) if deed.effect != "read" and deed.status == "finished"), default=-1
+    )
+    since = done[last_write + 1 :]
+    for action in actions:
+        made = done if action.effect != "read" else since
+        if same_call(action.tool, action.arguments, made, *TRIED) is None:
+            return ""
+    names = ", ".join(dict.fromkeys(action.tool for action in actions))
+    return (
+        f"These calls have been made with the same arguments already ({names}): what came of them is under <executed>."
+    )
+
+
+def standstill(session: Session) -> bool:
+    """The last turns all came to nothing."""
+    last = session.memory.verdicts[-FAILURES:]
+    return len(last) == FAILURES and all(verdict.status == "failure" for verdict in last)
+
+
+def _against_rules(
+    session: Session, actions: Sequence[ActionSpec], known: dict[str, ToolSpec], done: Sequence[Deed]
+) -> tuple[str, ...]:
+    """The rules of the retail store hold for its tools; what was learnt earlier in the session counts."""
+    if not any(known[action.tool].origin == ORIGIN for action in actions):
+        return ()
+    before = [
+        Call(deed.tool, deed.arguments, deed.status == "finished", deed.text)
+        for deed in (*session.memory.earlier, *done)
+        if deed.status in ("finished", "failed")
+    ]
+    planned = [(action.tool, action.arguments) for action in actions if known[action.tool].origin == ORIGIN]
+    return violations(before, planned)

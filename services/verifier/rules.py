@@ -1,0 +1,71 @@
+"""Verdicts that need no model: what is certain from the outcomes themselves. The rule's name goes into the journal."""
+
+from retail.confirm import HANDOVER, shows
+from retail.policy import Call, violations
+from retail.specs import SPECS
+from shared.domain import commands as c
+from shared.domain.memory import deeds_of, text_of
+from shared.domain.session import Session
+from shared.domain.state import Action, Turn
+from shared.events.values import NextAction, Status
+
+RETAIL = frozenset(spec.name for spec in SPECS)
+
+
+def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:
+    """The verdict that a rule can give for certain, None where a model must look."""
+    goes_on: NextAction = "complete" if turn.final else "continue"
+    ran = [action for action in turn.actions if action.status in ("finished", "failed")]
+    failed = [action for action in ran if action.status == "failed"]
+    if turn.taken_over:
+        status: Status = "failure" if ran and len(failed) == len(ran) else "partial" if failed else "success"
+        return _verdict("taken-over", status, "continue", "A person did this turn by hand.")
+    if not ran:
+        return _nothing_ran(turn, goes_on)
+    if broken := _broken(session, turn):
+        return _verdict("against-the-rules", "failure", "escalate", " ".join(broken))
+    if failed:
+        why = "; ".join(f"{action.spec.tool}: {action.error}" for action in failed)
+        return _verdict("tool-error", "failure" if len(failed) == len(ran) else "partial", "retry", why)
+    if any(action.spec.tool == HANDOVER for action in ran):
+        return _verdict("handed-over", "success", "escalate", "The request was handed over to a person.")
+    if refused := [action for action in turn.actions if action.status == "denied"]:
+        return _verdict("refused", "partial", "continue", _refusals(refused))
+    writes = [action for action in ran if action.spec.effect != "read"]
+    if not writes:
+        return _verdict("reads-answered", "success", goes_on, "Every call was answered.")
+    if all(_confirmed(action) for action in writes):
+        return _verdict("change-shown", "success", goes_on, "The results show the changes that were wanted.")
+    return None
+
+
+def _nothing_ran(turn: Turn, goes_on: NextAction) -> c.VerifyTurn:
+    if refused := [action for action in turn.actions if action.status == "denied"]:
+        return _verdict("refused", "failure", "continue", _refusals(refused))
+    if all(action.spec.ruling == "skip" for action in turn.actions):
+        return _verdict("done-already", "success", goes_on, "All of this has been done already.")
+    return _verdict("nothing-run", "failure", "continue", "Nothing was run: every action was skipped.")
+
+
+def _refusals(refused: list[Action]) -> str:
+    told = "; ".join(f"{action.spec.tool} ({action.error})" if action.error else action.spec.tool for action in refused)
+    return f"Refused: {told}."
+
+
+def _confirmed(action: Action) -> bool:
+    return action.spec.tool in RETAIL and shows(action.spec.tool, action.spec.arguments, text_of(action.result))
+
+
+def _broken(session: Session, turn: Turn) -> tuple[str, ...]:
+    """The store's rules that this turn's changes broke, whoever planned them."""
+    done = [
+        Call(deed.tool, deed.arguments, deed.status == "finished", deed.text)
+        for deed in (*session.memory.earlier, *session.memory.deeds)
+        if deed.status in ("finished", "failed")
+    ]
+    made = [(deed.tool, deed.arguments) for deed in deeds_of(turn) if deed.status == "finished" and deed.tool in RETAIL]
+    return violations(done, made) if made else ()
+
+
+def _verdict(rule: str, status: Status, next_action: NextAction, reasoning: str) -> c.VerifyTurn:
+    return c.VerifyTurn(status=status, next_action=next_action, reasoning=reasoning[:2000], rule=rule)

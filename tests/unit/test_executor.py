@@ -1,0 +1,390 @@
+"""The executor: waves of tools, their deadlines, what a stop and a crash leave, and what is too large."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from services.executor.handlers import Executor
+from services.executor.keeping import BEGINNING
+from services.executor.program import KEPT, run_code
+from services.executor.ranking import best
+from services.executor.requests import Requests
+from services.executor.tools import LARGEST, Call, Fixed, Registry, Result, Tool
+from shared import sandbox
+from shared.domain.commands import Work
+from shared.domain.session import Session
+from shared.domain.state import Action, Code, Turn
+from shared.events import SessionEvent, parse_event
+from shared.events.values import ActionSpec, Artefact, Effect, content_hash
+from shared.llm import ScriptedModel
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
+from shared.worker import Desk, Drafts, Kit
+
+CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
+SESSION = Session("s", version=4, request="Look", workflow="agentflow")
+Run = Callable[[Call], Awaitable[Result]]
+
+
+class Shelf:
+    """Keeps artefacts in a dictionary, or refuses to."""
+
+    def __init__(self, broken: str = "") -> None:
+        self.kept: dict[str, bytes] = {}
+        self._broken = broken
+
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        if self._broken:
+            raise OSError(self._broken)
+        self.kept[name] = data
+        return Artefact(name=name, size=len(data), sha256=content_hash(data.decode()))
+
+
+def tool(name: str, run: Run, effect: Effect = "read", *, keyed: bool = False, seconds: float = 5) -> Tool:
+    spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed)
+    return Tool(spec, run, seconds=seconds)
+
+
+def act(name: str, number: int = 1, effect: Effect = "read", status: Any = "planned") -> Action:
+    return Action(ActionSpec(id=f"1.{number}", tool=name, arguments={"n": number}, effect=effect), status)
+
+
+class Bench:
+    """An executor with these tools, a session with these actions, and what came of them."""
+
+    def __init__(self, *actions: Action, tools: tuple[Tool, ...] = (), shelf: Shelf | None = None) -> None:
+        self.log = InMemoryLog()
+        self.shelf = shelf or Shelf()
+        self.executor = Executor(Registry(Fixed(*tools)), self.shelf)
+        work = Work(service="executor", version=SESSION.version)
+        session = replace(SESSION, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
+        kit = Kit("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        self.desk = Desk(kit, Loaded(session, 0), cause="s:cause")
+
+    async def run(self) -> list[SessionEvent]:
+        await self.executor.run_wave(self.desk)
+        return self.events
+
+    @property
+    def events(self) -> list[SessionEvent]:
+        return [parse_event(raw.data) for raw in self.log.messages]
+
+    def outcomes(self) -> dict[str, Any]:
+        return {
+            event.action_id: event for event in self.events if event.type in ("action.finished", "action.uncertain")
+        }
+
+
+def gives(value: Any = "seen") -> Run:
+    async def run(_: Call) -> Result:
+        return Result(ok=True, value=value)
+
+    return run
+
+
+def breaks(error: Exception) -> Run:
+    async def run(_: Call) -> Result:
+        raise error
+
+    return run
+
+
+async def hangs(_: Call) -> Result:
+    await asyncio.Event().wait()
+    raise AssertionError("unreachable")
+
+
+# --- outcomes
+
+
+async def test_every_action_has_one_outcome() -> None:
+    bench = Bench(
+        act("good"), act("bad", 2), act("none", 3), tools=(tool("good", gives()), tool("bad", breaks(OSError("full"))))
+    )
+    assert [event.type for event in await bench.run()] == ["actions.started", *["action.finished"] * 3]
+    told = bench.outcomes()
+    assert (told["1.1"].ok, told["1.1"].result) == (True, "seen")
+    assert (told["1.2"].ok, told["1.2"].error) == (False, "OSError: full")
+    assert told["1.3"].error == "There is no tool “none”."
+
+
+async def test_reads_run_side_by_side() -> None:
+    here = asyncio.Barrier(3)
+
+    async def meets(_: Call) -> Result:
+        await asyncio.wait_for(here.wait(), 5)
+        return Result(ok=True)
+
+    bench = Bench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))
+    await bench.run()
+    assert all(outcome.ok for outcome in bench.outcomes().values())
+
+
+async def test_writes_run_one_after_the_other_in_the_order_of_the_plan() -> None:
+    order: list[Any] = []
+
+    async def writes(call: Call) -> Result:
+        order.append(("begins", call.arguments["n"]))
+        await asyncio.sleep(0)
+        order.append(("ends", call.arguments["n"]))
+        return Result(ok=True)
+
+    bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", writes, "write"),))
+    await bench.run()
+    assert order == [("begins", 1), ("ends", 1), ("begins", 2), ("ends", 2)]
+
+
+async def test_the_key_of_a_call_is_that_of_its_action() -> None:
+    keys: list[str] = []
+
+    async def notes(call: Call) -> Result:
+        keys.append(call.key)
+        return Result(ok=True)
+
+    await Bench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
+    assert keys == ["s/1/1.1"]
+
+
+# --- deadlines and doubts
+
+
+@pytest.mark.parametrize(("effect", "kind"), [("read", "action.finished"), ("write", "action.uncertain")])
+async def test_a_tool_that_hangs_is_left_at_its_deadline(effect: Effect, kind: str) -> None:
+    bench = Bench(act("hang", 1, effect), tools=(tool("hang", hangs, effect, seconds=0.05),))
+    assert (await bench.run())[-1].type == kind
+    told = bench.outcomes()["1.1"]
+    assert "did not answer within 0.05 seconds" in (told.error if kind == "action.finished" else told.reason)
+
+
+async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> None:
+    calls: list[str] = []
+
+    async def slow_once(call: Call) -> Result:
+        calls.append(call.key)
+        if len(calls) == 1:
+            await hangs(call)
+        return Result(ok=True, value="done")
+
+    bench = Bench(act("keyed", 1, "write"), tools=(tool("keyed", slow_once, "write", keyed=True, seconds=0.05),))
+    await bench.run()
+    assert calls == ["s/1/1.1"] * 2
+    assert bench.outcomes()["1.1"].result == "done"
+
+
+async def test_a_write_that_raises_may_have_happened() -> None:
+    bench = Bench(act("write", 1, "write"), tools=(tool("write", breaks(OSError("cut")), "write"),))
+    assert (await bench.run())[-1].type == "action.uncertain"
+
+
+@pytest.mark.parametrize(
+    ("effect", "keyed", "kind"),
+    [
+        ("read", False, "action.finished"),
+        ("write", True, "action.finished"),
+        ("write", False, "action.uncertain"),
+        ("irreversible", False, "action.uncertain"),
+    ],
+)
+async def test_what_was_running_when_the_executor_died(effect: Effect, keyed: bool, kind: str) -> None:
+    """A tool that may run again does; of another nobody knows what happened, and a person is asked."""
+    ran: list[str] = []
+
+    async def runs(call: Call) -> Result:
+        ran.append(call.key)
+        return Result(ok=True, value=1)
+
+    bench = Bench(act("run", 1, effect, "started"), tools=(tool("run", runs, effect, keyed=keyed),))
+    assert [event.type for event in await bench.run()] == [kind]
+    assert len(ran) == (kind == "action.finished")
+
+
+async def test_a_write_whose_tool_is_gone_is_in_doubt() -> None:
+    assert [event.type for event in await Bench(act("gone", 1, "write", "started")).run()] == ["action.uncertain"]
+
+
+# --- stop
+
+
+async def test_a_stop_waits_for_the_write_that_has_begun_and_tells_of_the_others() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def writes(_: Call) -> Result:
+        begun.set()
+        await go.wait()
+        return Result(ok=True, value="written")
+
+    writer = tool("write", writes, "write")
+    bench = Bench(
+        act("write", 1, "write"), act("write", 2, "write"), act("look", 3), tools=(writer, tool("look", hangs))
+    )
+    running = asyncio.create_task(bench.run())
+    await begun.wait()
+    bench.desk.stopped = True
+    running.cancel()
+    while "1.3" not in bench.outcomes():  # noqa: ASYNC110  a log in memory tells nobody
+        await asyncio.sleep(0)
+    assert not running.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    told = bench.outcomes()
+    assert (told["1.1"].ok, told["1.1"].result) == (True, "written")
+    assert (told["1.2"].ok, told["1.2"].error) == (False, "Stopped by the person before it was run.")
+    assert (told["1.3"].ok, told["1.3"].error) == (False, "Stopped by the person.")
+
+
+async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_rest() -> None:
+    begun, go = asyncio.Event(), asyncio.Event()
+
+    async def writes(_: Call) -> Result:
+        begun.set()
+        await go.wait()
+        return Result(ok=True)
+
+    bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", writes, "write"),))
+    running = asyncio.create_task(bench.run())
+    await begun.wait()
+    running.cancel()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await running
+    assert list(bench.outcomes()) == ["1.1"]
+
+
+# --- size
+
+
+async def test_a_large_result_is_kept_beside_the_event() -> None:
+    large = "é" * LARGEST
+    bench = Bench(act("talk"), tools=(tool("talk", gives(large)),))
+    await bench.run()
+    told = bench.outcomes()["1.1"]
+    assert told.ok
+    assert told.result == "é" * BEGINNING + "…"
+    assert (told.artefact.name, told.artefact.size) == ("s/1/1.1", 2 * LARGEST)
+    assert bench.shelf.kept["s/1/1.1"].decode() == large
+
+
+async def test_a_large_result_that_cannot_be_kept_is_cut_and_says_so() -> None:
+    bench = Bench(act("talk"), tools=(tool("talk", gives("x" * 1_000_000)),), shelf=Shelf("no room"))
+    await bench.run()
+    told = bench.outcomes()["1.1"]
+    assert (told.ok, told.artefact) == (True, None)
+    assert "could not be kept: no room" in told.error
+
+
+# --- what is told about tools
+
+
+SPECS = [
+    ToolSpec(name="cancel_order", description="Cancel a pending order", parameters={}, effect="write"),
+    ToolSpec(name="find_user", description="Find a customer by email", parameters={}, effect="read"),
+    ToolSpec(name="weather", description="Tomorrow's weather", parameters={"properties": {"city": {}}}, effect="read"),
+]
+
+
+@pytest.mark.parametrize(
+    ("words", "first"),
+    [("please cancel my orders", "cancel_order"), ("customers' emails", "find_user"), ("which city?", "weather")],
+)
+def test_the_tools_that_fit_the_words_come_first(words: str, first: str) -> None:
+    found = best(SPECS, words)
+    assert found[0].name == first
+    assert len(found) == 3
+
+
+def test_words_that_fit_nothing_leave_them_by_name() -> None:
+    assert [spec.name for spec in best(list(reversed(SPECS)), "zzz")] == ["cancel_order", "find_user", "weather"]
+    assert best([], "any") == []
+
+
+async def listed(requests: Requests, **ask: Any) -> ToolPage:
+    return ToolPage.model_validate_json(await requests.list("", ListTools(**ask).model_dump_json().encode()))
+
+
+async def test_a_list_has_the_named_ones_and_the_best() -> None:
+    registry = Registry(Fixed(*(Tool(spec, gives()) for spec in SPECS)))
+    requests = Requests(registry, InMemoryStore(InMemoryLog()), "print")
+    page = await listed(requests, query="cancel", limit=2, names=("weather",))
+    assert ([spec.name for spec in page.tools], page.total, page.world) == (["weather", "cancel_order"], 3, "print")
+    assert page.rules == ()
+    assert len((await listed(requests)).tools) == 3
+    assert len(ToolPage.model_validate_json(await requests.list("", b"nonsense")).tools) == 3
+
+
+async def test_a_preview_is_the_tool_s_own() -> None:
+    async def looks(_: Session, arguments: Any) -> Preview:
+        return Preview(known=True, error=f"no {arguments['n']}")
+
+    tools = tuple(Tool(spec, gives(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
+    requests = Requests(Registry(Fixed(*tools)), InMemoryStore(InMemoryLog()), "")
+
+    async def preview(name: str) -> Preview:
+        ask = PreviewCall(session_id="s", tool=name, arguments={"n": 1})
+        return Preview.model_validate_json(await requests.preview("", ask.model_dump_json().encode()))
+
+    assert await preview("cancel_order") == Preview(known=True, error="no 1")
+    assert await preview("weather") == Preview(known=True)
+    assert "no tool" in (await preview("none")).error
+    assert "no call" in Preview.model_validate_json(await requests.preview("", b"{}")).error
+
+
+# --- run_code
+
+
+def ask(code: Code | None, **arguments: Any) -> Call:
+    return Call(replace(SESSION, code=code), "k", {"hash": CODE.hash} | arguments)
+
+
+async def test_only_the_approved_code_is_run() -> None:
+    for code in (None, replace(CODE, status="review"), replace(CODE, code="print(2)\n")):
+        result = await run_code(ask(code))
+        assert not result.ok
+        assert "not the one" in result.error
+
+
+@pytest.mark.parametrize(
+    ("code", "ok", "error"),
+    [
+        ("import sys\nprint(sys.argv[1:], input())\n", True, ""),
+        ("raise SystemExit(3)\n", False, "The program ended with exit code 3."),
+        ("import os\nos.kill(os.getpid(), 9)\n", False, "The program ended with killed."),
+    ],
+)
+async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None:
+    if missing := sandbox.available():
+        pytest.skip(missing)
+    approved = replace(CODE, code=code)
+    result = await run_code(ask(approved, hash=approved.hash, args=["a", 1], stdin="in"))
+    assert isinstance(result.value, dict)
+    assert (result.ok, result.error) == (ok, error)
+    assert result.value["stdout"] == ("['a', '1'] in\n" if ok else "")
+
+
+async def test_without_a_sandbox_the_outcome_says_what_to_do(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def unavailable(*_: Any, **__: Any) -> sandbox.Outcome:
+        raise sandbox.SandboxUnavailable("The sandbox needs Linux")
+
+    monkeypatch.setattr(sandbox, "run", unavailable)
+    result = await run_code(ask(CODE))
+    assert (result.ok, result.value) == (False, None)
+    assert "needs Linux" in result.error
+    assert "downloaded" in result.error
+
+
+async def test_more_output_than_an_event_can_hold_is_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def loud(*_: Any, **__: Any) -> sandbox.Outcome:
+        said = "\x00" * 200_000
+        return sandbox.Outcome(exit_code=0, stdout=said, stderr="é", duration=1, ended="exited", truncated=False)
+
+    monkeypatch.setattr(sandbox, "run", loud)
+    result = await run_code(ask(CODE))
+    assert isinstance(result.value, dict)
+    assert result.value["truncated"] is True
+    assert result.value["stderr"] == "é"
+    assert len(str(result.value["stdout"])) == KEPT // 6
