@@ -1,0 +1,202 @@
+"""The loop over a real bus and the real store: turns, approvals, writes, verdicts by rule, the answer."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from retail.generate import generate
+from retail.store import Worlds
+from services.generator.answer_prompt import AnswerReply, TaskReply
+from services.planner.agentflow_prompt import Planned, TurnReply
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events import facts
+from shared.events.values import SessionSettings
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.support.stack import Person, working
+
+STORE = generate()
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+USER: Any = STORE["users"][ORDER["user_id"]]
+OTHER: Any = next(order for order in STORE["orders"].values() if order["user_id"] != ORDER["user_id"])
+CANCEL = Planned(
+    tool="cancel_pending_order",
+    arguments={"order_id": ORDER["order_id"], "reason": "no longer needed"},
+    text="Cancel it",
+)
+LOOK = Planned(tool="get_order_details", arguments={"order_id": ORDER["order_id"]})
+WHO = Planned(tool="find_user_id_by_email", arguments={"email": USER["email"]})
+
+
+def turn(*actions: Planned, final: bool = False, **more: Any) -> TurnReply:
+    return TurnReply(sub_goal="go on", actions=list(actions), final=final, **more)
+
+
+def answer(text: str = "It is cancelled.", *evidence: str) -> AnswerReply:
+    return AnswerReply(answer=text, confidence=0.9, evidence=list(evidence))
+
+
+@asynccontextmanager
+async def talking(
+    settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, text: str = "Cancel my order", **wanted: Any
+) -> AsyncIterator[tuple[Person, ScriptedModel]]:
+    """Somebody who has asked for something, and a model that says these things."""
+    model = ScriptedModel(*replies)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text=text, workflow="agentflow", settings=SessionSettings(**wanted)))
+        yield ann, model
+
+
+async def allow(ann: Person, session: Session) -> None:
+    assert session.turn
+    for action in session.turn.actions:
+        if action.status == "planned" and action.spec.approval:
+            await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+
+
+async def stored(settings: Settings, world: str) -> Any:
+    """The order as it is in this world now."""
+    worlds = Worlds(settings.retail_url, lambda: STORE)
+    await worlds.open()
+    try:
+        return (await worlds.world(world).dump())["orders"][ORDER["order_id"]]
+    finally:
+        await worlds.close()
+
+
+async def test_a_request_is_looked_into_approved_done_and_answered(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer("It is cancelled.", "3.1", "9.9"))
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        waiting = await ann.phase("awaiting_approval")
+        assert waiting.turn
+        assert waiting.turn.actions[0].spec.approval == "it changes something"
+        assert (await stored(settings, "shared"))["status"] == "pending"
+        await allow(ann, waiting)
+        done = await ann.phase("resting", "failed")
+        assert (done.reason, done.answer) == ("answered", "It is cancelled.")
+        assert (await stored(settings, "shared"))["status"] == "cancelled"
+        events = await ann.events()
+        rules = [event.rule for event in events if isinstance(event, facts.TurnVerified)]
+        assert rules == ["reads-answered", "reads-answered", "change-shown"]
+        assert [event.evidence for event in events if isinstance(event, facts.AnswerGiven)] == [("3.1",)]
+        assert [prompt.role for prompt in model.prompts] == ["planner"] * 3 + ["generator"]
+        assert USER["email"] in model.prompts[1].text
+        assert ORDER["user_id"] in model.prompts[1].text
+
+
+async def test_what_is_denied_is_not_done_and_the_planner_hears_why(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    nothing = TurnReply(reasoning="The person does not want it.")
+    replies = (turn(WHO), turn(LOOK), turn(CANCEL), nothing, answer("Nothing was changed."))
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        waiting = await ann.phase("awaiting_approval")
+        await ann.does(c.Reject(action_id="3.1", reason="the other one"))
+        done = await ann.phase("resting", "failed")
+        assert done.answer == "Nothing was changed."
+        assert "the other one" in model.prompts[3].text
+        assert "The person does not want it." in model.prompts[4].text
+        assert (await stored(settings, "shared"))["status"] == "pending"
+        assert waiting.turns == 3
+
+
+async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settings, bus: Bus, session_id: str) -> None:
+    replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer())
+    async with talking(settings, bus, session_id, *replies, world="own", approval="never") as (ann, _):
+        await ann.phase("resting", "failed")
+        assert (await stored(settings, session_id))["status"] == "cancelled"
+        assert (await stored(settings, "shared"))["status"] == "pending"
+
+
+@pytest.mark.parametrize(
+    ("bad", "nudge"),
+    [
+        (turn(CANCEL), "nobody"),
+        (turn(Planned(tool="delete_everything")), "There is no tool “delete_everything” here."),
+        (turn(Planned(tool="get_order_details", arguments={})), "order_id"),
+        (turn(WHO), "have been made with the same arguments already"),
+    ],
+    ids=["before anybody is known", "no such tool", "nothing to go by", "again"],
+)
+async def test_a_proposal_that_cannot_be_taken_goes_back_with_the_reason(
+    settings: Settings, bus: Bus, session_id: str, bad: TurnReply, nudge: str
+) -> None:
+    before = [turn(WHO)] if nudge.startswith("have") or "made" in nudge else []
+    replies = [*before, bad, turn(WHO) if not before else turn(LOOK), TurnReply(reasoning="That is all."), answer("x")]
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        done = await ann.phase("resting", "failed")
+        assert done.failure is None
+        sent_back = model.prompts[len(before) + 1].text
+        assert "<nudge>" in sent_back
+        assert nudge == "nobody" or nudge in sent_back
+        assert not [event for event in await ann.events() if isinstance(event, facts.ApprovalGiven)]
+
+
+async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings, bus: Bus, session_id: str) -> None:
+    again = [turn(WHO)] * 6
+    replies = (*again, TurnReply(reasoning="Done."), answer("Here you are."))
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        asked = await ann.phase("awaiting_input")
+        assert asked.question
+        assert "round in circles" in asked.question.text
+        assert len(model.prompts) == 6
+        await ann.does(c.Answer(text="Leave it."))
+        done = await ann.phase("resting", "failed")
+        assert done.answer == "Here you are."
+        assert "Leave it." in model.prompts[6].text
+
+
+async def test_arguments_are_put_right_and_every_repair_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
+    odd = Planned(tool="get_order_details", arguments={"orderId": ORDER["order_id"], "mood": "good"})
+    replies = (turn(WHO), turn(odd), TurnReply(reasoning="Seen."), answer("x"))
+    async with talking(settings, bus, session_id, *replies) as (ann, _):
+        await ann.phase("resting", "failed")
+        planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][1].actions[0]
+        assert planned.arguments == {"order_id": ORDER["order_id"]}
+        assert (planned.ruling, len(planned.repairs)) == ("mutate", 2)
+
+
+async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:
+    replies = (turn(WHO), turn(LOOK), answer("I did not get to it."))
+    async with talking(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
+        done = await ann.phase("resting", "failed")
+        assert done.answer == "I did not get to it."
+        assert "All 2 turns are used up" in model.prompts[-1].text
+
+
+async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    transfer = Planned(tool="transfer_to_human_agents", arguments={"summary": "wants a loan"})
+    replies = (turn(transfer), TurnReply(reasoning="A person has done it."), answer("Done by a person."))
+    async with talking(settings, bus, session_id, *replies) as (ann, _):
+        await ann.phase("escalated")
+        spec = facts.ActionSpec(
+            id="2.1",
+            tool="cancel_pending_order",
+            arguments=dict(CANCEL.arguments),
+            effect="write",  # type: ignore[arg-type]
+        )
+        await ann.does(c.TakeOver(sub_goal="by hand", actions=(spec,)))
+        taken = await ann.sees(lambda session: session.phase == "escalated" and session.turns == 2)
+        assert taken.turn
+        assert taken.turn.verdict
+        assert taken.turn.verdict.rule == "taken-over"
+        await ann.does(c.Say(text="I have cancelled it, tell them."))
+        assert (await ann.phase("resting", "failed")).answer == "Done by a person."
+
+
+async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, session_id: str) -> None:
+    task = TaskReply(q="You are Ann.", agt=[{"name": "think", "arguments": {"thought": "x"}}], ogt=["1"])  # type: ignore[list-item]
+    async with talking(settings, bus, session_id, task, task=True, world="own") as (ann, model):
+        done = await ann.phase("resting", "failed")
+        assert '"q":"You are Ann."' in done.answer
+        assert len(model.prompts) == 1
