@@ -25,7 +25,7 @@ from shared.worker import Drafts, Kit, Worker
 from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.serving import serving
-from tests.support.stack import HANDLERS, Person, working
+from tests.support.stack import OPENS, Person, working
 from tests.support.watcher import REQUEST, Watcher, in_review
 
 AWAY = 11.0  # seconds
@@ -253,7 +253,7 @@ async def processes(settings: Settings) -> AsyncIterator[Processes]:
     await plan_store.start()
     running = Processes(settings)
     try:
-        await asyncio.gather(*(running.start(name) for name in HANDLERS))
+        await asyncio.gather(*(running.start(name) for name in OPENS))
         yield running
     finally:
         await running.stop()

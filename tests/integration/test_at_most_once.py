@@ -1,0 +1,207 @@
+"""Approved writes while executors are killed: each happened exactly once, or is said to be in doubt; none is missing.
+
+`PARLEY_SESSIONS=200` runs the long one; by default there are fewer, and the kills come just as often.
+"""
+
+import asyncio
+import json
+import os
+import random
+import re
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from retail.generate import generate
+from retail.store import Worlds
+from services.generator.answer_prompt import AnswerReply
+from services.plan_store.app import PlanStore
+from services.planner.agentflow_prompt import Planned, TurnReply
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.environment import child_environment
+from shared.events import facts
+from shared.llm import Message, OnCall, OnPartial
+from shared.llm.types import Call, Role
+from shared.settings import Settings
+from tests.support.stack import Person, working
+
+SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "24"))
+AT_ONCE = 12
+SEED = int(os.environ.get("PARLEY_SEED", "7"))
+STORE: Any = generate()
+
+
+class Clerk:
+    """A model that cancels the order which the request names: look up the customer, the order, then cancel."""
+
+    async def ask[R: BaseModel](
+        self,
+        role: Role,
+        messages: Sequence[Message],
+        reply: type[R],
+        *,
+        quality: str = "",
+        on_call: OnCall,
+        on_partial: OnPartial | None = None,
+    ) -> R:
+        text = messages[-1]["content"]
+        await on_call(_call(role))
+        said = self._turn(text) if role == "planner" else AnswerReply(answer="Done.", confidence=1)
+        assert isinstance(said, reply)
+        return said
+
+    @staticmethod
+    def _turn(text: str) -> TurnReply:
+        wanted = json.loads(re.findall(r"^<request>\n(.*)\n</request>$", text, re.MULTILINE)[0])
+        order = {"order_id": wanted["order_id"]}
+        if '"tool": "find_user_id_by_email"' not in text:
+            return TurnReply(
+                sub_goal="who", actions=[Planned(tool="find_user_id_by_email", arguments={"email": wanted["email"]})]
+            )
+        if '"tool": "get_order_details"' not in text:
+            return TurnReply(sub_goal="look", actions=[Planned(tool="get_order_details", arguments=order)])
+        if '"tool": "cancel_pending_order"' in text:
+            return TurnReply(reasoning="It is done.")
+        cancel = Planned(tool="cancel_pending_order", arguments=order | {"reason": "no longer needed"})
+        return TurnReply(sub_goal="cancel", actions=[cancel], final=True)
+
+
+def _call(role: Role) -> Call:
+    return Call(
+        model="clerk",
+        role=role,
+        prompt_tokens=1,
+        cached_tokens=0,
+        completion_tokens=1,
+        cost=0,
+        latency=0,
+        attempts=1,
+        outcome="ok",
+        estimated=False,
+    )
+
+
+class Executors:
+    """Two executors as processes of their own, one of which is killed now and then, and started again."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._home = settings.parley_home
+        self._environment = child_environment(
+            NATS_URL=settings.nats_url, PARLEY_HOME=str(settings.parley_home), ACK_WAIT=str(settings.ack_wait)
+        )
+        self._running: list[asyncio.subprocess.Process] = []
+        self.kills = 0
+
+    async def start(self) -> None:
+        with (self._home / "executor.log").open("ab") as log:
+            command = (sys.executable, "-m", "services.executor.app")
+            self._running.append(await asyncio.create_subprocess_exec(*command, env=self._environment, stderr=log))
+
+    async def kill_at_random(self, dice: random.Random) -> None:
+        while True:
+            await asyncio.sleep(dice.uniform(0.2, 1.5))  # the fault itself: at any moment of the others' work
+            victim = self._running.pop(dice.randrange(len(self._running)))
+            victim.kill()
+            await victim.wait()
+            self.kills += 1
+            await self.start()
+
+    async def stop(self) -> None:
+        for process in self._running:
+            with suppress(ProcessLookupError):
+                process.terminate()
+        await asyncio.gather(*(process.wait() for process in self._running))
+
+
+@asynccontextmanager
+async def killed_at_random(settings: Settings) -> AsyncIterator[Executors]:
+    plan_store, executors = PlanStore(settings), Executors(settings)
+    await plan_store.start()
+    await asyncio.gather(executors.start(), executors.start())
+    killing = asyncio.create_task(executors.kill_at_random(random.Random(SEED)))
+    try:
+        yield executors
+    finally:
+        killing.cancel()
+        with suppress(asyncio.CancelledError):
+            await killing
+        await executors.stop()
+        await plan_store.stop()
+
+
+async def cancels(bus: Bus, session_id: str, order: Any) -> list[Any]:
+    """One session from its request to its end; its events."""
+    ann = Person(bus, session_id)
+    email = STORE["users"][order["user_id"]]["email"]
+    request = json.dumps({"email": email, "order_id": order["order_id"]})
+    await ann.does(c.Say(text=request, workflow="agentflow"))
+    waiting = await ann.phase("awaiting_approval", seconds=120)
+    assert waiting.turn
+    action = waiting.turn.actions[0]
+    await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+    await ann.phase("resting", "failed", "awaiting_input", seconds=120)
+    return await ann.events()
+
+
+def fate(events: list[Any]) -> str:
+    """What the journal says of the write: "done", "in doubt", or "failed"."""
+    write = next(e.actions[0].id for e in events if isinstance(e, facts.TurnPlanned) and e.actions[0].effect == "write")
+    for event in events:
+        if isinstance(event, facts.ActionUncertain) and event.action_id == write:
+            return "in doubt"
+        if isinstance(event, facts.ActionFinished) and event.action_id == write:
+            return "done" if event.ok else "failed"
+    return "missing"
+
+
+@pytest.mark.timeout(900)
+async def test_approved_writes_happen_once_while_executors_are_killed(settings: Settings, bus: Bus) -> None:
+    orders = [order for order in STORE["orders"].values() if order["status"] == "pending"][:SESSIONS]
+    assert len(orders) == SESSIONS
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def one(number: int, order: Any) -> str:
+        async with slots:
+            return fate(await cancels(bus, f"once-{number}", order))
+
+    async with killed_at_random(settings) as executors, working(settings, Clerk(), "planner", "verifier", "generator"):
+        fates = await asyncio.gather(*(one(number, order) for number, order in enumerate(orders)))
+    worlds = Worlds(settings.retail_url, generate)
+    await worlds.open()
+    after: Any = await worlds.world("shared").dump()
+    await worlds.close()
+    counted = {fate: fates.count(fate) for fate in sorted(set(fates))}
+    print(f"seed {SEED}: {SESSIONS} sessions, {executors.kills} executors killed, writes {counted}")
+    assert executors.kills >= 3
+    assert set(counted) <= {"done", "in doubt"}
+    for order, came_of_it in zip(orders, fates, strict=True):
+        changed = after["orders"][order["order_id"]]
+        refunds = [entry for entry in changed["payment_history"] if entry["transaction_type"] == "refund"]
+        happened = changed["status"] == "cancelled"
+        assert len(refunds) == len(order["payment_history"]) * happened  # once, or not at all
+        assert happened or came_of_it == "in doubt"
+    untouched = set(STORE["orders"]) - {order["order_id"] for order in orders}
+    assert all(after["orders"][name] == STORE["orders"][name] for name in untouched)
+    assert balances(after) == balances(
+        STORE, cancelled=[o for o in orders if after["orders"][o["order_id"]]["status"] == "cancelled"]
+    )
+
+
+def balances(store: Any, cancelled: Sequence[Any] = ()) -> dict[str, float]:
+    """Every gift card's balance, with what these cancelled orders give back."""
+    found = {
+        method["id"]: float(method["balance"])
+        for user in store["users"].values()
+        for method in user["payment_methods"].values()
+        if "balance" in method
+    }
+    for order in cancelled:
+        for payment in order["payment_history"]:
+            if payment["payment_method_id"] in found:
+                found[payment["payment_method_id"]] = round(found[payment["payment_method_id"]] + payment["amount"], 2)
+    return found
