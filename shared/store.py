@@ -36,6 +36,14 @@ class Loads(Protocol):
         ...
 
 
+class Asks(Loads, Protocol):
+    """What whoever has other questions needs of the store."""
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
+        ...
+
+
 class Store:
     """Requests to `plan_store.<entity>.<verb>`.
 

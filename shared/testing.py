@@ -3,10 +3,12 @@
 import itertools
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
+from typing import Any
 
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event
 from shared.log import MAX_BODY, Loaded, Log, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
+from shared.store import StoreDown
 
 
 class InMemoryLog:
@@ -71,6 +73,10 @@ class InMemoryStore:
             if loaded.session.version == version:
                 break
         return loaded
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        """Without a database there is nothing else to ask for. Raises StoreDown."""
+        raise StoreDown(f"There is no plan store here that could answer {verb}.")
 
     async def events(self, session_id: str) -> list[SessionEvent]:
         """The session's accepted events, in order."""

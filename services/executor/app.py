@@ -1,35 +1,68 @@
 """Run the executor: `python -m services.executor.app`."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
-from retail.data import fingerprint, load
+import structlog
+
+from retail.data import load
 from retail.generate import generate
-from retail.store import Worlds
+from retail.store import Worlds, WorldsDown
+from services.executor.foreign import Foreign
 from services.executor.handlers import Executor
+from services.executor.mcp.config import BadConfig, ServerConfig, read_config
+from services.executor.mcp.tools import McpTools
 from services.executor.program import RUN_CODE
 from services.executor.requests import Requests
 from services.executor.retail import Retail
 from services.executor.tools import Fixed, Registry
+from shared.settings import Settings
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 from shared.worker import Handler, Here, run_worker
+
+log = structlog.get_logger("executor")
+RETRY = 2.0  # seconds
 
 
 @asynccontextmanager
 async def executing(here: Here) -> AsyncIterator[Handler]:
     """The executor's handler, with its tools at hand and its requests answered."""
-    folder = here.settings.parley_retail_data
-    data = load(folder) if folder else generate()
-    worlds = Worlds(here.settings.retail_url, lambda: data)
-    await worlds.open()
-    try:
-        registry = Registry(Fixed(RUN_CODE), Retail(worlds))
-        requests = Requests(registry, here.store, fingerprint(data))
+    async with AsyncExitStack() as opened:
+        worlds = await _worlds(here.settings)
+        opened.push_async_callback(worlds.close)
+        named, trouble = _servers(here.settings)
+        servers = McpTools(named)
+        opened.push_async_callback(servers.stop)
+        await servers.start()
+        registry = Registry(Fixed(RUN_CODE, trouble=trouble), Retail(worlds), Foreign(servers))
+        requests = Requests(registry, here.store, worlds.fingerprint)
         await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
         await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
         yield Executor(registry, here.bus).run_wave
-    finally:
-        await worlds.close()
+
+
+async def _worlds(settings: Settings) -> Worlds:
+    folder = settings.parley_retail_data
+    worlds = Worlds(settings.retail_url, lambda: load(folder) if folder else generate())
+    while True:
+        try:
+            await worlds.open()
+            return worlds
+        except WorldsDown as error:
+            log.warning("waiting_for_the_store", error=str(error))
+            await asyncio.sleep(RETRY)
+
+
+def _servers(settings: Settings) -> tuple[tuple[ServerConfig, ...], str]:
+    """The configured MCP servers. A file that cannot be used takes away its tools, not all others: it is told of."""
+    if settings.parley_mcp is None:
+        return (), ""
+    try:
+        return read_config(settings.parley_mcp), ""
+    except BadConfig as error:
+        log.error("mcp_not_configured", error=str(error))
+        return (), str(error)
 
 
 if __name__ == "__main__":

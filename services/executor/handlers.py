@@ -90,7 +90,7 @@ class Executor:
         return await _bounded(tool, lambda: tool.run(call))
 
     async def _record(self, desk: Desk, action: Action, result: Result, began: float) -> None:
-        if result.unknown:
+        if result.unknown and action.spec.effect != "read":
             await _append(desk, c.Uncertain(action_id=action.spec.id, reason=result.error[:2000]))
             return
         tool = self._registry.find(action.spec.tool)

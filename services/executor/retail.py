@@ -1,13 +1,19 @@
 """The retail store's tools, each call in its session's world."""
 
+import asyncio
 from collections.abc import Iterable
 from functools import partial
 
+import structlog
+
 from retail.specs import SPECS
-from retail.store import World, Worlds
+from retail.store import World, Worlds, WorldsDown
 from services.executor.tools import Arguments, Call, Result, Tool
 from shared.domain.session import Session
 from shared.tools import Preview
+
+log = structlog.get_logger("executor")
+SECONDS = 60.0
 
 
 class Retail:
@@ -16,7 +22,8 @@ class Retail:
     def __init__(self, worlds: Worlds) -> None:
         self._worlds = worlds
         self._tools = tuple(
-            Tool(spec, partial(self._run, spec.name), partial(self._preview, spec.name)) for spec in SPECS
+            Tool(spec, partial(self._run, spec.name), partial(self._preview, spec.name), seconds=SECONDS)
+            for spec in SPECS
         )
 
     def tools(self) -> Iterable[Tool]:
@@ -29,7 +36,16 @@ class Retail:
         return self._worlds.world(session.id if session.settings.world == "own" else "shared")
 
     async def _run(self, name: str, call: Call) -> Result:
-        said = await self._world(call.session).call(name, call.arguments, key=call.key)
+        """While the database is away the call waits; with its key it may be made again whatever became of it."""
+        delay = 0.1
+        while True:
+            try:
+                said = await self._world(call.session).call(name, call.arguments, key=call.key)
+                break
+            except WorldsDown as error:
+                log.warning("waiting_for_the_store", error=str(error))
+            await asyncio.sleep(delay)
+            delay = min(delay * 2, 5)
         refused = said.startswith("Error: ") or said.startswith("Unknown action ")
         return Result(ok=False, error=said) if refused else Result(ok=True, value=said)
 

@@ -77,11 +77,12 @@ class Registry:
 class Fixed:
     """A source whose tools are always the same."""
 
-    def __init__(self, *tools: Tool) -> None:
+    def __init__(self, *tools: Tool, trouble: str = "") -> None:
         self._tools = tools
+        self._trouble = trouble
 
     def tools(self) -> Iterable[Tool]:
         return self._tools
 
     def troubles(self) -> Iterable[str]:
-        return ()
+        return (self._trouble,) if self._trouble else ()

@@ -14,7 +14,7 @@ from shared.bus import Bus
 from shared.events.values import Service
 from shared.logging import configure_logging
 from shared.settings import Settings
-from shared.store import Loads, Store
+from shared.store import Asks, Store
 from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
 from shared.worker.late import LateModel
@@ -31,7 +31,7 @@ class Here(NamedTuple):
 
     settings: Settings
     bus: Bus
-    store: Loads
+    store: Asks
 
 
 Opens = Callable[[Here], contextlib.AbstractAsyncContextManager[Handler]]
