@@ -1,0 +1,72 @@
+"""tau-bench's development tasks through the executor on the bus: one session and one world a task, one turn a call.
+
+The data is tau-bench's own and not part of this project: the test runs where it lies beside the project's folder.
+"""
+
+import hashlib
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retail.data import fingerprint, load
+from retail.specs import SPECS
+from retail.store import Worlds
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
+from shared.events.values import ActionSpec, SessionSettings
+from shared.llm import ScriptedModel
+from shared.log import commit
+from shared.settings import Settings
+from tests.support.stack import Person, working
+
+DATA = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-retail"
+EFFECTS = {spec.name: spec.effect for spec in SPECS}
+pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="tau-bench's data is not beside the project")
+
+
+class Replay(Person):
+    """Plays planner and verifier of a session, so that nothing stands between a call and the executor."""
+
+    async def works(self, command: AnyCommand) -> None:
+        loaded = await self.load()
+        work = loaded.session.work
+        assert work
+        await commit(self._bus.log, loaded, command, By(work.service, datetime.now(UTC), work=work))
+
+    async def call(self, name: str, arguments: Any) -> str:
+        """The tool's result, or its refusal, as the journal has it."""
+        turn = (await self.load()).session.turns + 1
+        spec = ActionSpec(id=f"{turn}.1", tool=name, arguments=arguments, effect=EFFECTS[name])
+        await self.works(c.PlanTurn(sub_goal=name, actions=(spec,)))
+        session = await self.phase("verifying")
+        assert session.turn
+        action = session.turn.actions[0]
+        await self.works(c.VerifyTurn(status="success", next_action="continue", rule="replay"))
+        return str(action.result) if action.status == "finished" else action.error
+
+
+@pytest.mark.timeout(300)
+async def test_every_result_and_every_world_is_as_tau_bench_s(settings: Settings, bus: Bus) -> None:
+    expected = json.loads((DATA / "expected_dev.json").read_text())["tasks"]
+    settings = settings.model_copy(update={"parley_retail_data": DATA})
+    free = SessionSettings(world="own", approval="never", max_turns=100)
+    async with working(settings, ScriptedModel(), "executor"):
+        for task in expected:
+            replay = Replay(bus, f"replay-{task['index']}")
+            await replay.does(c.Say(text="replay", workflow="agentflow", settings=free))
+            for call in task["calls"]:
+                result = await replay.call(call["name"], call["arguments"])
+                assert hashlib.sha256(result.encode()).hexdigest() == call["result_sha256"], (task["index"], call)
+    worlds = Worlds(settings.retail_url, lambda: load(DATA))
+    await worlds.open()
+    finals = [fingerprint(await worlds.world(f"replay-{task['index']}").dump()) for task in expected]
+    shared = fingerprint(await worlds.world("shared").dump())
+    await worlds.close()
+    assert finals == [task["final_hash"] for task in expected]
+    assert shared == fingerprint(load(DATA))
+    assert len(expected) == 20
