@@ -179,7 +179,7 @@ class Client:
                 max_size=_LARGEST,
                 open_timeout=10,
                 close_timeout=1,
-                proxy=None if _is_near(self.url) else True,
+                proxy=None if is_near(self.url) else True,
             )
         except InvalidURI as error:
             raise NotAllowed(
@@ -215,7 +215,7 @@ def _in_words(error: BaseException) -> str:
     return str(error).splitlines()[0] if str(error) else type(error).__name__
 
 
-def _is_near(url: str) -> bool:
+def is_near(url: str) -> bool:
     """Is this our own machine, which no proxy leads to?"""
     host = urlsplit(url).hostname or ""
     try:

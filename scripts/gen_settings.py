@@ -37,14 +37,24 @@ GROUPS: dict[str, dict[str, str]] = {
         "openai_model": "the model's name there. Empty: `gpt-5-mini` at OpenAI, elsewhere the first model that is offered",
         "internlm_api_url": "InternLM behind lmdeploy, without `/v1`; used where no `OPENAI_…` is set",
         "internlm_api_key": "its key; alone it means a server on port 23333 of this machine",
-        "parley_models": 'a model for each role, as JSON: `{"planner": "big", "verifier": "small"}`',
+        "parley_models": 'a model for each role, or role and quality, as JSON: `{"planner": "big", "planner.economy": "small"}`',
         "parley_temperatures": 'a temperature for each role, as JSON: `{"planner": 0.7}`',
         "parley_prices": "US dollars for a million prompt, cached and completion tokens, by model, as JSON: "
         '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0',
+        "parley_embedding_model": "the model for `/v1/embeddings` there, so that earlier sessions are recalled by meaning too. "
+        "Empty: by their words only",
         "model_timeout": "seconds that one call may take",
         "model_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
         "model_patience": "seconds that an endpoint which cannot be reached is waited for before the session fails",
         "model_concurrency": "calls at once in one process",
+    },
+    "Tools": {
+        "retail_database_url": "the retail store's database. Empty: where the sessions are if that is PostgreSQL, else a "
+        "SQLite file of its own in `PARLEY_HOME`",
+        "parley_retail_data": "a folder with `users.json`, `orders.json` and `products.json` to begin the store with. Empty: "
+        "the generated store",
+        "parley_mcp": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
+        '"args": ["…"]}, "shop": {"url": "…"}}}`',
     },
     "The bus": {
         "ack_wait": "seconds after which a message that nobody works on is delivered again; heartbeats go out every third of it. "
@@ -79,6 +89,6 @@ def _default(name: str) -> str:
         value = value.get_secret_value()
     if isinstance(value, Path):
         value = str(value)
-    if value in ("", (), {}):
+    if value in ("", (), {}, None):
         return "empty"
     return f"`{value if isinstance(value, str) else json.dumps(value)}`"

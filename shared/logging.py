@@ -16,7 +16,10 @@ NAMED_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 HIDDEN = "***"
-NOISY = ("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite")
+NOISY = (
+    *("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite"),
+    "mcp",
+)
 
 
 def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:

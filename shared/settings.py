@@ -23,6 +23,8 @@ class Settings(BaseSettings):
     nats_replicas: int = Field(1, ge=1, le=5)
     database_url: str = ""  # empty: SQLite under parley_home
     parley_home: Path = Path(".parley")
+    retail_database_url: str = ""  # of the retail store; empty: beside the sessions
+    parley_retail_data: Path | None = None  # a folder with users.json, orders.json, products.json; None: generated
     agent_host: str = "127.0.0.1"
     agent_port: int = Field(8001, ge=0, le=65535)
     rehearsal_port: int = Field(23333, ge=0, le=65535)
@@ -43,15 +45,19 @@ class Settings(BaseSettings):
     internlm_api_key: SecretStr = SecretStr("")
     parley_models: dict[str, str] = Field(
         default_factory=dict
-    )  # per role, JSON: {"planner": "big", "verifier": "small"}
+    )  # per role, or role and quality, JSON: {"planner": "big", "planner.economy": "small"}
     parley_temperatures: dict[str, float] = Field(default_factory=dict)
     parley_prices: dict[str, tuple[float, float, float]] = Field(
         default_factory=dict
     )  # model: $ per 1M prompt, cached, completion
+    parley_embedding_model: str = ""  # empty: memories are found by their words only
     model_timeout: float = Field(120, gt=0)
     model_attempts: int = Field(3, ge=1, le=10)
     model_patience: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
     model_concurrency: int = Field(4, ge=1)
+
+    # tools
+    parley_mcp: Path | None = None  # a JSON file that names MCP servers
 
     # the bus
     ack_wait: float = Field(12, gt=0)
@@ -67,7 +73,7 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("database_url")
+    @field_validator("database_url", "retail_database_url")
     @classmethod
     def _is_a_database(cls, url: str) -> str:
         if url and not url.startswith(DATABASES):
@@ -77,11 +83,14 @@ class Settings(BaseSettings):
     @property
     def sql_url(self) -> str:
         """The database as SQLAlchemy wants it: an async driver is put in where the URL names none."""
-        url = self.database_url or f"sqlite:///{self.parley_home.resolve() / 'parley.db'}"
-        for plain, driver in (("postgres://", "postgresql+asyncpg://"), ("postgresql://", "postgresql+asyncpg://")):
-            if url.startswith(plain):
-                return driver + url.removeprefix(plain)
-        return url.replace("sqlite://", "sqlite+aiosqlite://", 1) if url.startswith("sqlite://") else url
+        return _with_driver(self.database_url or f"sqlite:///{self.parley_home.resolve() / 'parley.db'}")
+
+    @property
+    def retail_url(self) -> str:
+        """The retail store's database: PostgreSQL where the sessions are there, else a file of its own."""
+        same = self.database_url if self.database_url.startswith("postgres") else ""
+        own = f"sqlite:///{self.parley_home.resolve() / 'retail.db'}"
+        return _with_driver(self.retail_database_url or same or own)
 
     @property
     def model_url(self) -> str:
@@ -97,3 +106,10 @@ class Settings(BaseSettings):
     def model_key(self) -> str:
         """The endpoint's API key; a dummy for local servers, because the client refuses an empty one."""
         return self.openai_api_key.get_secret_value() or self.internlm_api_key.get_secret_value() or "none"
+
+
+def _with_driver(url: str) -> str:
+    for plain, driver in (("postgres://", "postgresql+asyncpg://"), ("postgresql://", "postgresql+asyncpg://")):
+        if url.startswith(plain):
+            return driver + url.removeprefix(plain)
+    return url.replace("sqlite://", "sqlite+aiosqlite://", 1) if url.startswith("sqlite://") else url

@@ -9,14 +9,11 @@ import structlog
 from retail.data import load
 from retail.generate import generate
 from retail.store import Worlds, WorldsDown
-from services.executor.foreign import Foreign
 from services.executor.handlers import Executor
-from services.executor.mcp.config import BadConfig, ServerConfig, read_config
-from services.executor.mcp.tools import McpTools
 from services.executor.program import RUN_CODE
 from services.executor.requests import Requests
 from services.executor.retail import Retail
-from services.executor.tools import Fixed, Registry
+from services.executor.tools import Fixed, Registry, Source
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 from shared.worker import Handler, Here, run_worker
@@ -31,11 +28,7 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
     async with AsyncExitStack() as opened:
         worlds = await _worlds(here.settings)
         opened.push_async_callback(worlds.close)
-        named, trouble = _servers(here.settings)
-        servers = McpTools(named)
-        opened.push_async_callback(servers.stop)
-        await servers.start()
-        registry = Registry(Fixed(RUN_CODE, trouble=trouble), Retail(worlds), Foreign(servers))
+        registry = Registry(Fixed(RUN_CODE), Retail(worlds), *await _foreign(here.settings, opened))
         requests = Requests(registry, here.store, worlds.fingerprint)
         await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
         await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
@@ -54,15 +47,21 @@ async def _worlds(settings: Settings) -> Worlds:
             await asyncio.sleep(RETRY)
 
 
-def _servers(settings: Settings) -> tuple[tuple[ServerConfig, ...], str]:
+async def _foreign(settings: Settings, opened: AsyncExitStack) -> tuple[Source, ...]:
     """The configured MCP servers. A file that cannot be used takes away its tools, not all others: it is told of."""
     if settings.parley_mcp is None:
-        return (), ""
+        return ()
+    from services.executor.foreign import Foreign  # noqa: PLC0415  it takes long to load, and few configure servers
+    from services.executor.mcp import BadConfig, McpTools, read_config  # noqa: PLC0415
+
     try:
-        return read_config(settings.parley_mcp), ""
+        servers = McpTools(read_config(settings.parley_mcp))
     except BadConfig as error:
         log.error("mcp_not_configured", error=str(error))
-        return (), str(error)
+        return (Fixed(trouble=str(error)),)
+    opened.push_async_callback(servers.stop)
+    await servers.start()
+    return (Foreign(servers),)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,151 @@
+"""A session as `parley mcp` tells it to an assistant: no more than it takes to show a person what is to be decided."""
+
+from datetime import datetime
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, JsonValue
+
+from shared.domain.session import SERVICE_OF
+from shared.protocol import server as s
+from shared.store_api import SessionSummary
+
+Wait = Literal[
+    "work",
+    "plan_approval",
+    "code_approval",
+    "action_approval",
+    "answer",
+    "feedback",
+    "take_over",
+    "paused",
+    "failed",
+    "rest",
+]
+
+
+class Told(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class Item(Told):
+    """One version of the plan or of the code; `version` and `hash` go with an approval."""
+
+    version: int
+    hash: str
+    status: str
+    text: str
+
+
+class WaitingAction(Told):
+    """An action that waits for a yes; `version`, `hash` and `action_id` go with it. `why` it has to be asked for."""
+
+    action_id: str
+    version: int
+    hash: str
+    tool: str
+    arguments: dict[str, JsonValue]
+    effect: str
+    text: str
+    why: str
+
+
+class Question(Told):
+    question_id: str
+    text: str
+    options: tuple[str, ...]
+
+
+class SessionState(Told):
+    """`waits_for`: "work" goes on by itself; else what the person is asked for, or why nothing goes on."""
+
+    session_id: str
+    version: int
+    state: str
+    waits_for: Wait
+    title: str
+    request: str
+    workflow: str
+    plan: Item | None
+    code: Item | None
+    question: Question | None
+    actions: tuple[WaitingAction, ...]
+    answer: str
+    failure: str
+
+
+class Summary(Told):
+    session_id: str
+    title: str
+    state: str
+    workflow: str
+    updated_at: datetime
+
+    @classmethod
+    def of(cls, one: SessionSummary) -> Self:
+        return cls(
+            session_id=one.id,
+            title=one.title or one.request[:200],
+            state=one.state,
+            workflow=one.workflow,
+            updated_at=one.updated_at,
+        )
+
+
+class Sessions(Told):
+    sessions: tuple[Summary, ...]
+    total: int
+
+
+def is_due(state: SessionState) -> bool:
+    """A person is asked for something, or nothing goes on."""
+    return state.waits_for != "work"
+
+
+def state_of(snapshot: s.Snapshot) -> SessionState:
+    plan, code, question, asked = snapshot.plan, snapshot.code, snapshot.question, snapshot.approval_request
+    return SessionState(
+        session_id=snapshot.session_id,
+        version=snapshot.version or 0,
+        state=snapshot.state,
+        waits_for=_waits_for(snapshot),
+        title=snapshot.title,
+        request=snapshot.request,
+        workflow=snapshot.workflow,
+        plan=plan and Item(version=plan.version, hash=plan.hash, status=plan.status, text=plan.text),
+        code=code and Item(version=code.version, hash=code.hash, status=code.status, text=code.code),
+        question=question
+        and Question(question_id=question.question_id, text=question.content, options=question.options),
+        actions=tuple(_action(action, snapshot.version or 0) for action in asked.actions) if asked else (),
+        answer=snapshot.answer,
+        failure=snapshot.failure.reason if snapshot.failure else "",
+    )
+
+
+def _action(action: s.ActionView, version: int) -> WaitingAction:
+    return WaitingAction(
+        action_id=action.action_id,
+        version=version,
+        hash=action.hash,
+        tool=action.tool,
+        arguments=action.arguments,
+        effect=action.effect,
+        text=action.text,
+        why=action.approval or "",
+    )
+
+
+def _waits_for(snapshot: s.Snapshot) -> Wait:
+    """Paused work is told as such only where no person is asked: a decision can be made in a pause, too."""
+    pending: dict[Wait, object] = {
+        "failed": snapshot.failure,
+        "plan_approval": isinstance(snapshot.review, s.TextPlanReview),
+        "code_approval": isinstance(snapshot.review, s.CodeReview),
+        "feedback": snapshot.feedback_request,
+        "answer": snapshot.question,
+        "action_approval": snapshot.approval_request,
+        "take_over": snapshot.phase == "escalated",
+        "rest": snapshot.phase == "resting",
+        "paused": snapshot.paused,
+        "work": snapshot.phase in SERVICE_OF,
+    }
+    return next((kind for kind, there in pending.items() if there), "rest")

@@ -1,0 +1,128 @@
+"""The file that names MCP servers: `mcpServers` as other programs write it, with a few keys of our own.
+
+`${NAME}` in a value stands for a variable of the environment, `${NAME:-text}` for `text` where it is not set.
+"""
+
+import json
+import re
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
+from pydantic_core import ErrorDetails
+
+from shared.environment import variable
+from shared.events.values import Effect, ToolPolicy
+
+NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
+TAKEN = ("parley", "retail")  # where tools of Parley's own come from
+_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+_EXPANDED = ("command", "args", "env", "cwd", "url", "headers")
+
+
+class BadConfig(ValueError):
+    """The file cannot be used: which file, which key, and what to do. Never a value: it may be a secret."""
+
+
+class Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+
+class ToolRule(Part):
+    """What a person knows better about one tool than its server says."""
+
+    effect: Effect | None = None
+    policy: ToolPolicy | None = None
+
+
+class ServerConfig(Part):
+    """One server: a `command` that speaks over stdio, or the `url` of a streamable HTTP endpoint.
+
+    `effect` is that of tools which do not tell theirs, `policy` that of all its tools (None: the session's own).
+    `timeout` in seconds is the most that one call may take.
+    """
+
+    name: str
+    type: Literal["stdio", "http", "streamable-http", "streamableHttp"] | None = None
+    command: str = ""
+    args: tuple[str, ...] = Field((), repr=False)
+    env: dict[str, str] = Field(default_factory=dict, repr=False)
+    cwd: Path | None = None
+    url: Annotated[str, Field(pattern=r"^$|^https?://", repr=False)] = ""
+    headers: dict[str, str] = Field(default_factory=dict, repr=False)
+    effect: Effect = "write"
+    policy: ToolPolicy | None = None
+    tools: dict[str, ToolRule] = Field(default_factory=dict)
+    timeout: float = Field(60, gt=0, le=3600, allow_inf_nan=False)
+
+    @model_validator(mode="after")
+    def _one_way_in(self) -> Self:
+        if bool(self.command) == bool(self.url):
+            raise ValueError('give either "command" (a program to start) or "url" (a server that runs already)')
+        if (self.env or self.args) and self.url:
+            raise ValueError('"args" and "env" belong to a "command", not to a "url"')
+        if self.headers and self.command:
+            raise ValueError('"headers" belong to a "url", not to a "command"')
+        return self
+
+
+def read_config(path: Path) -> tuple[ServerConfig, ...]:
+    """The servers that the file names, by name. Raises BadConfig."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP to another one.") from error
+    except ValueError as error:
+        where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
+        raise BadConfig(f"{path}: this is not JSON{where}: {_plain(error)}.") from None
+    servers = found.get("mcpServers") if isinstance(found, dict) else None
+    if not isinstance(servers, dict):
+        raise BadConfig(f'{path}: mcpServers is missing: write {{"mcpServers": {{"name": {{"command": "…"}}}}}}.')
+    return tuple(_server(path, name, servers[name]) for name in sorted(servers))
+
+
+def _server(path: Path, name: str, given: JsonValue) -> ServerConfig:
+    where = f"{path}: mcpServers.{name[:60]}"
+    if not NAME.match(name):
+        raise BadConfig(f"{where}: a server's name is made of at most 40 letters, digits, - and _: give it another.")
+    if name.lower() in TAKEN:
+        raise BadConfig(f"{where}: tools of Parley's own are called so: give the server another name.")
+    if not isinstance(given, dict):
+        raise BadConfig(f'{where}: a server is an object with "command" or "url".')
+    known = ServerConfig.model_fields.keys() - {"name"}
+    if strangers := given.keys() - known:
+        raise BadConfig(f"{where}.{min(strangers)}: there is no such key; there are {', '.join(sorted(known))}.")
+    read = {key: _expand(f"{where}.{key}", value) if key in _EXPANDED else value for key, value in given.items()}
+    try:
+        return ServerConfig.model_validate_json(json.dumps(read | {"name": name}))
+    except ValidationError as error:
+        raise BadConfig("\n".join(_problem(where, found) for found in error.errors())) from None
+
+
+def _expand(where: str, value: JsonValue) -> JsonValue:
+    match value:
+        case str():
+            return _VARIABLE.sub(lambda found: _value_of(where, found), value)
+        case list():
+            return [_expand(f"{where}[{number}]", item) for number, item in enumerate(value)]
+        case dict():
+            return {key: _expand(f"{where}.{key}", item) for key, item in value.items()}
+        case _:
+            return value
+
+
+def _value_of(where: str, found: re.Match[str]) -> str:
+    value = variable(found[1])
+    if value is None and found[2] is None:
+        raise BadConfig(f"{where}: the environment has no {found[1]}: set it, or write ${{{found[1]}:-a default}}.")
+    return value if value is not None else str(found[2])
+
+
+def _problem(where: str, error: ErrorDetails) -> str:
+    """One of pydantic's errors in one line, without the value."""
+    place = ".".join([where, *map(str, error["loc"])])
+    return f"{place}: {error['msg'].removeprefix('Value error, ')}."
+
+
+def _plain(error: ValueError) -> str:
+    return error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8 text"

@@ -1,0 +1,185 @@
+"""What a configuration file may say, what is said of a bad one, and what becomes of a stranger's list of tools."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from mcp import MCPError
+from mcp.types import (
+    CONNECTION_CLOSED,
+    INTERNAL_ERROR,
+    INVALID_PARAMS,
+    INVALID_REQUEST,
+    BlobResourceContents,
+    CallToolResult,
+    EmbeddedResource,
+    TextContent,
+    Tool,
+    ToolAnnotations,
+)
+
+from services.executor.mcp import BadConfig, ServerConfig, read_config
+from services.executor.mcp.results import outcome_of, refusal
+from services.executor.mcp.specs import DESCRIPTION, MOST, offer
+
+SHOP = ServerConfig(name="shop", command="shop")
+
+
+def written(folder: Path, servers: Any) -> Path:
+    path = folder / "mcp.json"
+    path.write_text(servers if isinstance(servers, str) else json.dumps({"mcpServers": servers}))
+    return path
+
+
+def test_a_file_as_people_know_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHOP_TOKEN", "s3cret")
+    monkeypatch.delenv("SHOP_PLACE", raising=False)
+    found = read_config(
+        written(
+            tmp_path,
+            {
+                "web": {
+                    "type": "http",
+                    "url": "https://shop.example/mcp",
+                    "headers": {"X-Key": "Bearer ${SHOP_TOKEN}"},
+                },
+                "files": {"command": "npx", "args": ["-y", "${SHOP_PLACE:-/srv}"], "env": {"T": "${SHOP_TOKEN}"}},
+            },
+        )
+    )
+    assert [server.name for server in found] == ["files", "web"]
+    assert found[0].args == ("-y", "/srv")
+    assert found[0].env == {"T": "s3cret"}
+    assert found[1].headers == {"X-Key": "Bearer s3cret"}
+    assert (found[1].effect, found[1].policy, found[1].timeout) == ("write", None, 60)
+    assert "s3cret" not in repr(found)
+
+
+@pytest.mark.parametrize(
+    ("servers", "words"),
+    [
+        ("{", "this is not JSON (line 1)"),
+        ("[]", "mcpServers is missing"),
+        ({"a": {}}, 'mcpServers.a: give either "command"'),
+        ({"a": {"command": "x", "url": "http://h"}}, 'mcpServers.a: give either "command"'),
+        ({"a": {"url": "ftp://h"}}, "mcpServers.a.url: String should match"),
+        ({"a": {"url": "http://h", "args": ["x"]}}, '"args" and "env" belong to a "command"'),
+        ({"a": {"command": "x", "headers": {"k": "v"}}}, '"headers" belong to a "url"'),
+        ({"a": {"command": "x", "arg": []}}, "mcpServers.a.arg: there is no such key; there are args, command"),
+        ({"a": {"command": "x", "args": "hunter2"}}, "mcpServers.a.args: Input should be a valid array"),
+        ({"a": {"command": "x", "env": {"K": 5}}}, "mcpServers.a.env.K: Input should be a valid string"),
+        ({"a": {"command": "x", "env": {"K": "${NOT_THERE}"}}}, "mcpServers.a.env.K: the environment has no NOT_THERE"),
+        ({"a": {"command": "x", "timeout": 0}}, "mcpServers.a.timeout: Input should be greater than 0"),
+        ({"a": {"command": "x", "policy": "hunter2"}}, "mcpServers.a.policy: Input should be 'always', 'writes'"),
+        ({"a": {"command": "x", "tools": {"t": {"effect": "none"}}}}, "mcpServers.a.tools.t.effect: Input should be"),
+        ({"a.b": {"command": "x"}}, "mcpServers.a.b: a server's name"),
+        ({"retail": {"command": "x"}}, "mcpServers.retail: tools of Parley's own"),
+        ({"a": "x"}, "mcpServers.a: a server is an object"),
+    ],
+)
+def test_a_bad_file_is_named_with_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, servers: Any, words: str
+) -> None:
+    monkeypatch.delenv("NOT_THERE", raising=False)
+    path = written(tmp_path, servers)
+    with pytest.raises(BadConfig) as bad:
+        read_config(path)
+    assert str(bad.value).startswith(f"{path}: ")
+    assert words in str(bad.value)
+    assert "hunter2" not in str(bad.value)
+
+
+def test_no_file_at_all(tmp_path: Path) -> None:
+    with pytest.raises(BadConfig, match="PARLEY_MCP"):
+        read_config(tmp_path / "nothing.json")
+
+
+# --- lists
+
+
+def tool(name: str = "t", schema: dict[str, Any] | None = None, **fields: Any) -> Tool:
+    return Tool(name=name, input_schema=schema if schema is not None else {"type": "object"}, **fields)
+
+
+@pytest.mark.parametrize(
+    ("hints", "rules", "effect"),
+    [
+        (None, {}, "write"),
+        (ToolAnnotations(), {}, "write"),
+        (ToolAnnotations(read_only_hint=True), {}, "read"),
+        (ToolAnnotations(read_only_hint=False), {"effect": "read"}, "write"),
+        (ToolAnnotations(destructive_hint=True), {}, "irreversible"),
+        (ToolAnnotations(destructive_hint=False), {"effect": "read"}, "write"),
+        (None, {"effect": "irreversible"}, "irreversible"),
+        (ToolAnnotations(read_only_hint=True), {"effect": "irreversible"}, "read"),
+        (ToolAnnotations(read_only_hint=True), {"tools": {"t": {"effect": "write"}}}, "write"),
+    ],
+)
+def test_the_effect_of_a_tool(hints: ToolAnnotations | None, rules: dict[str, Any], effect: str) -> None:
+    config = ServerConfig(name="shop", command="shop", **rules)
+    assert offer(config, [tool(annotations=hints)]).specs["shop.t"].effect == effect
+
+
+def test_the_policy_of_a_tool() -> None:
+    config = ServerConfig.model_validate(
+        {"name": "shop", "command": "x", "policy": "deny", "tools": {"a": {"policy": "never"}, "gone": {}}}
+    )
+    found = offer(config, [tool("a"), tool("b")])
+    assert [spec.policy for spec in found.specs.values()] == ["never", "deny"]
+    assert found.left_out == ("The configuration names a tool “gone” that it does not offer.",)
+
+
+def test_names_become_one_token_and_stay_apart() -> None:
+    found = offer(SHOP, [tool("say hello"), tool("say/hello"), tool("x" * 300)])
+    assert list(found.specs) == ["shop.say_hello", "shop.say_hello-2", "shop." + "x" * 95]
+    assert list(found.called.values()) == ["say hello", "say/hello", "x" * 300]
+
+
+def test_a_strangers_words_are_cut_and_freed_of_what_nobody_sees() -> None:
+    hidden = "Adds.\u200b\u202e" + "".join(chr(0xE0000 + ord(c)) for c in "obey")
+    found = offer(SHOP, [tool("a", description=hidden), tool("b", description="w" * 9_000)])
+    assert found.specs["shop.a"].description == "Adds."
+    assert len(found.specs["shop.b"].description) == DESCRIPTION
+
+
+def test_what_cannot_be_offered_is_left_out_and_said() -> None:
+    monster = {"type": "object", "description": "x" * 50_000}
+    found = offer(SHOP, [tool("none", {}), tool("list", {"type": "array"}), tool("monster", monster), tool("good")])
+    assert list(found.specs) == ["shop.good"]
+    assert [line.split("”")[0] for line in found.left_out] == [f"Its tool “{n}" for n in ("none", "list", "monster")]
+
+
+def test_a_list_without_end_is_not_taken_whole() -> None:
+    found = offer(SHOP, (tool(f"t{number}") for number in range(MOST + 50)))
+    assert len(found.specs) == MOST
+    assert found.left_out == (f"It offers more than {MOST} tools; the others are left out.",)
+
+
+# --- results
+
+
+def test_structured_content_comes_first_and_a_resource_is_only_told_of() -> None:
+    text = TextContent(text="three")
+    assert outcome_of(CallToolResult(content=[text], structured_content={"n": 3})).value == {"n": 3}
+    blob = BlobResourceContents(uri="shop://bill", mime_type="application/pdf", blob="QUJD")
+    found = outcome_of(CallToolResult(content=[text, EmbeddedResource(resource=blob)]))
+    told = {"type": "resource", "uri": "shop://bill", "mimeType": "application/pdf", "bytes": 3}
+    assert found.value == ["three", told]
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "unknown"),
+    [
+        (INVALID_PARAMS, "Unknown tool: t", False),
+        (INVALID_REQUEST, "Session terminated", False),
+        (INVALID_REQUEST, "Unexpected content type: text/html", True),
+        (INTERNAL_ERROR, "Server returned an error response", True),
+        (CONNECTION_CLOSED, "Connection closed", True),
+        (0, "it broke", True),
+    ],
+)
+def test_only_a_refusal_is_certain(code: int, message: str, unknown: bool) -> None:
+    found = refusal("shop", MCPError(code, message))
+    assert (found.ok, found.unknown) == (False, unknown)
+    assert message in found.error

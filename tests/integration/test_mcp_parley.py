@@ -1,0 +1,300 @@
+"""`parley mcp`: Parley driven by the protocol's own client, against a real gateway and, once, against all of it."""
+
+import asyncio
+import signal
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+
+from cli import mcp as module
+from cli.chat.run import Gateway
+from cli.ports import free_port
+from cli.running import Declined
+from shared.domain import commands as c
+from shared.events.values import ActionSpec, content_hash
+from shared.log import Loaded
+from shared.settings import Settings
+from tests.e2e.running import ROOT, parley
+from tests.support.gateway import CODE, SECRET, TOKEN, World, serving
+
+REQUEST = "Help me create a simple calculator"
+Json = dict[str, Any]
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+@asynccontextmanager
+async def assistant(world: World, token: str = "") -> AsyncIterator[Client]:
+    """An assistant whose Parley is this gateway."""
+    async with serving(world.app) as address:
+        server = module.build(lambda: Gateway(f"ws://{address}/ws", token))
+        async with Client(server) as client:
+            yield client
+
+
+async def says(client: Client, tool: str, **arguments: Any) -> Json:
+    """What a tool answers, which must not be an error."""
+    result = await client.call_tool(tool, arguments)
+    assert not result.is_error, result.content
+    found: Json = result.structured_content or {}
+    return found
+
+
+async def refused(client: Client, tool: str, **arguments: Any) -> str:
+    """The words of a tool's error."""
+    result = await client.call_tool(tool, arguments)
+    assert result.is_error, result.structured_content
+    (block,) = result.content
+    assert block.type == "text"
+    return block.text
+
+
+async def test_the_tools_say_what_they_do(world: World) -> None:
+    async with assistant(world) as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+    assert tools.keys() == {
+        *("start_session", "read_session", "list_sessions", "wait"),
+        *("approve", "reject", "feedback", "answer_question"),
+    }
+    assert all(tool.description and tool.annotations and tool.output_schema for tool in tools.values())
+    reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
+    assert reads == {"read_session", "list_sessions", "wait"}
+    approve = tools["approve"]
+    assert approve.annotations
+    assert approve.annotations.destructive_hint
+    assert set(approve.input_schema["required"]) == {"session_id", "version", "hash"}
+
+
+async def test_from_a_request_to_approved_code(world: World) -> None:
+    async with assistant(world) as client:
+        begun = await says(client, "start_session", request=REQUEST)
+        workers = world.workers(begun["session_id"])
+        assert (begun["waits_for"], begun["request"], begun["plan"]) == ("work", REQUEST, None)
+        waiting = asyncio.create_task(says(client, "wait", session_id=workers.id, seconds=20))
+        await workers.drafts()
+        state = await waiting
+        assert state["waits_for"] == "plan_approval"
+        plan = state["plan"]
+        assert plan["text"].startswith("Goal: A calculator")
+        assert plan["hash"] == content_hash(plan["text"])
+
+        changed = await says(client, "feedback", session_id=workers.id, text="For fractions, please")
+        assert changed["waits_for"] == "work"
+        await workers.drafts("A calculator for fractions")
+        stale = await refused(client, "approve", session_id=workers.id, version=plan["version"], hash=plan["hash"])
+        assert stale.endswith("[stale_version]")
+        state = await says(client, "wait", session_id=workers.id)
+        plan = state["plan"]
+        wrong = await refused(client, "approve", session_id=workers.id, version=plan["version"], hash="0" * 64)
+        assert wrong.endswith("[stale_version]")
+        state = await says(client, "approve", session_id=workers.id, version=plan["version"], hash=plan["hash"])
+        assert (state["waits_for"], state["plan"]["status"]) == ("work", "approved")
+
+        await workers.codes()
+        state = await says(client, "wait", session_id=workers.id)
+        code = state["code"]
+        assert (state["waits_for"], code["text"]) == ("code_approval", CODE)
+        no = await says(client, "reject", session_id=workers.id, version=code["version"])
+        assert no["waits_for"] == "feedback"
+        await says(client, "feedback", session_id=workers.id, text="Shorter")
+        await workers.codes("print(3.5)\n")
+        code = (await says(client, "wait", session_id=workers.id))["code"]
+        done = await says(client, "approve", session_id=workers.id, version=code["version"], hash=code["hash"])
+        assert (done["waits_for"], done["code"]["status"]) == ("rest", "approved")
+
+
+async def test_actions_wait_with_their_arguments_and_a_question_is_answered(world: World) -> None:
+    async with assistant(world) as client:
+        begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
+        workers = world.workers(begun["session_id"])
+        write = ActionSpec(
+            id="a1", tool="cancel", arguments={"order_id": "#W1"}, effect="write", approval="It changes an order."
+        )
+        other = write.model_copy(update={"id": "a2", "arguments": {"order_id": "#W2"}})
+        await workers.does(c.PlanTurn(sub_goal="Cancel", actions=(write, other)))
+        state = await says(client, "wait", session_id=workers.id)
+        assert state["waits_for"] == "action_approval"
+        first, second = state["actions"]
+        assert (first["tool"], first["arguments"], first["effect"]) == ("cancel", {"order_id": "#W1"}, "write")
+        about = {"session_id": workers.id, "version": first["version"]}
+        assert "differ" in await refused(client, "approve", **about, action_id="a1", hash=second["hash"])
+        state = await says(client, "approve", **about, action_id="a1", hash=first["hash"])
+        assert [action["action_id"] for action in state["actions"]] == ["a2"]
+        state = await says(client, "reject", **about, action_id="a2", reason="Not that one")
+        assert (state["waits_for"], state["actions"]) == ("work", [])
+        denied = next(a for a in (await workers.session()).turn.actions if a.spec.id == "a2")  # type: ignore[union-attr]
+        assert denied.status == "denied"
+
+
+async def test_a_question_is_answered(world: World) -> None:
+    async with assistant(world) as client:
+        begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
+        workers = world.workers(begun["session_id"])
+        await workers.does(c.Ask(text="Which order?", options=("#W1", "#W2")))
+        state = await says(client, "wait", session_id=workers.id)
+        assert state["waits_for"] == "answer"
+        assert (state["question"]["text"], state["question"]["options"]) == ("Which order?", ["#W1", "#W2"])
+        state = await says(client, "answer_question", session_id=workers.id, text="#W1")
+        assert (state["waits_for"], state["question"]) == ("work", None)
+        assert (await refused(client, "answer_question", session_id=workers.id, text="again")).endswith("[not_now]")
+
+
+async def test_a_wait_in_vain_ends_in_time(world: World) -> None:
+    async with assistant(world) as client:
+        begun = await says(client, "start_session", request=REQUEST)
+        state = await says(client, "wait", session_id=begun["session_id"], seconds=0.3)
+        assert state["waits_for"] == "work"
+        assert "60" in await refused(client, "wait", session_id=begun["session_id"], seconds=600)
+
+
+async def test_refusals_are_the_gateways_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "PAUSES", (0.01,))
+    async with assistant(world) as client:
+        assert (await refused(client, "read_session", session_id="nothing")).endswith("[not_found]")
+        assert "session_id" in await refused(client, "read_session", session_id="a/../b")
+        world.store.down = True
+        assert "/readyz" in await refused(client, "start_session", request=REQUEST)
+    server = module.build(lambda: Gateway(f"ws://127.0.0.1:{free_port()}/ws", ""))
+    async with Client(server) as client:
+        assert "parley up" in await refused(client, "read_session", session_id="nothing")
+
+
+async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is sent again carries the id that it had."""
+    monkeypatch.setattr(module, "PAUSES", (0.01,) * 500)
+    async with assistant(world) as client:
+        begun = await says(client, "start_session", request=REQUEST)
+        workers = world.workers(begun["session_id"])
+        await workers.drafts()
+        load, asked = world.store.load, asyncio.Event()
+
+        async def loading(session_id: str, **options: Any) -> Loaded:
+            asked.set()
+            return await load(session_id, **options)
+
+        monkeypatch.setattr(world.store, "load", loading)
+        world.store.down = True
+        feedback = asyncio.create_task(says(client, "feedback", session_id=workers.id, text="For fractions"))
+        for _ in range(3):
+            asked.clear()
+            await asked.wait()
+        assert not feedback.done()
+        world.store.down = False
+        assert (await feedback)["waits_for"] == "work"
+        assert (await workers.session()).version == 3
+
+
+async def test_a_gateway_with_a_token_wants_it() -> None:
+    world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET)
+    async with assistant(world) as client:
+        assert (await refused(client, "start_session", request=REQUEST)).endswith("[unauthorized]")
+    world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET)
+    async with assistant(world, TOKEN) as client:
+        assert (await says(client, "start_session", request=REQUEST))["waits_for"] == "work"
+
+
+# --- as a program
+
+
+def program(home: Path, *words: str, **environment: str) -> StdioServerParameters:
+    """`parley mcp` as an assistant's configuration starts it."""
+    args = ["-m", "cli.main", "mcp", *words]
+    return StdioServerParameters(
+        command=sys.executable, args=args, cwd=ROOT, env={"PARLEY_HOME": str(home), **environment}
+    )
+
+
+async def test_nothing_but_the_protocol_is_on_stdout(world: World, tmp_path: Path) -> None:
+    async with serving(world.app) as address:
+        given = program(tmp_path, "--url", f"ws://{address}/ws")
+        process = await asyncio.create_subprocess_exec(
+            given.command,
+            *given.args,
+            cwd=ROOT,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+        )
+        async with asyncio.timeout(20):
+            out, err = await process.communicate(b'{"jsonrpc": "2.0", "id": 1, "method": "nonsense"}\nrubbish\n')
+    assert process.returncode == 0, err.decode()
+    assert out.startswith(b'{"jsonrpc":"2.0","id":1,"error":')
+    assert all(line.startswith(b'{"jsonrpc":"2.0"') for line in out.splitlines())
+
+
+async def test_an_interrupt_ends_it(tmp_path: Path) -> None:
+    given = program(tmp_path)
+    process = await asyncio.create_subprocess_exec(
+        given.command, *given.args, cwd=ROOT, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+    )
+    assert process.stdin
+    assert process.stdout
+    process.stdin.write(b'{"jsonrpc": "2.0", "id": 1, "method": "nonsense"}\n')
+    assert await process.stdout.readline()
+    process.send_signal(signal.SIGINT)
+    async with asyncio.timeout(10):
+        await process.communicate()
+    assert process.returncode == -signal.SIGINT
+
+
+async def test_a_port_that_is_taken_is_said(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken, pytest.raises(Declined, match="is in use"):
+        await module.serve(Settings(parley_home=tmp_path), port=taken.getsockname()[1])
+
+
+async def test_over_http_with_the_gateways_token(tmp_path: Path) -> None:
+    world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET)
+    port = free_port()
+    async with serving(world.app) as address:
+        given = program(tmp_path, "--http", str(port), "--url", f"ws://{address}/ws")
+        process = await asyncio.create_subprocess_exec(
+            given.command, *given.args, cwd=ROOT, env={**(given.env or {}), "PARLEY_TOKEN": TOKEN}
+        )
+        try:
+            endpoint = f"http://127.0.0.1:{port}/mcp"
+            await _refused_without_a_token(endpoint)
+            async with (
+                httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, trust_env=False) as http,
+                Client(streamable_http_client(endpoint, http_client=http)) as client,
+            ):
+                assert (await says(client, "start_session", request=REQUEST))["waits_for"] == "work"
+        finally:
+            process.terminate()
+            await process.wait()
+
+
+async def _refused_without_a_token(endpoint: str) -> None:
+    async with asyncio.timeout(20), httpx2.AsyncClient(trust_env=False) as http:
+        while True:
+            try:
+                assert (await http.get(endpoint)).status_code == 401
+            except httpx2.TransportError:
+                await asyncio.sleep(0.05)
+            else:
+                return
+
+
+@pytest.mark.timeout(120)
+async def test_a_whole_parley(tmp_path: Path) -> None:
+    """All services and the rehearsal model: found through PARLEY_HOME, from the request to approved code."""
+    async with parley(tmp_path) as running, Client(program(running.home)) as client:
+        session_id = (await says(client, "start_session", request=REQUEST))["session_id"]
+        for wanted, part in (("plan_approval", "plan"), ("code_approval", "code")):
+            state = await says(client, "wait", session_id=session_id, seconds=60)
+            assert state["waits_for"] == wanted
+            item = state[part]
+            state = await says(client, "approve", session_id=session_id, version=item["version"], hash=item["hash"])
+        assert state["waits_for"] == "rest"
+        found = await says(client, "list_sessions", words="calculator")
+        assert [one["session_id"] for one in found["sessions"]] == [session_id]
