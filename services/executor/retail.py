@@ -7,13 +7,18 @@ from functools import partial
 import structlog
 
 from retail.specs import SPECS
-from retail.store import World, Worlds, WorldsDown
+from retail.store import SHARED, World, Worlds, WorldsDown
 from services.executor.tools import Arguments, Call, Result, Tool
 from shared.domain.session import Session
 from shared.tools import Preview
 
 log = structlog.get_logger("executor")
 SECONDS = 60.0
+
+
+def own_world(session_id: str) -> str:
+    """The name of a session's own world: no session's id makes it that of another world."""
+    return f"session:{session_id}"
 
 
 class Retail:
@@ -33,7 +38,7 @@ class Retail:
         return ()
 
     def _world(self, session: Session) -> World:
-        return self._worlds.world(session.id if session.settings.world == "own" else "shared")
+        return self._worlds.world(own_world(session.id) if session.settings.world == "own" else SHARED)
 
     async def _run(self, name: str, call: Call) -> Result:
         """While the database is away the call waits; with its key it may be made again whatever became of it."""

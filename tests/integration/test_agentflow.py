@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from retail.generate import generate
 from retail.store import Worlds
+from services.executor.retail import own_world
 from services.generator.answer_prompt import AnswerReply, TaskReply
 from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.bus import Bus
@@ -112,7 +113,7 @@ async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settin
     replies = (turn(WHO), turn(LOOK), turn(CANCEL, final=True), answer())
     async with talking(settings, bus, session_id, *replies, world="own", approval="never") as (ann, _):
         await ann.phase("resting", "failed")
-        assert (await stored(settings, session_id))["status"] == "cancelled"
+        assert (await stored(settings, own_world(session_id)))["status"] == "cancelled"
         assert (await stored(settings, "shared"))["status"] == "pending"
 
 

@@ -1,0 +1,189 @@
+"""The store's policy: as sentences for the planner, and as a judge of planned calls by what a session did before.
+
+Only what is certain is called a violation: what the session did not read, the judge does not guess, except that a write
+needs its order or customer to have been read. Whether the customer said yes is for the approval to find out.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from pydantic import JsonValue
+
+from retail.seen import Call, Document, Seen
+from retail.writes import CANCEL_REASONS
+
+__all__ = ["RULES", "Call", "violations"]
+
+RULES: tuple[str, ...] = (
+    "Find out first who the customer is, by e-mail or by name and postal code, also if a user id was given.",
+    "Serve one customer in a session: nobody else's details or orders are read or changed.",
+    "Before a write, read the order or the customer it concerns, tell exactly what will change, and get a clear yes.",
+    "Tell only what the tools or the customer said: invent no ids, prices or policies, and give no opinions.",
+    "Do what the tools can do and no more; hand over to a person only what lies outside of them, or on request.",
+    "Cancel only an order whose status is pending, as no longer needed or ordered by mistake; a gift card is refunded "
+    "at once, other payment methods within 5 to 7 days.",
+    "Change only an order whose status is pending: its address, its payment method or the options of its items.",
+    "A new payment method is one of the customer's own, not the present one; a gift card must cover the whole order.",
+    "Items of a pending order are modified once, all in one call, each to an available variant of the same product.",
+    "Return only items of a delivered order; the refund goes to the method it was paid with or to a gift card.",
+    "Exchange only items of a delivered order, all in one call, each for an available variant of the same product.",
+    "A delivered order is either returned or exchanged, and only once.",
+    "A price difference is paid or refunded with one of the customer's own payment methods.",
+    "Times are Eastern Standard Time; there are 50 product types, and an item id is not a product id.",
+)
+
+Arguments = Mapping[str, JsonValue]
+
+
+def violations(done: Sequence[Call], planned: Sequence[tuple[str, Arguments]]) -> tuple[str, ...]:
+    """What the planned calls, made in this order after what was done, would break; each as "tool: why and what to do".
+
+    Earlier planned writes count as done for later ones; of planned reads nothing is known yet.
+    """
+    seen = Seen(done)
+    found: list[str] = []
+    for tool, given in planned:
+        arguments = {name: value if isinstance(value, list) else str(value) for name, value in given.items()}
+        wrong = [f"{tool}: {why}" for why in _judge(seen, tool, arguments)]
+        found += wrong
+        if not wrong:
+            seen.expect(tool, arguments)
+    return tuple(found)
+
+
+def _judge(seen: Seen, tool: str, arguments: Arguments) -> Iterator[str]:
+    subject = "orders" if "order_id" in arguments else "users" if "user_id" in arguments else None
+    if subject is None:
+        return  # it concerns nobody, or is about to find out whom
+    if seen.user_id is None:
+        yield "the customer is not known yet; find out by e-mail, or by name and postal code"
+        return
+    others = _about_others(seen, arguments)
+    if others:
+        yield others
+    elif check := _WRITES.get(tool):
+        document = seen.orders.get(str(arguments["order_id"])) if subject == "orders" else seen.users.get(seen.user_id)
+        if document is None:
+            yield f"{arguments.get('order_id', seen.user_id)} was not read in this session; read its details first"
+        else:
+            yield from check(seen, document, arguments)
+
+
+def _about_others(seen: Seen, arguments: Arguments) -> str | None:
+    if arguments.get("user_id", seen.user_id) != seen.user_id:
+        return f"this session is about {seen.user_id} and nobody else"
+    order_id = str(arguments["order_id"]) if "order_id" in arguments else None
+    order, user = seen.orders.get(order_id), seen.users.get(seen.user_id)
+    if order is not None:
+        mine = order.get("user_id") == seen.user_id
+    else:
+        mine = order_id is None or user is None or order_id in user.get("orders", [])
+    return None if mine else f"order {order_id} is not one of {seen.user_id}'s"
+
+
+# --- one check for each write; the order or customer was read, and is the session's own
+
+
+def _cancel(_: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _status(order, "pending")
+    if arguments.get("reason") not in CANCEL_REASONS:
+        yield f"the reason must be one of: {', '.join(CANCEL_REASONS)}"
+
+
+def _address(_: Seen, order: Document, __: Arguments) -> Iterator[str]:
+    yield from _status(order, "pending")
+
+
+def _nothing(_: Seen, __: Document, ___: Arguments) -> Iterator[str]:
+    yield from ()
+
+
+def _payment(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _status(order, "pending")
+    yield from _own_method(seen, order, arguments)
+    first = order["payment_history"][0]
+    method = seen.methods().get(str(arguments.get("payment_method_id")), {})
+    if arguments.get("payment_method_id") == first["payment_method_id"]:
+        yield "the order is paid with this method already; it takes another one"
+    elif method.get("source") == "gift_card" and method["balance"] < first["amount"]:
+        yield f"the gift card holds {method['balance']} and does not cover {first['amount']}"
+
+
+def _modify_items(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _status(order, "pending")
+    yield from _replaced(seen, order, arguments)
+
+
+def _exchange(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _status(order, "delivered")
+    yield from _replaced(seen, order, arguments)
+
+
+def _return(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _status(order, "delivered")
+    yield from _held(order, arguments)
+    yield from _own_method(seen, order, arguments)
+    method, paid = arguments.get("payment_method_id"), order["payment_history"][0]["payment_method_id"]
+    if "gift_card" not in str(method) and method != paid:
+        yield f"the refund goes to {paid}, which it was paid with, or to a gift card"
+
+
+_WRITES: dict[str, Callable[[Seen, Document, Arguments], Iterator[str]]] = {
+    "cancel_pending_order": _cancel,
+    "exchange_delivered_order_items": _exchange,
+    "modify_pending_order_address": _address,
+    "modify_pending_order_items": _modify_items,
+    "modify_pending_order_payment": _payment,
+    "modify_user_address": _nothing,
+    "return_delivered_order_items": _return,
+}
+
+
+# --- what several of them ask
+
+
+def _status(order: Document, needed: str) -> Iterator[str]:
+    if order["status"] != needed:
+        yield f"order {order['order_id']} is {order['status']}, and this takes one that is {needed}"
+
+
+def _own_method(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    method, used = (
+        str(arguments.get("payment_method_id")),
+        [one["payment_method_id"] for one in order["payment_history"]],
+    )
+    if method in used:
+        return
+    if seen.user_id not in seen.users:
+        yield f"whose payment method {method} is was not read; get_user_details lists the customer's"
+    elif method not in seen.methods():
+        yield f"{method} is not one of the customer's payment methods: {', '.join(map(str, seen.methods()))}"
+
+
+def _held(order: Document, arguments: Arguments) -> Iterator[str]:
+    wanted, held = _list(arguments, "item_ids"), [item["item_id"] for item in order["items"]]
+    lacking = sorted({one for one in wanted if wanted.count(one) > held.count(one)})
+    if lacking:
+        yield f"order {order['order_id']} does not hold (so many of) {', '.join(lacking)}"
+
+
+def _replaced(seen: Seen, order: Document, arguments: Arguments) -> Iterator[str]:
+    yield from _held(order, arguments)
+    yield from _own_method(seen, order, arguments)
+    old, new = _list(arguments, "item_ids"), _list(arguments, "new_item_ids")
+    if len(old) != len(new):
+        yield "each item takes one new item in the same place"
+    products = {item["item_id"]: item["product_id"] for item in order["items"]}
+    for item_id, new_item_id in zip(old, new, strict=False):
+        product = seen.products.get(products.get(item_id))
+        if product is not None and not _available(product, new_item_id):
+            yield f"{new_item_id} is not an available variant of {product['name']}, which {item_id} is"
+
+
+def _available(product: Document, item_id: str) -> bool:
+    variant = product["variants"].get(item_id)
+    return variant is not None and bool(variant["available"])
+
+
+def _list(arguments: Arguments, name: str) -> list[str]:
+    value = arguments.get(name)
+    return [str(one) for one in value] if isinstance(value, list) else []

@@ -1,0 +1,201 @@
+"""Worlds: copies of one store, named by a string, that differ from the base only where something was written.
+
+A call's effect, and its result under the call's idempotency key, are one transaction in which nobody else writes to
+that world, in this process or another.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy.exc import IntegrityError
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from retail import relations
+from retail.changes import changes
+from retail.data import KINDS, Data, Documents, Kind, fingerprint
+from retail.database import Database, WorldsDown
+from retail.records import Draft, Index, Stored
+from retail.tables import BASE, METADATA, bases, documents, effects
+from retail.tools import READS, TOOLS, perform
+from shared.tools import Change, Preview
+
+__all__ = ["SHARED", "World", "Worlds", "WorldsDown", "WrongBase"]
+
+SHARED = "shared"  # the world that everybody shares
+
+
+class WrongBase(Exception):
+    """The database was filled with other data, or these are broken; the message tells what to do."""
+
+
+class Worlds:
+    """All worlds over one base, in one database. `url` is SQLAlchemy's: sqlite+aiosqlite:// or postgresql+asyncpg://.
+
+    `tables` False: the shared world is not kept as tables too, which a world for a moment need not be.
+    """
+
+    def __init__(self, url: str, base: Callable[[], Data], *, tables: bool = True) -> None:
+        self._database = Database(url)
+        self._tables = tables
+        self._base = base
+        self._index: Index | None = None
+        self.fingerprint = ""
+
+    async def open(self) -> None:
+        """Fill an empty database; several processes may do so at once. Raises WrongBase, WorldsDown."""
+        data = self._base()
+        self.fingerprint = fingerprint(data)
+
+        async def fill(connection: AsyncConnection) -> None:
+            await connection.run_sync(METADATA.create_all)
+            found = await connection.scalar(select(bases.c.fingerprint))
+            if found is None:
+                await connection.execute(insert(documents), list(_rows(data)))
+                await connection.execute(insert(bases).values(fingerprint=self.fingerprint))
+            elif found != self.fingerprint:
+                raise WrongBase(
+                    f"This database holds worlds over other data ({found[:12]}, not {self.fingerprint[:12]}): "
+                    "name another database for this data, or remove the old one."
+                )
+            if self._tables and await connection.run_sync(relations.empty):
+                await connection.run_sync(relations.fill, await _documents(connection, BASE, SHARED))
+
+        try:
+            await self._database.write(BASE, fill)
+        except IntegrityError as error:
+            await self.close()
+            raise WrongBase(f"The data refer to something that is not among them: {error.orig}") from error
+        except BaseException:
+            await self.close()
+            raise
+        self._index = Index(data)
+
+    async def close(self) -> None:
+        await self._database.close()
+
+    def world(self, name: str) -> "World":
+        if self._index is None:
+            raise RuntimeError("open() the worlds first")
+        return World(name, self._database, self._index, tables=self._tables and name == SHARED)
+
+
+class World:
+    """One world. Any number of these may stand for the same one. `tables`: it is kept as tables too."""
+
+    def __init__(self, name: str, database: Database, index: Index, *, tables: bool) -> None:
+        if not 0 < len(name) <= 200:
+            raise ValueError("a world's name has 1 to 200 characters")
+        self.name = name
+        self._database, self._index, self._tables = database, index, tables
+
+    async def call(self, name: str, arguments: Mapping[str, JsonValue], *, key: str | None = None) -> str:
+        """The tool's exact result. A write with a key: once, and the stored result whenever the same call comes again.
+
+        A read is simply made again. Raises ValueError if the key belongs to another call, WorldsDown if it is not known
+        what happened.
+        """
+        if name not in TOOLS:
+            return f"Unknown action {name}"
+        if name in READS:
+            return (await self._dry(name, arguments))[0]
+
+        async def work(connection: AsyncConnection) -> str:
+            if key is not None and (known := await self._known(connection, key, name, arguments)) is not None:
+                return known
+            result, draft = await connection.run_sync(self._draft, name, arguments)
+            await self._save(connection, draft)
+            if key is not None:
+                row = {"world": self.name, "key": key, "tool": name, "arguments": _canonical(arguments)}
+                await connection.execute(insert(effects).values(**row, result=json.dumps(result)))
+            return result
+
+        return await self._database.write(self.name, work)
+
+    async def preview(self, name: str, arguments: Mapping[str, JsonValue]) -> Preview:
+        """What the call would change now; nothing is."""
+        result, draft = await self._dry(name, arguments)
+        if name not in TOOLS or result.startswith("Error: "):
+            return Preview(known=name in TOOLS, error=result)
+        found: list[Change] = []
+        for (kind, document_id), after in draft.after.items():
+            found += changes(f"{kind}/{document_id}", json.loads(draft.before[kind, document_id].body), after)
+        return Preview(known=True, changes=tuple(found))
+
+    async def dump(self) -> Data:
+        """All documents, in the order of the base."""
+        return await self._database.read(lambda connection: _documents(connection, BASE, self.name))
+
+    async def changes(self) -> Data:
+        """Only the documents that differ from the base, or were written as they had been."""
+        return await self._database.read(lambda connection: _documents(connection, self.name))
+
+    async def reset(self) -> None:
+        """Back to the base; the keys of earlier calls are forgotten with their effects."""
+
+        async def work(connection: AsyncConnection) -> None:
+            for table in (documents, effects):
+                await connection.execute(delete(table).where(table.c.world == self.name))
+            if self._tables:
+                await connection.run_sync(relations.fill, await _documents(connection, BASE))
+
+        await self._database.write(self.name, work)
+
+    async def _dry(self, name: str, arguments: Mapping[str, JsonValue]) -> tuple[str, Draft]:
+        return await self._database.read(lambda connection: connection.run_sync(self._draft, name, arguments))
+
+    def _draft(self, connection: Connection, name: str, arguments: Mapping[str, JsonValue]) -> tuple[str, Draft]:
+        """The call made on documents as they are now, without storing anything."""
+
+        def read(kind: Kind, document_id: str) -> Stored:
+            at = (documents.c.kind == kind) & (documents.c.id == document_id)
+            query = select(documents.c.place, documents.c.body).where(at & documents.c.world.in_([BASE, self.name]))
+            return Stored(*connection.execute(query.order_by(documents.c.world == BASE).limit(1)).one())
+
+        draft = Draft(self._index, read)
+        return perform(draft, name, arguments), draft
+
+    async def _known(
+        self, connection: AsyncConnection, key: str, name: str, arguments: Mapping[str, JsonValue]
+    ) -> str | None:
+        """The stored result of the call that was made under this key."""
+        query = select(effects).where((effects.c.world == self.name) & (effects.c.key == key))
+        found = (await connection.execute(query)).first()
+        if found is None:
+            return None
+        if (found.tool, found.arguments) != (name, _canonical(arguments)):
+            raise ValueError(f"key {key} belongs to another call in world {self.name}: {found.tool} {found.arguments}")
+        return str(json.loads(found.result))
+
+    async def _save(self, connection: AsyncConnection, draft: Draft) -> None:
+        for (kind, document_id), document in draft.after.items():
+            place, body = draft.before[kind, document_id].place, json.dumps(document)
+            at = {"world": self.name, "kind": kind, "id": document_id}
+            mine = [documents.c[column] == value for column, value in at.items()]
+            await connection.execute(delete(documents).where(*mine))
+            await connection.execute(insert(documents).values(**at, place=place, body=body))
+        if self._tables:
+            await connection.run_sync(relations.renew, draft.after)
+
+
+def _canonical(arguments: Mapping[str, JsonValue]) -> str:
+    return json.dumps(arguments, sort_keys=True)
+
+
+def _rows(data: Data) -> Iterable[dict[str, Any]]:
+    for kind in KINDS:
+        for place, (document_id, document) in enumerate(data[kind].items()):
+            yield {"world": BASE, "kind": kind, "id": document_id, "place": place, "body": json.dumps(document)}
+
+
+async def _documents(connection: AsyncConnection, *worlds: str) -> Data:
+    """Those of the first world in their order, some of them replaced by those of the next."""
+    found: dict[Kind, Documents] = {kind: {} for kind in KINDS}
+    query = (
+        select(documents).where(documents.c.world.in_(worlds)).order_by(documents.c.world != BASE, documents.c.place)
+    )
+    for row in await connection.execute(query):
+        found[row.kind][row.id] = json.loads(row.body)
+    return Data(users=found["users"], products=found["products"], orders=found["orders"])

@@ -1,0 +1,178 @@
+"""The project's own shop: its size, its references, what always holds in it, and the same bytes from the same seed."""
+
+import json
+import re
+from collections import Counter
+from itertools import chain
+from typing import Any
+
+import pytest
+
+from retail.catalogue import PRODUCTS
+from retail.data import fingerprint
+from retail.generate import DEFAULT_SEED, generate
+
+SEVEN = "e14577d4d8015b16e0d99c636454cd5209dc0f412972c3b9bb9c37d733c830cb"
+USER = ["name", "address", "email", "payment_methods", "orders"]
+ADDRESS = ["address1", "address2", "city", "country", "state", "zip"]
+ORDER = ["order_id", "user_id", "address", "items", "fulfillments", "status", "payment_history"]
+ITEM = ["name", "product_id", "item_id", "price", "options"]
+METHODS = {
+    "credit_card": ["source", "brand", "last_four", "id"],
+    "gift_card": ["source", "balance", "id"],
+    "paypal": ["source", "id"],
+}
+
+
+@pytest.fixture(scope="module", params=[DEFAULT_SEED, 8, 2024])
+def data(request: pytest.FixtureRequest) -> Any:
+    return generate(request.param)
+
+
+@pytest.fixture
+def orders(data: Any) -> list[Any]:
+    return list(data["orders"].values())
+
+
+@pytest.fixture
+def users(data: Any) -> list[Any]:
+    return list(data["users"].values())
+
+
+@pytest.fixture
+def variants(data: Any) -> dict[str, Any]:
+    """By item id, each with the name and id of its product."""
+    return {
+        item_id: {**variant, "name": product["name"], "product_id": product["product_id"]}
+        for product in data["products"].values()
+        for item_id, variant in product["variants"].items()
+    }
+
+
+def test_the_same_seed_gives_the_same_bytes() -> None:
+    """Key order too: it is visible in the tools' results."""
+    assert json.dumps(generate()) == json.dumps(generate(7))
+    assert fingerprint(generate()) == SEVEN, (
+        "the sample world changed: so do all results that people wrote down from it"
+    )
+
+
+def test_another_seed_gives_another_world() -> None:
+    assert fingerprint(generate(8)) != SEVEN
+
+
+def test_nothing_in_a_world_is_shared() -> None:
+    """Changing an order must not change the catalogue, a user or another order behind its back."""
+    data = generate()
+    before = json.dumps([data["products"], data["users"]])
+    for order in data["orders"].values():
+        order["address"]["city"] = "Nowhere"
+        for item in order["items"]:
+            item["options"]["color"] = item["name"] = "changed"
+    assert json.dumps([data["products"], data["users"]]) == before
+
+
+def test_counts(data: Any, users: list[Any], variants: dict[str, Any]) -> None:
+    assert (len(data["users"]), len(data["orders"]), len(data["products"])) == (500, 1000, 50)
+    assert sum(not user["orders"] for user in users) == 62
+    assert 500 < len(variants) < 700
+    assert 0.60 < sum(one["available"] for one in variants.values()) / len(variants) < 0.68
+
+
+def test_shares(orders: list[Any]) -> None:
+    statuses = Counter(order["status"] for order in orders)
+    expected = {"pending": 420, "delivered": 370, "processed": 100, "cancelled": 100}
+    assert statuses.keys() == expected.keys()
+    assert all(abs(statuses[status] - number) < 60 for status, number in expected.items())
+    assert {len(order["items"]) for order in orders} == {1, 2, 3, 4, 5}
+    assert 1 <= sum(len({item["item_id"] for item in order["items"]}) < len(order["items"]) for order in orders) < 25
+
+
+def test_keys_and_their_order(data: Any, users: list[Any], orders: list[Any], variants: dict[str, Any]) -> None:
+    assert list(data) == ["users", "products", "orders"]
+    assert all(list(user) == USER and list(user["name"]) == ["first_name", "last_name"] for user in users)
+    assert all(list(one["address"]) == ADDRESS for one in chain(users, orders))
+    assert all(list(one) == METHODS[one["source"]] for user in users for one in user["payment_methods"].values())
+    assert all(list(product) == ["name", "product_id", "variants"] for product in data["products"].values())
+    assert all(list(one)[:4] == ["item_id", "options", "available", "price"] for one in variants.values())
+    assert all(list(order) == ORDER for order in orders)
+    assert all(list(item) == ITEM for order in orders for item in order["items"])
+    assert all(list(one) == ["tracking_id", "item_ids"] for order in orders for one in order["fulfillments"])
+
+
+def test_forms_of_ids(data: Any, users: list[Any]) -> None:
+    forms = {
+        r"[a-z]+_[a-z]+_\d{4}": data["users"],
+        r"#W[1-9]\d{6}": data["orders"],
+        r"[1-9]\d{9}": [*data["products"], *chain(*(one["variants"] for one in data["products"].values()))],
+        r"(credit_card|gift_card|paypal)_\d{7}": chain(*(user["payment_methods"] for user in users)),
+        r"[a-z]+\.[a-z]+\d{4}@example\.com": (user["email"] for user in users),
+        r"\d{5}": (user["address"]["zip"] for user in users),
+    }
+    wrong = [one for form, ids in forms.items() for one in ids if not re.fullmatch(form, one)]
+    assert wrong == []
+
+
+def test_documents_lie_under_their_own_ids(data: Any, users: list[Any]) -> None:
+    assert all(key == one["order_id"] for key, one in data["orders"].items())
+    assert all(key == one["product_id"] for key, one in data["products"].items())
+    assert all(key == one["item_id"] for p in data["products"].values() for key, one in p["variants"].items())
+    assert all(key == one["id"] for user in users for key, one in user["payment_methods"].items())
+
+
+def test_nobody_is_taken_for_somebody_else(data: Any, users: list[Any]) -> None:
+    assert len({user["email"] for user in users}) == 500
+    assert len({(*user["name"].values(), user["address"]["zip"]) for user in users}) == 500
+    methods = list(chain(*(user["payment_methods"] for user in users)))
+    assert len(set(methods)) == len(methods)
+    items = list(chain(*(product["variants"] for product in data["products"].values()), data["products"]))
+    assert len(set(items)) == len(items)
+
+
+def test_orders_and_users_name_each_other(data: Any, orders: list[Any]) -> None:
+    held = Counter((order_id, user_id) for user_id, user in data["users"].items() for order_id in user["orders"])
+    assert held == Counter((order["order_id"], order["user_id"]) for order in orders)
+
+
+def test_items_are_variants_at_their_price(orders: list[Any], variants: dict[str, Any]) -> None:
+    for item in chain(*(order["items"] for order in orders)):
+        variant = variants[item["item_id"]]
+        assert all(item[key] == variant[key] for key in ITEM)
+
+
+def test_orders_are_paid_in_full_by_their_user(data: Any, orders: list[Any]) -> None:
+    for order in orders:
+        first, *rest = order["payment_history"]
+        assert first["amount"] == round(sum(item["price"] for item in order["items"]), 2)
+        assert first["transaction_type"] == "payment"
+        assert first["payment_method_id"] in data["users"][order["user_id"]]["payment_methods"]
+        assert rest == ([{**first, "transaction_type": "refund"}] if order["status"] == "cancelled" else [])
+
+
+def test_parcels_hold_what_was_sent(orders: list[Any]) -> None:
+    for order in orders:
+        parcels = order["fulfillments"]
+        assert len(parcels) == (order["status"] != "pending")
+        for parcel in parcels:
+            assert parcel["item_ids"] == [item["item_id"] for item in order["items"]]
+            assert re.fullmatch(r"\d{12}", *parcel["tracking_id"])
+
+
+def test_values(data: Any, users: list[Any], variants: dict[str, Any]) -> None:
+    assert json.dumps(data).isascii()
+    assert all(one["price"] > 0 and one["price"] == round(one["price"], 2) for one in variants.values())
+    cards = [one for user in users for one in user["payment_methods"].values() if one["source"] == "gift_card"]
+    assert all(type(card["balance"]) is int and 0 <= card["balance"] <= 100 for card in cards)
+    assert Counter(one["source"] for user in users for one in user["payment_methods"].values()).keys() == METHODS.keys()
+
+
+def test_every_product_can_be_exchanged_within_itself(data: Any) -> None:
+    names = {product["name"] for product in data["products"].values()}
+    assert names == {product.name for product in PRODUCTS}
+    for product in data["products"].values():
+        sold = next(one for one in PRODUCTS if one.name == product["name"])
+        options = [tuple(one["options"].items()) for one in product["variants"].values()]
+        assert len(set(options)) == len(options) >= 5
+        assert all(one.keys() == sold.options.keys() for one in map(dict, options))
+        assert all(value in sold.options[axis] for axis, value in chain(*options))
+        assert sum(one["available"] for one in product["variants"].values()) >= 2

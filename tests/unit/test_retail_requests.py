@@ -1,0 +1,102 @@
+"""The hundred requests in plain English: each one's expected writes succeed in a fresh world, as its own customer's.
+
+What the answer must contain is checked too: it lies in the customer's documents or the catalogue, or is worked out.
+"""
+
+import json
+from collections import Counter
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from retail.generate import generate
+from retail.specs import SPECS
+from retail.store import World, Worlds
+
+REQUESTS = Path(__file__).parents[1] / "requests"
+KEYS = ["id", "q", "replies", "agt", "ogt", "outcome", "kind", "set"]
+KINDS = {"cancel": 12, "return": 12, "exchange": 12, "modify_items": 12, "payment": 10, "address": 10, "lookup": 15}
+KINDS |= {"several": 10, "forbidden": 4, "human": 2, "ask": 1}
+WRITES = {spec.name for spec in SPECS if spec.effect == "write"}
+WORKED_OUT = {"87.86": "44.71 + 43.15", "19.2": "289.03 - 269.83", "97.82": "46.02 + 51.8"}
+
+
+def read(name: str) -> list[Any]:
+    return [json.loads(line) for line in (REQUESTS / f"retail_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
+
+
+OPEN, HELD = read("open"), read("held")
+ALL = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def worlds() -> AsyncIterator[Worlds]:
+    worlds = Worlds("sqlite+aiosqlite://", generate)
+    await worlds.open()
+    yield worlds
+    await worlds.close()
+
+
+def owner(request: Any) -> tuple[str, dict[str, Any]]:
+    """Id and document of the one customer whom the message and the replies name: by e-mail, or name and zip code."""
+    said = " ".join([request["q"], *request["replies"]]).lower()
+    found = []
+    for user_id, user in generate()["users"].items():
+        name = " ".join(user["name"].values()).lower()
+        if user["email"] in said or (name in said and user["address"]["zip"] in said):
+            found.append((user_id, user))
+    assert len(found) == 1
+    return found[0]
+
+
+async def replay(world: World, request: Any) -> list[str]:
+    return [await world.call(step["name"], step["arguments"]) for step in request["agt"]]
+
+
+def test_the_set_is_as_described() -> None:
+    assert [one["id"] for one in ALL] == [f"r{number:03}" for number in range(1, 101)]
+    assert all(list(one) == KEYS and one["q"].isascii() for one in ALL)
+    assert len({one["q"] for one in ALL}) == 100
+    assert Counter(one["kind"] for one in ALL) == KINDS
+    assert (len(OPEN), len(HELD)) == (40, 60)
+    assert {one["set"] for one in OPEN} == {"open"}
+    assert {one["set"] for one in HELD} == {"held"}
+    assert {one["kind"] for one in OPEN} >= KINDS.keys() - {"ask"}
+
+
+def test_only_what_is_done_changes_anything() -> None:
+    assert {one["outcome"] for one in ALL} == {"done", "refused", "human"}
+    assert all(one["agt"] == [] for one in ALL if one["outcome"] != "done" or one["kind"] == "lookup")
+    assert all(one["agt"] or one["ogt"] for one in ALL if one["outcome"] == "done")
+    assert {step["name"] for one in ALL for step in one["agt"]} == WRITES
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("request_", ALL, ids=lambda one: str(one["id"]))
+async def test_the_expected_writes_are_right(worlds: Worlds, request_: Any) -> None:
+    world, (user_id, user) = worlds.world(request_["id"]), owner(request_)
+    results = await replay(world, request_)
+    assert [result for result in results if result.startswith(("Error", "Unknown"))] == []
+    for arguments in (step["arguments"] for step in request_["agt"]):
+        assert arguments.get("user_id", user_id) == user_id
+        assert arguments.get("order_id") in [*user["orders"], None]
+        assert arguments.get("payment_method_id") in [*user["payment_methods"], None]
+    changed = await world.changes()
+    assert bool(changed["orders"] or changed["users"]) == bool(request_["agt"])
+
+
+@pytest.mark.asyncio(loop_scope="module")
+@pytest.mark.parametrize("request_", [one for one in ALL if one["ogt"]], ids=lambda one: str(one["id"]))
+async def test_the_expected_words_are_true(worlds: Worlds, request_: Any) -> None:
+    world, (user_id, user) = worlds.world(f"{request_['id']} said"), owner(request_)
+    await replay(world, request_)
+    data = await world.dump()
+    orders = [data["orders"][order_id] for order_id in user["orders"]]
+    seen = json.dumps([data["users"][user_id], orders, data["products"]])
+    for words in request_["ogt"]:
+        if words not in seen:
+            assert words == str(round(float(await world.call("calculate", {"expression": WORKED_OUT[words]})), 2))
+            assert all(operand in seen for operand in WORKED_OUT[words].split(" ")[::2])
