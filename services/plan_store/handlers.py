@@ -15,6 +15,7 @@ from services.plan_store.history import StoreLog
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.purge import purge
+from services.plan_store.recall import list_memories, recall
 from shared import store_api as api
 from shared.bus import Delivery
 from shared.domain.commands import By, DeletePlan
@@ -59,6 +60,8 @@ class Requests:
                 _responder(api.PLAN_DELETE, self.delete_plan),
                 _responder(api.CODE_VERSIONS, self.code_versions),
                 _responder(api.USAGE_TOTALS, self.usage),
+                _responder(api.MEMORY_RECALL, partial(recall, self._database)),
+                _responder(api.MEMORY_LIST, partial(list_memories, self._database)),
                 _responder(api.DEAD_LIST, partial(queries.list_dead, self._database)),
                 _responder(api.HEALTH, self.health),
             )

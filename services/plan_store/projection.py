@@ -12,10 +12,11 @@ from sqlalchemy import select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import parking
+from services.plan_store.change import Change, Put
 from services.plan_store.database import Database, put
 from services.plan_store.folded import Folded, from_row, moved, row, sealed, unknown
 from services.plan_store.history import PAGE, Step, StoreLog, as_it_was, fold_one
-from services.plan_store.rows import Change, Put, changes
+from services.plan_store.rows import changes
 from services.plan_store.tables import journal, sessions
 from shared.events.values import SESSION_ID
 from shared.log import Loaded

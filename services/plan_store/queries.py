@@ -24,7 +24,7 @@ async def rows(database: Database, query: Select[Any]) -> list[RowMapping]:
         return list((await tx.execute(query)).mappings())
 
 
-async def _page(
+async def page(
     database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
 ) -> tuple[list[RowMapping], int]:
     """One page of the rows, and how many there are in all."""
@@ -55,7 +55,7 @@ async def list_sessions(database: Database, ask: api.ListSessions) -> api.Sessio
     if ask.phases:
         query = query.where(t.sessions.c.phase.in_(ask.phases))
     order = (t.sessions.c.updated_at.desc(), t.sessions.c.id)
-    found, total = await _page(database, query, order, ask.limit, ask.offset)
+    found, total = await page(database, query, order, ask.limit, ask.offset)
     return api.SessionPage(sessions=tuple(api.SessionSummary(**row) for row in found), total=total)
 
 
@@ -122,7 +122,7 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
     if ask.statuses:
         query = query.where(t.plans.c.status.in_(ask.statuses))
     order = (t.plans.c.at.desc(), t.plans.c.session_id)
-    found, total = await _page(database, query, order, ask.limit, ask.offset)
+    found, total = await page(database, query, order, ask.limit, ask.offset)
     return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)
 
 
@@ -157,9 +157,9 @@ async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageRep
 
 async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
     """Newest first."""
-    parked, parked_total = await _page(database, select(t.parked), (t.parked.c.position.desc(),), ask.limit, ask.offset)
+    parked, parked_total = await page(database, select(t.parked), (t.parked.c.position.desc(),), ask.limit, ask.offset)
     order = (t.dead.c.at.desc(), t.dead.c.stream, t.dead.c.consumer, t.dead.c.stream_seq)
-    dead, dead_total = await _page(database, select(t.dead), order, ask.limit, ask.offset)
+    dead, dead_total = await page(database, select(t.dead), order, ask.limit, ask.offset)
     return api.DeadPage(
         parked=tuple(api.ParkedRecord(**row) for row in parked),
         parked_total=parked_total,

@@ -2,37 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table, and_
+from sqlalchemy import and_
 
 from services.plan_store import tables as t
+from services.plan_store.change import Change, Patch, Put, Values
 from services.plan_store.history import Step
+from services.plan_store.memories import remembered
 from shared.domain.session import Session
-from shared.domain.state import DONE, Action, ActionStatus
+from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.events import SessionEvent, facts
 
 PREVIEW = 300
-Values = dict[str, Any]
 Outcome = facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain
-
-
-class Put(NamedTuple):
-    """Insert a row, or overwrite the one with its key."""
-
-    table: Table
-    values: Values
-
-
-class Patch(NamedTuple):
-    """Change columns of the rows that match."""
-
-    table: Table
-    where: ColumnElement[bool]
-    values: Values
-
-
-Change = Put | Patch
 
 
 def changes(step: Step) -> Iterator[Change]:
@@ -47,6 +29,7 @@ def changes(step: Step) -> Iterator[Change]:
     yield from _plan(before, event, after)
     yield from _code(before, event, after)
     yield from _turn(before, event, after)
+    yield from remembered(before, event, after, step.raw.position)
 
 
 def parked(step: Step, session_id: str, reason: str = "") -> Put:
@@ -151,8 +134,10 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         yield Patch(t.actions, unstarted, {"status": "skipped", "ended_at": event.at})
     if isinstance(event, facts.TurnVerified) and new:
         yield Patch(t.turns, and_(t.turns.c.session_id == after.id, t.turns.c.turn == event.turn), _verdict(event))
+    if new is None and isinstance(event, facts.TurnPlanned):
+        yield from _turn_not_run(event)
     if new and (old is None or new.number != old.number or isinstance(event, facts.TurnPlanned)):
-        yield _new_turn(event, after)
+        yield _new_turn(event, new)
         for place, action in enumerate(new.actions, 1):
             yield Put(t.actions, {"session_id": after.id, "turn": new.number} | _new_action(action, place))
     elif new and old:
@@ -170,43 +155,64 @@ def _verdict(event: facts.TurnVerified) -> Values:
     return same | {"verdict_reasoning": event.reasoning, "verified_at": event.at}
 
 
-def _new_turn(event: SessionEvent, after: Session) -> Change:
-    assert after.turn is not None  # noqa: S101  the caller has looked
+def _turn_not_run(event: facts.TurnPlanned) -> Iterator[Change]:
+    """Nothing was left to do, or the person had said something else meanwhile."""
+    actions = tuple(Action(spec, "skipped", error=spec.why) for spec in event.actions)
+    turn = Turn(event.turn, event.sub_goal, actions, event.actor, final=event.final)
+    yield _new_turn(event, turn)
+    for place, action in enumerate(actions, 1):
+        row = {"session_id": event.session_id, "turn": event.turn} | _new_action(action, place)
+        yield Put(t.actions, row | {"ended_at": event.at})
+
+
+def _new_turn(event: SessionEvent, turn: Turn) -> Change:
     planned = event if isinstance(event, facts.TurnPlanned) else None
     row: Values = {
-        "session_id": after.id,
-        "turn": after.turn.number,
+        "session_id": event.session_id,
+        "turn": turn.number,
         "version": event.version,
-        "sub_goal": after.turn.sub_goal,
-        "by": after.turn.by,
+        "sub_goal": turn.sub_goal,
+        "by": turn.by,
         "at": event.at,
         "selected_tool": planned.selected_tool if planned else "",
         "required_skills": list(planned.required_skills) if planned else [],
         "reasoning": planned.reasoning if planned else "",
+        "sub_goals": list(planned.sub_goals) if planned else [],
+        "final": turn.final,
+        "recalled": [one.model_dump(mode="json") for one in planned.recalled] if planned else [],
     }
     unjudged = ("status", "next_action", "execution_analysis", "memory_analysis", "verdict_reasoning", "rule")
     return Put(t.turns, row | dict.fromkeys(unjudged) | {"verified_at": None})
 
 
+SPECIFIED = (
+    "id",
+    "tool",
+    "arguments",
+    "text",
+    "effect",
+    "depends_on",
+    "approval",
+    "policy",
+    "repairs",
+    "ruling",
+    "why",
+)
+
+
 def _new_action(action: Action, place: int) -> Values:
     spec = action.spec.model_dump(mode="json")
-    same = {name: spec[name] for name in ("id", "tool", "arguments", "text", "effect", "depends_on", "approval")}
     ran = {"seconds": None, "started_at": None, "ended_at": None}
-    return (
-        same
-        | ran
-        | {
-            "place": place,
-            "hash": action.hash,
-            "status": action.status,
-            "result": action.result,
-            "error": action.error,
-        }
-    )
+    return {name: spec[name] for name in SPECIFIED} | ran | {"place": place, "hash": action.hash} | _came_of(action)
+
+
+def _came_of(action: Action) -> Values:
+    artefact = action.artefact.model_dump(mode="json") if action.artefact else None
+    return {"status": action.status, "result": action.result, "error": action.error, "artefact": artefact}
 
 
 def _action_state(action: Action, event: SessionEvent) -> Values:
-    state: Values = {"status": action.status, "result": action.result, "error": action.error}
+    state = _came_of(action)
     if action.status == "started":
         state["started_at"] = event.at
     elif action.status in DONE:
@@ -226,7 +232,7 @@ def _late(before: Session, event: Outcome) -> Action | None:
     match event:
         case facts.ActionFinished():
             status: ActionStatus = "finished" if event.ok else "failed"
-            return replace(action, status=status, result=event.result, error=event.error)
+            return replace(action, status=status, result=event.result, error=event.error, artefact=event.artefact)
         case facts.ActionSkipped():
             return replace(action, status="skipped", error=event.reason)
         case facts.ActionUncertain():

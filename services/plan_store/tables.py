@@ -1,6 +1,6 @@
 """The tables. `PROJECTED` can be made again from the log at any time; the others are kept by a rebuild."""
 
-from sqlalchemy import JSON, Boolean, Column, Double, ForeignKey, Index, MetaData, Table
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Double, ForeignKey, Index, Integer, MetaData, Table
 
 from services.plan_store.columns import Count, Utc, Words
 
@@ -108,6 +108,9 @@ turns = Table(
     Column("selected_tool", Words, nullable=False),
     Column("required_skills", JSON, nullable=False),
     Column("reasoning", Words, nullable=False),
+    Column("sub_goals", JSON, nullable=False),  # the way to the end as it was seen then
+    Column("final", Boolean, nullable=False),
+    Column("recalled", JSON, nullable=False),  # what the planner was told of earlier sessions
     Column("status", Words),  # the verdict's, from here on; None: not judged
     Column("next_action", Words),
     Column("execution_analysis", Words),
@@ -130,9 +133,14 @@ actions = Table(
     Column("effect", Words, nullable=False),
     Column("depends_on", JSON, nullable=False),
     Column("approval", Words),
+    Column("policy", Words),  # the tool's own, if it had one
+    Column("repairs", JSON, nullable=False),  # what was put right in its arguments
+    Column("ruling", Words, nullable=False),
+    Column("why", Words, nullable=False),  # of the ruling
     Column("hash", Words, nullable=False),
     Column("status", Words, nullable=False),
     Column("result", JSON),
+    Column("artefact", JSON),  # where the whole result is, where `result` is its beginning
     Column("error", Words, nullable=False),
     Column("seconds", Double),
     Column("started_at", Utc),
@@ -177,6 +185,26 @@ shares = Table(
     Index(None, "user"),
 )
 
+# What each request came to, for later sessions; `outcome` is empty until it has come to something. `position` is that
+# of the message that began it: a whole number, so that SQLite's full-text index can name the row by it for good.
+memories = Table(
+    "memories",
+    METADATA,
+    Column(
+        "position", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, nullable=False, autoincrement=False
+    ),
+    Column("session_id", Words, ForeignKey("sessions.id", ondelete="CASCADE"), nullable=False),
+    Column("version", Count, nullable=False),  # of the event that began it
+    Column("owner", Words, nullable=False),
+    Column("request", Words, nullable=False),
+    Column("outcome", Words, nullable=False),
+    Column("lesson", Words, nullable=False),  # the last verdict on it that was no good news
+    Column("words", Words, nullable=False),  # of all three, as the full-text index has them
+    Column("at", Utc, nullable=False),
+    Index(None, "session_id", "position"),
+    Index(None, "owner", "at"),
+)
+
 # Messages on a session's subjects that are not its events. Their session may not exist, so there is no foreign key.
 parked = Table(
     "parked",
@@ -190,7 +218,7 @@ parked = Table(
     Index(None, "session_id"),
 )
 
-PROJECTED = (sessions, journal, plans, codes, turns, actions, answers, usage, shares, parked)
+PROJECTED = (sessions, journal, plans, codes, turns, actions, answers, usage, shares, memories, parked)
 
 # Deliveries that a consumer gave up, from the broker's advisories.
 dead = Table(

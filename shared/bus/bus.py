@@ -10,11 +10,14 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from shared.bus.api import AMBIGUOUS
+from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
 from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
-from shared.bus.jetstream import AMBIGUOUS, JetStreamLog
+from shared.bus.jetstream import JetStreamLog
 from shared.bus.topology import SESSIONS, TIMERS
+from shared.events.values import Artefact
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -101,6 +104,20 @@ class Bus:
         except AMBIGUOUS as error:
             raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+    # --- the object store
+
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        """Keep these bytes under `<session>/<turn>/<action>`; the same again is no work. Raises TooLarge, BusDown."""
+        return await Artefacts(self.client).keep(name, data)
+
+    async def fetch(self, name: str) -> bytes | None:
+        """What is kept under this name; None where nothing is. Raises BusDown."""
+        return await Artefacts(self.client).fetch(name)
+
+    async def drop(self, prefix: str) -> None:
+        """Forget everything whose name begins so. Raises BusDown."""
+        await Artefacts(self.client).drop(prefix)
 
     # --- core NATS
 

@@ -13,9 +13,9 @@ from faststream.nats import ConsumerConfig, JStream, NatsBroker, PullSub
 from faststream.nats.subscriber.usecases import LogicSubscriber
 from nats.aio.client import Client
 
+from shared.bus.api import AMBIGUOUS
 from shared.bus.connection import options, until_there
 from shared.bus.consuming import Handler, Slots, quietly
-from shared.bus.jetstream import AMBIGUOUS
 from shared.settings import Settings
 
 log = structlog.get_logger("bus")

@@ -3,12 +3,14 @@
 import json
 from datetime import UTC, datetime
 
-import nats.errors
 import nats.js.errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js.api import RawStreamMsg
 
+from shared.bus.api import AMBIGUOUS, subjects_of
+from shared.bus.artefacts import Artefacts
+from shared.bus.errors import BusDown
 from shared.bus.topology import SESSIONS
 from shared.events import Due, SessionEvent, dump_event
 from shared.log import MAX_BODY, LogDown, LostRace, Raw, TooLarge, Unsure, guard, subject_of
@@ -16,9 +18,6 @@ from shared.log import MAX_BODY, LogDown, LostRace, Raw, TooLarge, Unsure, guard
 WRONG_SEQUENCE = 10071
 APPEND_TIMEOUT = READ_TIMEOUT = 2.0  # an answer lost with its server is waited for this long; then the tail is read
 BATCH = 500
-
-# Everything that leaves open whether a request was carried out: time-outs, lost connections, changes of leader.
-AMBIGUOUS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
 
 
 class JetStreamLog:
@@ -58,20 +57,11 @@ class JetStreamLog:
 
     async def session_ids(self) -> list[str]:
         """Every session that has messages, in order of their ids. For rebuild, not for requests."""
-        found: set[str] = set()
-        offset = 0
-        while True:  # the server lists at most 100,000 subjects at a time
-            request = json.dumps({"subjects_filter": "session.>", "offset": offset}).encode()
-            try:
-                reply = await self._client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", request, timeout=READ_TIMEOUT)
-            except AMBIGUOUS as error:
-                raise LogDown(f"The log cannot be read: {error!r}") from error
-            info = json.loads(reply.data)
-            subjects = info["state"].get("subjects") or {}
-            found.update(subject.split(".")[1] for subject in subjects)
-            offset += len(subjects)
-            if not subjects or offset >= info.get("total", 0):
-                return sorted(found)
+        try:
+            subjects = await subjects_of(self._client, SESSIONS, "session.>", seconds=READ_TIMEOUT)
+        except AMBIGUOUS as error:
+            raise LogDown(f"The log cannot be read: {error!r}") from error
+        return sorted({subject.split(".")[1] for subject in subjects})
 
     async def message(self, position: int) -> Raw | None:
         """The message at this position of the stream, if it is still there."""
@@ -83,10 +73,11 @@ class JetStreamLog:
             raise LogDown(f"The log cannot be read: {error!r}") from error
 
     async def purge(self, session_id: str) -> None:
-        """Remove every message of the session. Its id must never be used again."""
+        """Remove every message of the session, and its artefacts. Its id must never be used again."""
         try:
             await self._jetstream.purge_stream(SESSIONS, subject=f"session.{session_id}.>")
-        except AMBIGUOUS as error:
+            await Artefacts(self._client).drop(f"{session_id}/")
+        except (BusDown, *AMBIGUOUS) as error:
             raise LogDown(f"The log cannot be purged: {error!r}") from error
 
     async def _read_one_by_one(self, subjects: str, after: int, limit: int) -> list[Raw]:

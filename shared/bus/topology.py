@@ -8,6 +8,8 @@ from typing import Any
 from shared.settings import Settings
 
 SESSIONS, TIMERS, DEAD = "SESSIONS", "TIMERS", "DEAD"
+BUCKET = "ARTEFACTS"
+ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
 WORKERS = ("planner", "executor", "verifier", "generator")
 NANO = 1_000_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -17,7 +19,7 @@ type Config = dict[str, Any]
 
 
 def streams(settings: Settings) -> list[Config]:
-    """The log, the broker's timers, and the dead letters (the advisories tell where the letter lies)."""
+    """The log, the broker's timers, the dead letters (the advisories tell where the letter lies), the object store."""
     common: Config = {
         "retention": "limits",
         "storage": "file",
@@ -50,6 +52,15 @@ def streams(settings: Settings) -> list[Config]:
             "description": "Messages that a consumer gave up or put aside",
             "subjects": [f"{ADVISORY}.MAX_DELIVERIES.>", f"{ADVISORY}.MSG_TERMINATED.>"],
             "max_age": 30 * 24 * 3600 * NANO,
+        },
+        common
+        | {
+            "name": ARTEFACTS,
+            "description": "Results too large for an event, named <session>/<turn>/<action>",
+            "subjects": [f"$O.{BUCKET}.C.>", f"$O.{BUCKET}.M.>"],
+            "allow_direct": True,
+            "allow_rollup_hdrs": True,
+            "discard": "new",
         },
     ]
 

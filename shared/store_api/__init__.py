@@ -4,6 +4,7 @@ An answer is the verb's answer model, or `{"error": {"code": …, "message": …
 """
 
 from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.memories import ListMemories, Memories, MemoryPage, MemoryRecord, RecallMemories
 from shared.store_api.messages import (
     CodeHistory,
     CodeRecord,
@@ -54,6 +55,8 @@ PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
 PLAN_DELETE = Verb("plan.delete", DeletePlan, PlanRecord)
 CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
+MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
+MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
 HEALTH = Verb("service.health", Health, HealthReport)
 
@@ -62,6 +65,8 @@ __all__ = [
     "DEAD_LIST",
     "HEALTH",
     "JOURNAL_READ",
+    "MEMORY_LIST",
+    "MEMORY_RECALL",
     "PLAN_DELETE",
     "PLAN_DIFF",
     "PLAN_GET",
@@ -89,10 +94,14 @@ __all__ = [
     "HealthReport",
     "JournalPage",
     "ListDead",
+    "ListMemories",
     "ListPlans",
     "ListSessions",
     "LoadSession",
     "LoadedSession",
+    "Memories",
+    "MemoryPage",
+    "MemoryRecord",
     "Message",
     "OfSession",
     "ParkedRecord",
@@ -105,6 +114,7 @@ __all__ = [
     "PurgeSession",
     "Purged",
     "ReadJournal",
+    "RecallMemories",
     "SessionPage",
     "SessionSummary",
     "StepChange",

@@ -7,18 +7,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from alembic.autogenerate import compare_metadata
-from alembic.migration import MigrationContext
-from sqlalchemy import Connection, select
+from sqlalchemy import select
 
 from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
-from services.plan_store.database import Database, DatabaseDown
+from services.plan_store.change import Change
+from services.plan_store.database import Database
 from services.plan_store.history import Step
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import RebuildRefused, rebuild_from
-from services.plan_store.rows import Change, changes
+from services.plan_store.rows import changes
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.events import dump_event, facts
@@ -422,29 +421,3 @@ async def test_the_fake_store_agrees(log: InMemoryLog, projector: Projector) -> 
     story = Story(log)
     await story.whole()
     assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)
-
-
-# --- the database itself
-
-
-async def test_models_and_migrations_say_the_same(database: Database) -> None:
-    def differences(connection: Connection) -> list[Any]:
-        return list(compare_metadata(MigrationContext.configure(connection), t.METADATA))
-
-    async with database.begin() as connection:
-        assert await connection.run_sync(differences) == []
-
-
-async def test_replicas_that_start_together_migrate_once(url: str) -> None:
-    databases = [Database(url) for _ in range(4)]
-    await asyncio.gather(*(database.migrate() for database in databases))
-    assert all(not found for found in (await rows(databases[0])).values())
-    for database in databases:
-        await database.close()
-
-
-async def test_a_database_that_is_not_there_is_down() -> None:
-    database = Database("postgresql+asyncpg://parley@127.0.0.1:9/none")
-    with pytest.raises(DatabaseDown):
-        await database.migrate()
-    await database.close()

@@ -1,0 +1,25 @@
+"""What the projection does to the rows: the two kinds of change."""
+
+from typing import Any, NamedTuple
+
+from sqlalchemy import ColumnElement, Table
+
+Values = dict[str, Any]
+
+
+class Put(NamedTuple):
+    """Insert a row, or overwrite the one with its key."""
+
+    table: Table
+    values: Values
+
+
+class Patch(NamedTuple):
+    """Change columns of the rows that match."""
+
+    table: Table
+    where: ColumnElement[bool]
+    values: Values
+
+
+Change = Put | Patch

@@ -1,0 +1,79 @@
+"""What is remembered of each request once it has ended: a row that begins with the request and waits for its end."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import and_, func, select
+
+from services.plan_store import tables as t
+from services.plan_store.change import Change, Patch, Put
+from services.plan_store.words import words
+from shared.domain.memory import Memory
+from shared.domain.session import Session
+from shared.domain.state import Failure
+from shared.events import SessionEvent, facts
+
+LONGEST = 2_000  # characters of a request, and of its outcome
+LESSON = 500
+
+
+def remembered(before: Session, event: SessionEvent, after: Session, position: int) -> Iterator[Change]:
+    """The row of a request when it begins, and its outcome whenever the session comes to rest.
+
+    A fork begins none: its parent's requests are remembered with the parent.
+    """
+    between = before.question is not None and before.question.about == "continue"  # one has ended, none has begun
+    if _begins(event, between=between):
+        yield Put(t.memories, _begun(event, after, position))
+    elif after.phase in ("resting", "failed") and not between and _came_to(before) != (outcome := _came_to(after)):
+        yield _ended(event, after, outcome)
+
+
+def _begins(event: SessionEvent, *, between: bool) -> bool:
+    asked = isinstance(event, facts.MessageReceived) and event.intent == "request"
+    return asked or (isinstance(event, facts.QuestionAnswered) and between)
+
+
+def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, object]:
+    return {
+        "position": position,
+        "session_id": after.id,
+        "version": event.version,
+        "owner": after.owner,
+        "request": after.request[:LONGEST],
+        "outcome": "",
+        "lesson": "",
+        "words": "",
+        "at": event.at,
+    }
+
+
+def _ended(event: SessionEvent, after: Session, outcome: str) -> Change:
+    mine = t.memories.c.session_id == after.id
+    newest = select(func.max(t.memories.c.position)).where(mine).scalar_subquery()
+    request, outcome, lesson = after.request[:LONGEST], outcome[:LONGEST], _lesson(after.memory)
+    told = {"outcome": outcome, "lesson": lesson, "at": event.at}
+    indexed = " ".join(words(f"{request}\n{outcome}\n{lesson}"))
+    return Patch(t.memories, and_(mine, t.memories.c.position == newest), told | {"words": indexed})
+
+
+def _came_to(session: Session) -> str:
+    """What the request at hand came to, in words; "" while it is under way."""
+    match session.phase:
+        case "failed":
+            failure = session.failure or Failure("", "", retryable=False)
+            return f"failed: {failure.reason}"
+        case "resting" if session.answer:
+            return f"answered: {session.answer}"
+        case "resting" if session.plan and session.reason != "stopped":
+            made = session.code and session.code.status == "approved"
+            return f"{'code approved for the plan' if made else f'plan {session.plan.status}'}: {session.plan.goal}"
+        case "resting" if session.reason != "new":
+            return session.reason
+        case _:
+            return ""
+
+
+def _lesson(memory: Memory) -> str:
+    """The last verdict that was no good news."""
+    bad = [one for one in memory.verdicts if one.status == "failure" or one.next_action in ("retry", "escalate")]
+    return f"{bad[-1].sub_goal}: {bad[-1].reasoning}"[:LESSON] if bad else ""

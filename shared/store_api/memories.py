@@ -1,0 +1,58 @@
+"""What plan_store tells of earlier requests of the same owner, and how it is asked."""
+
+from typing import Annotated
+
+from pydantic import AwareDatetime, Field
+
+from shared.events.values import SessionId
+from shared.store_api.base import Message
+from shared.store_api.messages import Limit, Offset, User
+
+Question = Annotated[str, Field(max_length=50_000)]
+
+
+class RecallMemories(Message):
+    """Requests of this user's own sessions that share words with `query`, best first.
+
+    `recent`: that many of the newest besides, for whoever compares by meaning. `exclude`: the session that asks.
+    """
+
+    user: User
+    query: Question
+    exclude: SessionId | None = None
+    limit: Annotated[int, Field(ge=1, le=100)] = 5
+    recent: Annotated[int, Field(ge=0, le=100)] = 0
+
+
+class ListMemories(Message):
+    """All that is remembered of this user's own sessions, newest first; with `query` what has all its words."""
+
+    user: User
+    query: Question = ""
+    limit: Limit = 50
+    offset: Offset = 0
+
+
+class MemoryRecord(Message):
+    """What one request came to: `round` counts those of its session, from 1, `version` is that of its first event.
+
+    `score` orders the records of one answer and means nothing beyond it; 0: not found by its words.
+    """
+
+    session_id: str
+    round: int
+    version: int
+    request: str
+    outcome: str
+    lesson: str
+    at: AwareDatetime
+    score: float
+
+
+class Memories(Message):
+    items: tuple[MemoryRecord, ...]
+
+
+class MemoryPage(Message):
+    items: tuple[MemoryRecord, ...]
+    total: int

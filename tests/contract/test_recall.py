@@ -1,0 +1,329 @@
+"""What is remembered of requests, and how it is found again: on SQLite and on PostgreSQL."""
+
+import random
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from services.plan_store.handlers import Requests
+from services.plan_store.projection import Projector
+from services.plan_store.rebuild import rebuild_from
+from shared import store_api as api
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.events.values import Check
+from shared.log import fork
+from shared.testing import InMemoryLog
+from tests.contract.test_plan_store_requests import Client
+from tests.support.plan_store import STEPS, Story, rows
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+
+@pytest.fixture
+def client(log: InMemoryLog, database: Database, projector: Projector) -> Client:
+    return Client(Requests(log, database, projector).responders())
+
+
+class Shop:
+    """Sessions of customers with an agent that answers, projected as they go."""
+
+    def __init__(self, log: InMemoryLog, projector: Projector) -> None:
+        self.log, self._projector = log, projector
+
+    async def request(self, words: str, answer: str = "Done.", *, session_id: str = "", user: str = "ann") -> Story:
+        story = Story(self.log, session_id or None, user)
+        await story.person(c.Say(text=words, workflow="agentflow"))
+        await self.answer(story, answer)
+        return story
+
+    async def answer(self, story: Story, answer: str) -> None:
+        nothing = c.PlanTurn(sub_goal="answer", actions=(), reasoning="it is known")
+        await story.worker(nothing, c.GiveAnswer(text=answer, confidence=1))
+        await self.seen(story)
+
+    async def seen(self, story: Story) -> None:
+        await self._projector.load(story.id)
+
+
+@pytest.fixture
+def shop(log: InMemoryLog, projector: Projector) -> Shop:
+    return Shop(log, projector)
+
+
+async def found(client: Client, query: str, **how: Any) -> list[str]:
+    memories = await client.ask(api.MEMORY_RECALL, **{"user": "ann", "query": query} | how)
+    return [one.request for one in memories.items]
+
+
+async def told(client: Client, **how: Any) -> list[tuple[int, str, str]]:
+    page = await client.ask(api.MEMORY_LIST, **{"user": "ann"} | how)
+    return [(one.round, one.request, one.outcome) for one in page.items]
+
+
+# --- what is remembered
+
+
+async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) -> None:
+    story = Story(shop.log)
+    await story.person(c.Say(text="Where is my parcel?", workflow="agentflow"))
+    await shop.seen(story)
+    assert await told(client) == []
+    await shop.answer(story, "In the post.")
+    assert await told(client) == [(1, "Where is my parcel?", "answered: In the post.")]
+    await story.person(c.Say(text="And the boots?"))
+    await story.person(c.Stop())
+    await shop.seen(story)
+    assert await told(client) == [
+        (2, "And the boots?", "stopped"),
+        (1, "Where is my parcel?", "answered: In the post."),
+    ]
+    await story.person(c.Say(text="The lamp, then"))
+    await story.worker(c.Fail(reason="The model is away."))
+    await shop.seen(story)
+    assert (await told(client))[0] == (3, "The lamp, then", "failed: The model is away.")
+    await story.person(c.Retry())
+    await shop.answer(story, "It is on its way.")
+    assert (await told(client))[0] == (3, "The lamp, then", "answered: It is on its way.")
+    page = await client.ask(api.MEMORY_LIST, user="ann")
+    assert (page.total, [one.version for one in page.items][-1]) == (3, 1)
+
+
+async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: Shop) -> None:
+    story = Story(shop.log)
+    await story.drafted("Write a clock", goal="A clock")
+    await story.approve()
+    await story.worker(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+    await story.approve()
+    await shop.seen(story)
+    assert await told(client) == [(1, "Write a clock", "code approved for the plan: A clock")]
+
+
+async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, shop: Shop) -> None:
+    story = Story(shop.log)
+    await story.drafted("Write a clock", goal="A clock")
+    await story.approve()
+    await story.worker(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+    await story.approve()
+    await story.person(c.Continue(), c.Stop(), c.Continue(), c.Answer(text="A lamp"), c.Stop())
+    await shop.seen(story)
+    assert await told(client) == [
+        (2, "A lamp", "stopped"),
+        (1, "Write a clock", "code approved for the plan: A clock"),
+    ]
+
+
+async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) -> None:
+    story = Story(shop.log)
+    await story.person(c.Say(text="Cancel everything", workflow="agentflow"))
+    for status, next_action, why in (
+        ("failure", "retry", "The order was shipped already."),
+        ("success", "complete", "Returned instead."),
+    ):
+        await story.worker(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": [{"id": why[:3], "tool": "x"}]}))
+        await story.worker(c.Start(), c.Finish(action_id=why[:3], ok=True))
+        await story.worker(
+            c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
+        )
+    await story.worker(c.GiveAnswer(text="They are returned.", confidence=1))
+    await shop.seen(story)
+    page = await client.ask(api.MEMORY_LIST, user="ann")
+    assert [one.lesson for one in page.items] == ["cancel: The order was shipped already."]
+    assert await found(client, "shipped") == ["Cancel everything"]
+
+
+async def test_a_fork_does_not_remember_its_parents_requests(client: Client, shop: Shop, database: Database) -> None:
+    parent = Story(shop.log)
+    await parent.drafted("Write a calculator")
+    await parent.person(c.Say(text="With floats"))
+    then = await parent.worker(c.DraftPlan(goal="floats", steps=STEPS))
+    child = Story(shop.log, "child")
+    await fork(shop.log, then, child.id, By("user:ann", datetime.now(UTC), "f"))
+    await child.approve()
+    await child.person(c.Stop())
+    await shop.seen(child)
+    assert await told(client) == []
+    await child.person(c.Say(text="Now a clock", workflow="agentflow"))
+    await shop.answer(child, "Tick.")
+    assert await told(client) == [(1, "Now a clock", "answered: Tick.")]
+    await rebuild_from(shop.log, database, lambda *_: None)
+    assert await told(client, query="clock") == [(1, "Now a clock", "answered: Tick.")]
+
+
+async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
+    client: Client, shop: Shop, database: Database
+) -> None:
+    for n in range(4):
+        story = await shop.request(f"Return boots {n}", "Returned.", session_id=f"s{n}")
+        await story.person(c.Say(text="Thanks, and the lamp?"))
+        await shop.answer(story, "That too.")
+    before = await rows(database)
+    assert len(before["memories"]) == 8
+    await rebuild_from(shop.log, database, lambda *_: None)
+    assert await rows(database) == before
+    assert set(await found(client, "boots", limit=10)) == {f"Return boots {n}" for n in range(4)}
+    await client.ask(api.SESSION_PURGE, session_id="s1", user="ann")
+    assert set(await found(client, "boots", limit=10)) == {f"Return boots {n}" for n in (0, 2, 3)}
+    assert await found(client, "lamp", limit=10) == ["Thanks, and the lamp?"] * 3
+    if database.is_sqlite:
+        async with database.begin() as tx:  # raises where index and rows do not agree
+            await tx.execute(text("INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"))
+
+
+# --- recall
+
+
+async def test_the_best_comes_first_and_only_ones_own(client: Client, shop: Shop) -> None:
+    await shop.request("Return the hiking boots", "The boots are returned to your card.")
+    await shop.request("Cancel the lamp", "The order is cancelled.")
+    await shop.request("Where is my order?", "Hiking boots: on their way.")
+    await shop.request("Return hiking boots, boots and boots", user="bob")
+    here = await shop.request("Hiking boots again", session_id="here")
+    assert await found(client, "I want to return my hiking boots", exclude=here.id) == [
+        "Return the hiking boots",
+        "Where is my order?",
+    ]
+    assert len(await found(client, "hiking boots")) == 3
+    assert await found(client, "hiking boots", limit=1, exclude=here.id) == ["Return the hiking boots"]
+    assert await found(client, "hiking", user="eve") == []
+
+
+async def test_words_that_everybody_uses_do_not_drown(client: Client, shop: Shop) -> None:
+    await shop.request("What is it that I should do with the other of them?")
+    await shop.request("Zeppelin rides")
+    assert await found(client, "What should I do with the other zeppelin?") == ["Zeppelin rides"]
+    assert await found(client, "the and of what is") == []
+
+
+async def test_forms_of_a_word_are_the_same(client: Client, shop: Shop) -> None:
+    await shop.request("I returned two orders")
+    assert await found(client, "returning an order") == ["I returned two orders"]
+
+
+async def test_the_newest_are_told_besides(client: Client, shop: Shop) -> None:
+    for words in ("Return boots", "A lamp", "A chair"):
+        await shop.request(words)
+    memories = (await client.ask(api.MEMORY_RECALL, user="ann", query="boots", recent=2)).items
+    assert [(one.request, one.score > 0) for one in memories] == [
+        ("Return boots", True),
+        ("A chair", False),
+        ("A lamp", False),
+    ]
+    memories = (await client.ask(api.MEMORY_RECALL, user="ann", query="boots", recent=3)).items
+    assert [one.request for one in memories] == ["Return boots", "A chair", "A lamp"]
+
+
+HOSTILE = {
+    "quotes": "say \"boots\" and 'boots'",
+    "operators": "boots OR NOT AND NEAR(boots lamp, 5) boots*",
+    "columns": "words:boots memory_words:x {words} : boots ^boots -boots +boots",
+    "tsquery": "boots & | ! <-> <2> ( ) :* 'boots' \\'boots boots:*AB",
+    "sql": "'; DROP TABLE memories; -- boots",
+    "nul": "boots\x00boots boots",
+    "unicode": "boots \U0001f97e \u202e ½ ² Ⅷ e\u0301 ffl \ud7ff",
+    "percent": "%_ boots %s :words $1 ? {0}",
+    "long": "boots " + "x" * 4_990,
+    "many": "boots " + " ".join(f"w{n}" for n in range(800)),
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_any_text_is_a_question(name: str, client: Client, shop: Shop) -> None:
+    await shop.request("Return my boots")
+    assert await found(client, HOSTILE[name]) == ["Return my boots"]
+    assert (await client.ask(api.MEMORY_LIST, user="ann", query=HOSTILE[name])).total in (0, 1)
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+async def test_any_text_is_remembered_and_found_by_itself(
+    name: str, client: Client, shop: Shop, database: Database
+) -> None:
+    await shop.request(HOSTILE[name], HOSTILE[name])
+    await shop.request("A chair")
+    assert len(await found(client, HOSTILE[name])) == 1
+    before = await rows(database)
+    await rebuild_from(shop.log, database, lambda *_: None)
+    assert await rows(database) == before
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "\x00", "?!…", '""', "*", "🥾", "the"])
+async def test_a_question_without_words_finds_nothing_by_them(empty: str, client: Client, shop: Shop) -> None:
+    await shop.request("Return my boots")
+    assert await found(client, empty) == []
+    assert await found(client, empty, recent=5) == ["Return my boots"]
+    assert len(await told(client, query=empty)) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "question"),
+    [
+        ("写一个计算器", "计算"),
+        ("Eine Straße zeichnen", "STRASSE"),
+        ("Un café crème", "CAFÉ"),
+        ("Верните сапоги", "сапоги"),
+        ("おはようございます", "ございます"),
+        ("full width: ＡＢＣ１２３", "abc123"),
+    ],
+)
+async def test_words_of_other_scripts(words: str, question: str, client: Client, shop: Shop) -> None:
+    await shop.request(words)
+    await shop.request("Return my boots")
+    assert await found(client, question) == [words]
+
+
+async def test_noise_breaks_nothing(client: Client, shop: Shop) -> None:
+    """Random text from the parts that query languages are made of; the seed is in the failure."""
+    await shop.request("Return my boots")
+    parts = [
+        "boots",
+        '"',
+        "'",
+        "(",
+        ")",
+        "*",
+        ":",
+        "^",
+        "-",
+        "AND",
+        "OR",
+        "NOT",
+        "NEAR",
+        "\\",
+        "&",
+        "|",
+        "!",
+        "<->",
+        "é",
+    ]
+    for seed in range(60):
+        noise = random.Random(seed)
+        query = noise.choice(["", " "]).join(noise.choices(parts, k=noise.randint(1, 40)))
+        await found(client, query)
+        await told(client, query=query)
+
+
+# --- the list
+
+
+async def test_the_list_is_paged_and_searched(client: Client, shop: Shop) -> None:
+    for n in range(5):
+        await shop.request(f"Return boots {n}")
+    await shop.request("Return boots of his", user="bob")
+    page = await client.ask(api.MEMORY_LIST, user="ann", limit=2, offset=1)
+    assert ([one.request for one in page.items], page.total) == (["Return boots 3", "Return boots 2"], 5)
+    page = await client.ask(api.MEMORY_LIST, user="ann", query="boots 3")
+    assert ([one.request for one in page.items], page.total) == (["Return boots 3"], 1)
+    page = await client.ask(api.MEMORY_LIST, user="ann", query="boots", limit=2)
+    assert ([one.request for one in page.items], page.total) == (["Return boots 4", "Return boots 3"], 5)
+
+
+async def test_the_store_keeps_a_bounded_part_of_long_texts(client: Client, shop: Shop, database: Database) -> None:
+    await shop.request("boots " * 8_000, "y " * 20_000)
+    memory = (await client.ask(api.MEMORY_LIST, user="ann")).items[0]
+    assert (len(memory.request), len(memory.outcome)) == (2_000, 2_000)
+    async with database.begin() as tx:
+        assert len((await tx.scalar(select(t.memories.c.words))) or "") <= 5_000

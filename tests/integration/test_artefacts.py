@@ -1,0 +1,154 @@
+"""Artefacts on a real nats-server: kept, fetched and dropped, and what becomes of them with a crash or a purge."""
+
+import asyncio
+import os
+from datetime import UTC, datetime
+from hashlib import sha256
+from typing import Any
+
+import pytest
+
+from services.plan_store.app import PlanStore
+from shared.bus import Bus, BusDown
+from shared.bus.artefacts import MAX_BYTES
+from shared.bus.provision import check, provision
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.session import Session
+from shared.log import Loaded, TooLarge, commit
+from shared.settings import Settings
+from shared.store import Store
+from tests.conftest import person
+from tests.support.inbox import api
+
+LARGE = os.urandom(3_000_000)
+
+
+async def state(bus: Bus) -> dict[str, Any]:
+    found: dict[str, Any] = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["state"]
+    return found
+
+
+@pytest.mark.parametrize("body", [b"", b"one", LARGE[: 128 * 1024], LARGE], ids=["empty", "small", "chunk", "large"])
+async def test_what_was_kept_is_fetched(bus: Bus, body: bytes) -> None:
+    artefact = await bus.keep("s1/1/1.1", body)
+    assert (artefact.name, artefact.size, artefact.sha256) == ("s1/1/1.1", len(body), sha256(body).hexdigest())
+    assert await bus.fetch("s1/1/1.1") == body
+    assert await bus.fetch("s1/1/1.2") is None
+
+
+async def test_names_of_any_kind(bus: Bus) -> None:
+    names = ["s/1/a b", "s/1/计算 *.>", "s/1/" + "x" * 64, "s/2/1.1"]
+    for name in names:
+        await bus.keep(name, name.encode())
+    assert [await bus.fetch(name) for name in names] == [name.encode() for name in names]
+    await bus.drop("s/1/")
+    assert [await bus.fetch(name) for name in names] == [None, None, None, b"s/2/1.1"]
+
+
+async def test_keeping_the_same_again_is_no_work(bus: Bus) -> None:
+    first = await bus.keep("s/1/1.1", LARGE)
+    before = await state(bus)
+    assert await bus.keep("s/1/1.1", LARGE) == first
+    assert await state(bus) == before
+
+
+async def test_other_bytes_take_the_place_of_the_old_ones(bus: Bus) -> None:
+    await bus.keep("s/1/1.1", LARGE)
+    await bus.keep("s/1/1.1", b"new")
+    assert await bus.fetch("s/1/1.1") == b"new"
+    assert (await state(bus))["messages"] == 2, "one chunk and what is known of it"
+
+
+async def test_two_who_keep_the_same_at_once(settings: Settings, bus: Bus) -> None:
+    other = Bus(settings, "other")
+    await other.connect()
+    await asyncio.gather(bus.keep("s/1/1.1", LARGE), other.keep("s/1/1.1", LARGE))
+    assert await other.fetch("s/1/1.1") == LARGE
+    await bus.drop("s/")
+    assert (await state(bus))["messages"] == 0, "the chunks of the slower one are gone too"
+    await other.stop()
+
+
+async def test_what_a_crash_left_half_written_is_dropped(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def ended(_: Any) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("shared.bus.artefacts.ObjectInfo.as_dict", ended)
+        with pytest.raises(KeyboardInterrupt):
+            await bus.keep("s/1/1.1", LARGE)
+    assert (await state(bus))["messages"] > 10
+    assert await bus.fetch("s/1/1.1") is None, "it was never wholly kept"
+    await bus.keep("s/1/1.1", LARGE)
+    assert await bus.fetch("s/1/1.1") == LARGE
+    await bus.drop("s/")
+    assert (await state(bus))["messages"] == 0
+
+
+async def test_a_body_that_is_too_large_is_refused(bus: Bus) -> None:
+    with pytest.raises(TooLarge, match="33554432 are allowed"):
+        await bus.keep("s/1/1.1", bytes(MAX_BYTES + 1))
+    assert (await state(bus))["messages"] == 0
+
+
+async def test_the_largest_body(bus: Bus) -> None:
+    body = os.urandom(1024) * (MAX_BYTES // 1024)
+    await bus.keep("s/1/1.1", body)
+    assert await bus.fetch("s/1/1.1") == body
+
+
+# --- the bucket
+
+
+async def test_any_client_of_object_stores_can_read_them(bus: Bus) -> None:
+    await bus.keep("s/1/1.1", LARGE)
+    bucket = await bus.client.jetstream().object_store("ARTEFACTS")
+    assert (await bucket.get("s/1/1.1")).data == LARGE
+    assert [info.name for info in await bucket.list()] == ["s/1/1.1"]
+
+
+async def test_only_provisioning_makes_the_bucket(settings: Settings, bus: Bus) -> None:
+    await api(bus, "STREAM.DELETE.OBJ_ARTEFACTS", {})
+    for attempt in (bus.keep("s/1/1.1", b"x"), bus.fetch("s/1/1.1")):
+        with pytest.raises(BusDown, match="parley provision"):
+            await attempt
+    await bus.drop("s/")
+    assert await check(settings) == ["stream OBJ_ARTEFACTS: missing"]
+    assert await provision(settings) == ["stream OBJ_ARTEFACTS: made"]
+    await bus.keep("s/1/1.1", b"x")
+    config = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["config"]
+    assert (config["storage"], config["num_replicas"], config["allow_rollup_hdrs"]) == ("file", 1, True)
+
+
+async def test_drift_of_the_bucket_is_told_and_mended(settings: Settings, bus: Bus) -> None:
+    await bus.keep("s/1/1.1", LARGE)
+    config = (await api(bus, "STREAM.INFO.OBJ_ARTEFACTS", {}))["config"]
+    await api(bus, "STREAM.UPDATE.OBJ_ARTEFACTS", config | {"discard": "old"})
+    assert await check(settings) == ["stream OBJ_ARTEFACTS: differs in discard ('old', wanted 'new')"]
+    await provision(settings)
+    assert await check(settings) == []
+    assert await bus.fetch("s/1/1.1") == LARGE
+
+
+async def test_a_server_that_is_away_is_told(settings: Settings, bus: Bus) -> None:
+    await bus.client.close()
+    for attempt in (bus.keep("s/1/1.1", b"x"), bus.fetch("s/1/1.1"), bus.drop("s/")):
+        with pytest.raises(BusDown):
+            await attempt
+
+
+# --- with their session
+
+
+async def test_a_purged_session_takes_its_artefacts_with_it(settings: Settings, bus: Bus) -> None:
+    service = PlanStore(settings)
+    await service.start()
+    for session_id in ("s1", "s10"):
+        loaded, _ = await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="Look it up"), person())
+        await commit(bus.log, loaded, c.Stop(), By("user:ann", datetime.now(UTC), f"stop-{session_id}"))
+        await bus.keep(f"{session_id}/1/1.1", LARGE)
+    await Store(bus).ask("session.purge", session_id="s1", user="ann")
+    assert await bus.fetch("s1/1/1.1") is None
+    assert await bus.fetch("s10/1/1.1") == LARGE
+    await service.stop()

@@ -1,0 +1,46 @@
+"""Recall as a planner meets it: a real plan_store on a real bus, asked for what an earlier session came to."""
+
+import asyncio
+from dataclasses import replace
+from datetime import UTC, datetime
+
+from services.plan_store.app import PlanStore
+from services.planner.recall import recall
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.session import Session
+from shared.llm.embeddings import Embeddings
+from shared.log import Loaded, commit
+from shared.settings import Settings
+from shared.store import Store
+from tests.conftest import person
+
+
+async def answered(bus: Bus, session_id: str, request: str, answer: str) -> Session:
+    loaded = Loaded(Session(session_id), 0)
+    loaded, _ = await commit(bus.log, loaded, c.Say(text=request, workflow="agentflow"), person())
+    for command in (c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text=answer, confidence=1)):
+        work = loaded.session.work
+        assert work is not None
+        loaded, _ = await commit(bus.log, loaded, command, By(work.service, datetime.now(UTC), work=work))
+    return loaded.session
+
+
+async def test_a_planner_is_told_of_an_earlier_session(settings: Settings, bus: Bus) -> None:
+    service = PlanStore(settings)
+    await service.start()
+    store, off = Store(bus), Embeddings(settings)
+    earlier = await answered(bus, "earlier", "Return my hiking boots", "They go back to your card.")
+    await answered(bus, "other", "Which desk lamps are there?", "Three.")
+    for session_id in ("earlier", "other"):
+        await store.load(session_id)
+    now = replace(Session("now"), owner=earlier.owner, request="I'd like to return hiking boots, too")
+    told = await recall(store, off, now)
+    assert [(one.session_id, one.request, one.outcome) for one in told] == [
+        ("earlier", "Return my hiking boots", "answered: They go back to your card.")
+    ]
+    assert await recall(store, off, replace(now, owner="eve")) == ()
+    await service.stop()
+    impatient = Store(bus, wait=0.5)
+    assert await asyncio.wait_for(recall(impatient, off, now), 5) == (), "nobody answers, and the plan goes on"

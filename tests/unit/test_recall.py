@@ -1,0 +1,159 @@
+"""Which memories are told to the planner, and that nothing about them can stop a plan."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import httpx2
+import pytest
+
+from services.planner.recall import cosine, rank, recall
+from shared.domain.session import Session
+from shared.events.values import SessionSettings
+from shared.llm.embeddings import Embeddings
+from shared.settings import Settings
+from shared.store import StoreDown
+from shared.store_api import MemoryRecord
+
+
+def record(request: str, outcome: str = "answered: done", lesson: str = "", score: float = 1.0) -> MemoryRecord:
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    return MemoryRecord(
+        session_id="s1", round=1, version=1, request=request, outcome=outcome, lesson=lesson, at=at, score=score
+    )
+
+
+BOOTS = record("Return the hiking boots of my order")
+LAMP = record("Which desk lamps do you have?", score=0.2)
+PHONE = record("My new telephone is broken", score=0)
+OFF = Embeddings(Settings(parley_embedding_model=""))
+
+
+class Store:
+    """Answers with these records, or fails so."""
+
+    def __init__(self, *records: MemoryRecord, fails: Exception | None = None, answers: Any = None) -> None:
+        self._answers = answers or {"items": [one.model_dump(mode="json") for one in records]}
+        self._fails = fails
+        self.asked: list[dict[str, Any]] = []
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        self.asked.append({"verb": verb} | arguments)
+        if self._fails:
+            raise self._fails
+        return self._answers
+
+
+def beginning(request: str = "I want to return hiking boots", **changes: Any) -> Session:
+    return replace(Session("now"), owner="ann", request=request, turns=2, turns_before=2, **changes)
+
+
+# --- the ranking
+
+
+def test_without_vectors_the_stores_order_holds_where_words_are_shared() -> None:
+    boots = record("Returning the boots I bought for hiking", score=0.5)
+    assert rank("I want to return hiking boots", [BOOTS, LAMP, boots, PHONE], None) == [BOOTS, boots]
+
+
+@pytest.mark.parametrize(
+    ("request_", "memory", "told"),
+    [
+        ("Cancel my order of a lamp", "Exchange the boots in my order", False),  # "order" is in all of them
+        ("Cancel order 4711", "What about order 4711?", True),
+        ("Help", "Help", True),
+        ("写一个计算器", "请写一个计算器程序", True),
+        ("写一个计算器", "今天天气怎么样", False),
+        ("", "Return the boots", False),
+        ("?!", "?!", False),
+    ],
+)
+def test_a_word_that_everybody_uses_is_not_enough(request_: str, memory: str, told: bool) -> None:
+    assert bool(rank(request_, [record(memory)], None)) is told
+
+
+def test_with_vectors_meaning_decides_and_the_unrelated_is_left_out() -> None:
+    request, unrelated = [1.0, 0.0], [0.5, math.sqrt(0.75)]
+    at_least = [2 / 3, math.sqrt(1 - 4 / 9)]  # a third of the way from 0.5 to 1
+    vectors = [request, unrelated, [0.6, 0.8], at_least, [0.9, 0.43]]
+    assert rank("a handset does not work", [LAMP, BOOTS, PHONE], vectors) == [PHONE, BOOTS]
+
+
+def test_cosine() -> None:
+    assert cosine([1, 2], [2, 4]) == pytest.approx(1)
+    assert cosine([1, 0], [0, 3]) == 0
+    assert cosine([1, 1], [-1, -1]) == pytest.approx(-1)
+    assert cosine([0, 0], [1, 1]) == 0
+
+
+# --- asking for them
+
+
+async def test_the_first_turn_of_a_request_is_told_three_at_most() -> None:
+    store = Store(*[record(f"Return hiking boots number {n}", "x" * 2_000, "y" * 600) for n in range(5)])
+    told = await recall(store, OFF, beginning())
+    assert [one.request for one in told] == [f"Return hiking boots number {n}" for n in range(3)]
+    assert [(len(one.outcome), len(one.lesson)) for one in told] == [(500, 500)] * 3
+    wanted = {"user": "ann", "query": "I want to return hiking boots", "exclude": "now", "limit": 5, "recent": 0}
+    assert store.asked == [{"verb": "memory.recall"} | wanted]
+
+
+@pytest.mark.parametrize(
+    "session",
+    [beginning(settings=SessionSettings(recall=False)), replace(beginning(), turns=3)],
+    ids=["switched off", "a later turn"],
+)
+async def test_nothing_is_asked_where_it_is_off_or_too_late(session: Session) -> None:
+    store = Store(BOOTS)
+    assert await recall(store, OFF, session) == ()
+    assert store.asked == []
+
+
+@pytest.mark.parametrize(
+    "store",
+    [
+        Store(fails=StoreDown("away")),
+        Store(fails=RuntimeError("odd")),
+        Store(answers={"items": "no list"}),
+        Store(answers=[1]),
+    ],
+)
+async def test_no_failure_stops_the_plan(store: Store) -> None:
+    assert await recall(store, OFF, beginning()) == ()
+    assert len(store.asked) == 1
+
+
+async def test_a_request_as_long_as_they_get_is_cut() -> None:
+    store = Store()
+    assert await recall(store, OFF, beginning("x" * 50_000)) == ()
+    assert len(store.asked[0]["query"]) == 5_000
+
+
+# --- with embeddings
+
+
+def embeddings(respond: Any, **settings: Any) -> Embeddings:
+    client = httpx2.AsyncClient(transport=httpx2.MockTransport(respond))
+    wanted = {"openai_base_url": "http://model.test/v1", "parley_embedding_model": "vectors"} | settings
+    return Embeddings(Settings(**wanted), client)
+
+
+def vectors(*rows: Sequence[float]) -> httpx2.Response:
+    data = [{"object": "embedding", "index": n, "embedding": list(row)} for n, row in enumerate(rows)]
+    usage = {"prompt_tokens": 1, "total_tokens": 1}
+    return httpx2.Response(200, json={"object": "list", "model": "vectors", "data": data[::-1], "usage": usage})
+
+
+async def test_the_newest_are_compared_by_meaning() -> None:
+    store = Store(LAMP, PHONE)
+    found = embeddings(lambda _: vectors((1, 0), (0, 1), (0.1, 1), (1, 0.1)))
+    told = await recall(store, found, beginning("The handset I bought does not work"))
+    assert [one.request for one in told] == [PHONE.request]
+    assert store.asked[0]["recent"] == 20
+
+
+async def test_an_endpoint_without_embeddings_leaves_the_words() -> None:
+    told = await recall(Store(BOOTS, LAMP), embeddings(lambda _: httpx2.Response(404)), beginning())
+    assert [one.request for one in told] == [BOOTS.request]
