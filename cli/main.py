@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cli.tasks import app as tasks
+
 if TYPE_CHECKING:
     from shared.settings import Settings
 
@@ -21,6 +23,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(tasks, name="tasks")
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
@@ -115,7 +118,10 @@ def chat(
     request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What should be planned.")] = None,
     session: Annotated[str, typer.Option(help="Go on with this session.")] = "",
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
-    yes: Annotated[bool, typer.Option("--yes", help="Approve everything (for scripts).")] = False,
+    workflow: Annotated[
+        Literal["conversation", "agentflow"] | None, typer.Option(help="Of the first request; else the session's.")
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Approve everything, actions too (for scripts).")] = False,
 ) -> None:
     """Talk to Parley in the terminal. Without one, lines are read from stdin and plain text is written.
 
@@ -124,7 +130,10 @@ def chat(
     from cli.chat.run import chat as talk
 
     words = " ".join(request or ())
-    _run("chat", lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes))
+    _run(
+        "chat",
+        lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes, workflow=workflow),
+    )
 
 
 @app.command()
@@ -187,6 +196,35 @@ def sessions(
             raise typer.BadParameter(f"{verb} which session? `parley sessions` lists them.")
         case found:
             _run("sessions", lambda s: stored.listing(s, words=" ".join(found), limit=limit, as_json=as_json))
+
+
+@app.command()
+def tools(
+    world: Annotated[str, typer.Option(help="Whose tools: retail.")] = "retail",
+    data: Annotated[Path | None, typer.Option(help="A folder with users.json, orders.json and products.json.")] = None,
+    jsonl: Annotated[
+        bool, typer.Option("--jsonl", help="Drive the world: a request a line, an answer a line.")
+    ] = False,
+) -> None:
+    """The tools of a world; with --jsonl, calls over stdin and stdout on a copy that is forgotten at the end."""
+    from cli import tools as world_tools
+
+    if world != "retail":
+        raise typer.BadParameter(f"there is no world {world}; the one there is is called retail", param_hint="--world")
+    raise typer.Exit(world_tools.drive(data) if jsonl else world_tools.show())
+
+
+@app.command()
+def mcp(
+    http: Annotated[
+        int | None, typer.Option("--http", metavar="PORT", min=1, max=65535, help="Streamable HTTP on 127.0.0.1.")
+    ] = None,
+    url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
+) -> None:
+    """Be an MCP server over stdio, for an assistant that is to work with the running Parley."""
+    from cli.mcp import serve
+
+    _run("mcp", lambda settings: serve(settings, url=url, port=http))
 
 
 @app.command()

@@ -31,7 +31,7 @@ CLIENT: dict[str, dict[str, Any]] = {
     "retry": {},
     "take_over": {
         "sub_goal": "Look it up",
-        "actions": [{"id": "2.1", "tool": "find_order", "arguments": {"order_id": "#W1"}}],
+        "actions": [{"tool": "get_order_details", "arguments": {"order_id": "#W1"}}],
     },
     "hand_back": {"content": "The order is #W1."},
     "remember": {"tool": "find_order", "policy": "never"},

@@ -5,6 +5,8 @@ import inspect
 from pathlib import Path
 from typing import Any, get_args
 
+from pydantic import BaseModel
+
 from scripts.gen_conversation import client_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
@@ -16,6 +18,7 @@ from shared.protocol import client, server, views
 
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"
 VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
+PARTS: tuple[type[BaseModel], ...] = (*VIEWS, client.OwnAction, *VALUES)
 ERRORS = {
     "bad_message": "no JSON, no `type`, a field missing, unknown or out of bounds, a binary frame",
     "unknown_type": "there is no message of this type",
@@ -65,7 +68,7 @@ def protocol_md() -> str:
         base=fields(client.ClientMessage, "client"),
         client="\n".join(_messages(client.AnyClientMessage, client_examples(), "client", ("id", "session_id"))),
         server="\n".join(_messages(server.AnyServerMessage, server_examples(), "server", ("session_id", "version"))),
-        values="\n".join(value_section(value, "server") for value in (*VIEWS, *VALUES)),
+        values="\n".join(value_section(value, "server") for value in PARTS),
         states=table(("State", "Meaning"), [(f"`{name}`", text) for name, text in STATES.items()]),
         errors=_errors(),
         days=str(auth.COOKIE_DAYS),

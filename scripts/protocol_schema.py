@@ -1,4 +1,5 @@
-"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends, what both are made of.
+"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends, what both are made of;
+and what REST answers about tools, sessions and memories.
 
     python -m scripts.protocol_schema [FILE]     write it to FILE (default docs/protocol.schema.json; `-`: stdout)
 
@@ -16,7 +17,11 @@ from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from shared.protocol.client import CLIENT_MESSAGES
 from shared.protocol.server import SERVER_MESSAGES
+from shared.store_api import MemoryPage, SessionPage
+from shared.tools import Preview, ToolPage
 
+Rest = ToolPage | Preview | SessionPage | MemoryPage
+REST: TypeAdapter[Rest] = TypeAdapter(Rest)
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 
 
@@ -30,20 +35,25 @@ class _AllFields(GenerateJsonSchema):
 def protocol_schema() -> dict[str, Any]:
     """`client` and `server` are the two unions; every message and value they use is in `$defs`."""
     unions, shared = TypeAdapter.json_schemas(
-        [("client", "validation", CLIENT_MESSAGES), ("server", "serialization", SERVER_MESSAGES)],
+        [
+            ("client", "validation", CLIENT_MESSAGES),
+            ("server", "serialization", SERVER_MESSAGES),
+            ("rest", "serialization", REST),
+        ],
         by_alias=True,
         schema_generator=_AllFields,
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "Protocol",
-        "description": "What a client sends over /ws, and what the gateway sends.",
+        "description": "What a client sends over /ws, what the gateway sends, and what REST answers.",
         "type": "object",
         "properties": {
             "client": unions["client", "validation"],
             "server": unions["server", "serialization"],
+            "rest": unions["rest", "serialization"],
         },
-        "required": ["client", "server"],
+        "required": ["client", "server", "rest"],
         "additionalProperties": False,
         "$defs": shared["$defs"],
     }

@@ -1,9 +1,9 @@
 """What can be chosen now, and what a typed line means. Pure."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from cli.chat.view import Ask, View
+from cli.chat.state import Ask, View
 from shared.protocol import client as c
 from shared.protocol import server as s
 
@@ -55,12 +55,16 @@ _REVIEW = (
     Choice("stop", "Stop"),
 )
 _ACTIONS = (
-    Choice("approve", "Allow it"),
-    Choice("remember", "Allow, and do not ask again"),
-    Choice("deny", "Refuse it"),
+    Choice("yes", "Yes, allow it"),
+    Choice("always", "Yes, and do not ask again before this tool"),
+    Choice("no", "No, refuse it"),
+    Choice("reason", "No, and say why"),
     Choice("skip", "Skip it"),
     Choice("stop", "Stop"),
 )
+
+
+_SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "deny": "no", "why": "reason"}
 
 
 def choices(ask: Ask | None) -> tuple[Choice, ...]:
@@ -91,14 +95,16 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
             return "a number, or in words what to change"
         case "feedback":
             return "What should be different?"
+        case "reason":
+            return "Why not?"
         case "question":
             return "a number or your answer" if ask and ask.options else "your answer"
         case "actions":
-            return "a number"
+            return "a number, or yes, always, no"
         case "rest" | "stopped" | "failed":
             return "a number, or your next request"
         case "escalated":
-            return "a word to the planner hands it back"
+            return "it is in your hands: words give it back to the planner, /take TOOL {…} acts (/tools lists them)"
         case _:
             return "a word for whoever is working; /help"
 
@@ -123,7 +129,9 @@ def understand(line: str, view: View) -> Doing:
 def _picked(line: str, offered: tuple[Choice, ...]) -> str | None:
     if line.isdigit() and 1 <= int(line) <= len(offered):
         return offered[int(line) - 1].word
-    return next((choice.word for choice in offered if choice.word.casefold() == line.casefold()), None)
+    word = line.casefold()
+    wanted = {word, _SAME.get(word, word)}
+    return next((choice.word for choice in offered if choice.word.casefold() in wanted), None)
 
 
 def chosen(line: str, view: View) -> str:
@@ -140,6 +148,8 @@ def _words(line: str, ask: Ask) -> Doing:
             return Send(c.AnswerReply(type="answer", content=line, question_id=_question_id(ask)))
         case "actions":
             return Say("Choose a number: these are actions, and only a clear yes lets them run.")
+        case "reason" if ask.actions:
+            return Send(_refusal(ask.actions[0], line))
         case "escalated":
             return Send(c.HandBack(type="hand_back", content=line))
         case _:
@@ -158,12 +168,14 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
     if ask and ask.kind in ("rest", "stopped") and word in ask.options:
         return Send(c.ContinueChoice(type="continue", content=word))
     match word:
-        case "approve":
+        case "approve" | "yes":
             return approve(view)
-        case "remember":
+        case "always":
             return approve(view, remember=True)
-        case "deny":
+        case "no":
             return reject(view)
+        case "reason" if ask:
+            return More(replace(ask, kind="reason", back=ask))
         case "feedback":
             return More(Ask("feedback", ask.at if ask else 0, back=ask))
         case "edit":
@@ -195,8 +207,7 @@ def approve(view: View, *, remember: bool = False) -> Doing:
             return Send(
                 c.Approval(
                     type="approval", approved=True, action_id=action.action_id, hash=action.hash, remember=remember
-                ),
-                moves=False,
+                )
             )
     return _NOTHING
 
@@ -209,9 +220,12 @@ def reject(view: View, reason: str = "") -> Doing:
         case Ask(kind="code") if view.code:
             return Send(c.Approval(type="approval", approved=False, version=view.code.version, reason=reason))
         case Ask(kind="actions", actions=(action, *_)):
-            no = c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
-            return Send(no, moves=False)
+            return Send(_refusal(action, reason))
     return _NOTHING
+
+
+def _refusal(action: s.ActionView, reason: str) -> c.Approval:
+    return c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
 
 
 def replan(view: View) -> Doing:

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 
 from cli.chat.choices import Doing, Say, Send
+from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan
-from cli.chat.view import Code, Plan, View
 from shared.protocol import client as c
 
 Editor = Callable[[str, str], Awaitable[str | None]]

@@ -41,7 +41,8 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.QuestionAnswered():
             return f"answered: {short(event.text, WIDTH)}"
         case facts.TurnPlanned():
-            return f"turn {event.turn}: {short(event.sub_goal)} ({', '.join(a.tool for a in event.actions)})"
+            tools = ", ".join(action.tool for action in event.actions)
+            return f"turn {event.turn}: {short(event.sub_goal)} ({tools or 'the answer follows'})"
         case facts.ApprovalGiven():
             return f"allowed action {event.action_id}"
         case facts.ApprovalDenied():

@@ -1,22 +1,21 @@
 """How things look. Everything that others wrote goes through `clean` first."""
 
-import json
 from collections.abc import Iterable, Mapping
 
-from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
+from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
-from rich.padding import Padding
-from rich.panel import Panel
-from rich.syntax import Syntax
 from rich.text import Text
 
+from cli.chat import trace
 from cli.chat.choices import choices, hint
+from cli.chat.frames import Framed, python
 from cli.chat.gist import gist
 from cli.chat.slash import COMMANDS
+from cli.chat.state import Ask, Code, Draft, Plan, View
 from cli.chat.text import clean, short
-from cli.chat.view import Ask, Code, Draft, Plan, View
 from shared.events import SessionEvent, facts
 from shared.protocol import server as s
+from shared.tools import Preview
 
 _DOING: Mapping[str, str] = {
     "planner": "planner drafts the plan",
@@ -61,39 +60,15 @@ def code(item: Code) -> RenderableType:
     return Group(*parts)
 
 
-class Framed:
-    """In a frame on a terminal; in a pipe, under its title."""
-
-    def __init__(self, content: RenderableType, title: str, style: str) -> None:
-        self._content, self._title, self._style = content, title, style
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if console.is_terminal:
-            yield Panel(self._content, title=self._title or None, border_style=self._style, padding=(0, 1))
-        else:
-            yield Text(f"── {self._title} ──")
-            yield self._content
+Previews = Mapping[str, Preview | None]
+"""What the actions that wait would change, by action; None where nobody could tell."""
 
 
-class Program:
-    """Python: in colours and wrapped on a terminal; in a pipe exactly as it is."""
+def asked(view: View, previews: Previews) -> RenderableType | None:  # noqa: PLR0911  one line a message
+    """What a person has to see before they decide; None where the choices say it all.
 
-    def __init__(self, text: str) -> None:
-        self._text = clean(text)
-
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        if console.is_terminal:
-            yield Syntax(self._text, "python", theme="ansi_dark", background_color="default", word_wrap=True)
-        else:
-            yield Text(self._text, no_wrap=True, overflow="ignore")
-
-
-def python(text: str) -> RenderableType:
-    return Program(text)
-
-
-def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line a message
-    """What a person has to see before they decide; None where the choices say it all."""
+    Of actions that wait, those that are in `previews`.
+    """
     ask = view.ask
     match ask.message if ask else None:
         case s.TextPlanReview() as message if view.plan:
@@ -105,7 +80,8 @@ def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line
         case s.Question() as message:
             return Markdown(f"**?** {clean(message.content)}", hyperlinks=False)
         case s.ApprovalRequest() as message:
-            return Group(Text(clean(message.message)), *(_action(action) for action in message.actions))
+            new = [action for action in message.actions if action.action_id in previews]
+            return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
         case s.Continue() as message if ask and ask.kind == "stopped":
             return Text(clean(message.content.message), style="yellow")
         case s.Stopped() as message:
@@ -114,8 +90,6 @@ def asked(view: View) -> RenderableType | None:  # noqa: C901, PLR0911  one line
             return Text(clean(message.content), style="green")
         case s.Failed() as message:
             return _failed(message)
-    if ask and ask.kind == "escalated":
-        return Text("This needs a person: it was handed over to you.", style="yellow")
     return None
 
 
@@ -125,13 +99,6 @@ def _checks(message: s.CodeReview) -> Iterable[RenderableType]:
         yield Text.assemble(
             (f"{mark} {clean(check.name)} ", style), ("" if check.ok else short(check.detail, 300), "dim")
         )
-
-
-def _action(action: s.ActionView) -> RenderableType:
-    head = Text.assemble((f"{action.action_id} ", "bold"), clean(action.text or action.tool), f" ({action.effect})")
-    call = Text(f"{clean(action.tool)} {clean(json.dumps(action.arguments, ensure_ascii=False))}", style="dim")
-    why = Text(f"asks because: {clean(action.approval or '')}", style="dim")
-    return Padding(Group(head, call, *([why] if action.approval else [])), (0, 0, 0, 2))
 
 
 def _failed(message: s.Failed) -> RenderableType:
@@ -159,44 +126,31 @@ def told(message: s.ServerMessage) -> RenderableType | None:
             return None
 
 
-def happened(event: SessionEvent, *, mine: bool) -> RenderableType | None:
+def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType | None:
     """An event as it passes by. What I typed myself is on the screen already."""
-    if isinstance(event, facts.ActionFinished):
-        return outcome(event)
-    if isinstance(event, facts.AnswerGiven):
-        return Framed(Markdown(clean(event.text), hyperlinks=False), "Answer", "green")
-    if isinstance(event, facts.TurnVerified):
-        return _verdict(event)
+    match event:
+        case facts.TurnPlanned() if not _runs_code(event):
+            return trace.planned(event)
+        case facts.ActionFinished():
+            return trace.outcome(event, trace.tools_of(view.events).get(event.action_id, ""))
+        case facts.AnswerGiven():
+            return trace.answer(event, trace.tools_of(view.events))
+        case facts.TurnVerified():  # of a run, `completion` repeats the words
+            return trace.verdict(event, words=view.workflow != "conversation" or event.next_action != "complete")
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
         return None
     return line(event)
+
+
+def _runs_code(event: facts.TurnPlanned) -> bool:
+    """A person's own “run the code”: they know what they asked for."""
+    return event.actor.startswith("user:") and event.selected_tool == "run_code"
 
 
 def line(event: SessionEvent) -> Text:
     who = event.actor.removeprefix("user:") if event.actor.startswith("user:") else event.actor
     style = "bold" if event.actor.startswith("user:") else "cyan"
     return Text.assemble(("· ", "dim"), (f"{clean(who)} ", style), (gist(event), "dim"))
-
-
-def outcome(event: facts.ActionFinished) -> RenderableType:
-    """What a program wrote, or what a tool gave back."""
-    result = event.result if isinstance(event.result, dict) else {}
-    parts: list[RenderableType] = []
-    for name, style in (("stdout", ""), ("stderr", "red")):
-        if isinstance(text := result.get(name), str) and text.strip():
-            parts.append(Text(clean(text.rstrip()), style=style))
-    if not parts and event.result is not None and "stdout" not in result:
-        parts.append(Text(clean(json.dumps(event.result, ensure_ascii=False, indent=1))))
-    if event.error:
-        parts.append(Text(clean(event.error), style="red"))
-    title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
-    return Framed(Group(*parts or [Text("no output", style="dim")]), title, "green" if event.ok else "red")
-
-
-def _verdict(event: facts.TurnVerified) -> RenderableType:
-    mark, style = ("✓", "green") if event.status == "success" else ("✗", "yellow")
-    words = "" if event.next_action == "complete" else event.reasoning  # `completion` says it
-    return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), clean(words))
 
 
 def writing(draft: Draft) -> RenderableType:

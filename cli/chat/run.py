@@ -7,11 +7,13 @@ import sys
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from cli.chat.rest import Rest
 from cli.chat.screen import Screen
 from cli.chat.script import Script
 from cli.chat.talk import Front, Talk
 from cli.client import Client, GatewayDown
 from cli.home import running
+from shared.events.values import Workflow
 from shared.settings import Settings
 
 INTERRUPTED = 130
@@ -40,14 +42,21 @@ def find_gateway(settings: Settings, url: str = "") -> Gateway:
     return Gateway(f"ws://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/ws", token)
 
 
-async def chat(
-    settings: Settings, *, request: str = "", session_id: str | None = None, url: str = "", yes: bool = False
+async def chat(  # noqa: PLR0913  the command's options
+    settings: Settings,
+    *,
+    request: str = "",
+    session_id: str | None = None,
+    url: str = "",
+    yes: bool = False,
+    workflow: Workflow | None = None,
 ) -> int:
     """Talk until the person leaves; the exit code: 0 fine, 1 failed, 3 a person was needed and none was there."""
     gateway = find_gateway(settings, url)
     try:
         async with Client(gateway.url, token=gateway.token, session_id=session_id) as client:
-            talk, code = await _talk(client, request, yes=yes)
+            rest = Rest(gateway.url, gateway.token)
+            talk, code = await _talk(client, rest, request, yes=yes, workflow=workflow)
     except GatewayDown as error:
         print(f"parley chat: {error}", file=sys.stderr)
         return 1
@@ -57,14 +66,14 @@ async def chat(
     return code
 
 
-async def _talk(client: Client, request: str, *, yes: bool) -> tuple[Talk, int]:
+async def _talk(client: Client, rest: Rest, request: str, *, yes: bool, workflow: Workflow | None) -> tuple[Talk, int]:
     if sys.stdin.isatty() and sys.stdout.isatty():
         screen = Screen(client.url)
-        talk = Talk(client, screen, yes=yes)
+        talk = Talk(client, screen, rest, yes=yes, workflow=workflow)
         screen.on_interrupt = talk.interrupt
         return talk, await talk.run(request)
     script = Script([request] if request else [], more=not (yes and request))
-    talk = Talk(client, script, yes=yes, scripted=True)
+    talk = Talk(client, script, rest, yes=yes, scripted=True, workflow=workflow)
     return talk, await _interruptible(talk)
 
 

@@ -12,8 +12,8 @@ from rich.console import Console, RenderableType
 
 from cli.chat import render
 from cli.chat.edit import NoEditor, in_program
+from cli.chat.state import View
 from cli.chat.text import HELP
-from cli.chat.view import View
 
 _REFRESH = 0.15
 

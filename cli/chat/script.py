@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rich.console import Console, RenderableType
 
-from cli.chat.view import View
+from cli.chat.state import View
 
 
 class Script:

@@ -1,5 +1,6 @@
 """The commands that begin with a slash. Pure: a line and the view in, what to do out."""
 
+import json
 import shlex
 from collections.abc import Callable
 from typing import NamedTuple, get_args
@@ -7,8 +8,8 @@ from typing import NamedTuple, get_args
 from pydantic import ValidationError
 
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, reject, replan
-from cli.chat.view import Ask, View
-from shared.events.values import Policy, Workflow
+from cli.chat.state import Ask, View
+from shared.events.values import ToolPolicy, Workflow
 from shared.protocol import client as c
 
 
@@ -48,7 +49,7 @@ def _fork(_view: View, argument: str) -> Doing:
 
 def _remember(_view: View, argument: str) -> Doing:
     tool, policy = argument.split()
-    if policy not in get_args(Policy):
+    if policy not in get_args(ToolPolicy):
         raise ValueError(policy)
     return Send(c.Remember(type="remember", tool=tool, policy=policy), moves=False)
 
@@ -62,9 +63,17 @@ def _budget(_view: View, argument: str) -> Doing:
     raise ValueError(what)
 
 
-def _workflow(_view: View, argument: str) -> Doing:
+def _take(_view: View, argument: str) -> Doing:
+    tool, _, arguments = argument.partition(" ")
+    own = c.OwnAction(tool=tool, arguments=json.loads(arguments or "{}"))
+    return Send(c.TakeOver(type="take_over", sub_goal=f"{tool}, by hand", actions=(own,)))
+
+
+def _workflow(view: View, argument: str) -> Doing:
     if argument not in get_args(Workflow):
         raise ValueError(argument)
+    if not view.known:
+        return Local("workflow", argument)
     return Send(c.ChooseWorkflow(type="choose_workflow", workflow=argument), moves=False)
 
 
@@ -95,7 +104,12 @@ COMMANDS: dict[str, Command] = {
     ),
     "fork": Command("[VERSION]", "a new session from this one", _fork),
     "workflow": Command("NAME", "for the next request", _workflow),
-    "remember": Command("TOOL always|writes|never", "when to ask before this tool", _remember),
+    "remember": Command("TOOL always|writes|never|deny", "when to ask before this tool", _remember),
+    "take": Command('TOOL {"name": value, …}', "act yourself, when it is in your hands", _take),
+    "back": Command("TEXT", "hand it back to the planner", lambda _v, a: Send(c.HandBack(type="hand_back", content=a))),
+    "tools": Command("[WORDS]", "the tools there are", _local("tools")),
+    "memories": Command("[WORDS]", "what is remembered of earlier requests", _local("memories")),
+    "inbox": Command("", "sessions that wait for a person", _local("inbox")),
     "budget": Command("tokens|cost N", "raise the budget", _budget),
     "library": Command(
         "NAME",

@@ -4,22 +4,26 @@ import asyncio
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Protocol
 
-from rich.console import Group, RenderableType
+from pydantic import TypeAdapter
+from rich.console import RenderableType
 from rich.text import Text
 
-from cli.chat import render
+from cli.chat import lists, render
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
 from cli.chat.edit import edit
-from cli.chat.export import CannotExport, export, format_of
+from cli.chat.local import locally
+from cli.chat.rest import Asks, Unanswered
 from cli.chat.slash import command
+from cli.chat.state import Ask, View
 from cli.chat.text import clean
-from cli.chat.view import Ask, View, fold
+from cli.chat.view import fold
 from cli.client import Client, Link
+from shared.events.values import Workflow
 from shared.protocol import client as c
 from shared.protocol import server as s
+from shared.tools import Preview
 
 DONE, FAILED, NOTHING_ASKED, NEEDS_A_PERSON = 0, 1, 2, 3
 HISTORY = 20  # lines of what was before, on coming back to a session
@@ -36,16 +40,30 @@ class Front(Protocol):
 
 
 class Talk:
-    """One conversation over one client. `yes` approves whatever is in review; `scripted`: nobody is there to ask."""
+    """One conversation over one client. `yes` approves whatever is in review; `scripted`: nobody is there to ask.
 
-    def __init__(self, client: Client, front: Front, *, yes: bool = False, scripted: bool = False) -> None:
-        self._client, self._front, self._yes, self._scripted = client, front, yes, scripted
+    `workflow` is that of the first request; None: the session's.
+    """
+
+    def __init__(  # noqa: PLR0913  what a conversation consists of
+        self,
+        client: Client,
+        front: Front,
+        asks: Asks,
+        *,
+        yes: bool = False,
+        scripted: bool = False,
+        workflow: Workflow | None = None,
+    ) -> None:
+        self._client, self._front, self._asks, self._yes, self._scripted = client, front, asks, yes, scripted
+        self._workflow = workflow
+        self._cards: set[str] = set()  # hashes of the actions that were shown for a yes
         self.view = View(session_id=client.session_id or "")
         self._joined: int | None = None if client.session_id else 0  # the session's version when we came to it
         self._held: dict[str, Ask] = {}  # by message id: what it answers, asked again if it is refused
         self._seen: Ask | None = None  # what was asked last on the screen
         self._news = asyncio.Event()
-        self._refused = self._stopping = False
+        self._refused = self._stopping = self._looking = False  # _looking: up what the actions would change
 
     async def run(self, request: str = "") -> int:
         """Until the person leaves or the script ends; the exit code. Raises GatewayDown."""
@@ -72,7 +90,8 @@ class Talk:
     def ready(self) -> bool:
         """Something is asked, all that led to it has been shown, and it is not what I have answered just now."""
         answered = bool(self._held.keys() & self._client.unsure)
-        return self.view.ask is not None and self.view.version >= self.view.known and not answered
+        known = self.view.ask is not None and self.view.version >= self.view.known
+        return known and not answered and not self._looking
 
     # --- from the gateway
 
@@ -82,6 +101,8 @@ class Talk:
                 self._link(message)
             elif not self._take(message):
                 return FAILED
+            else:
+                await self._show_ask()
             self._front.update(self.view)
             if self._yes and self.ready and self.view.ask and self.view.ask.kind in _REVIEWS:
                 await self._do(approve(self.view))
@@ -109,7 +130,6 @@ class Talk:
             self._front.show(told)
         if isinstance(message, s.Error):
             return self._was_refused(message)
-        self._show_ask()
         return True
 
     def _came_back(self, message: s.Snapshot) -> int:
@@ -124,22 +144,37 @@ class Talk:
         if self.view.version == before.version:
             return
         if event.version > joined:
-            shown = render.happened(event, mine=self._client.is_mine(event.id))
+            shown = render.happened(event, self.view, mine=self._client.is_mine(event.id))
             if shown is not None:
                 self._front.show(shown)
         elif event.version > joined - HISTORY:
             self._front.show(render.line(event))
 
-    def _show_ask(self) -> None:
+    async def _show_ask(self) -> None:
         ask = self.view.ask
         if ask is None or not self.ready:
             return
         self._stopping = False
         if self._seen is None or (ask.kind, ask.message) != (self._seen.kind, self._seen.message):
-            shown = render.asked(self.view)
+            shown = render.asked(self.view, await self._previews(ask))
             if shown is not None:
                 self._front.show(shown)
         self._seen = ask
+
+    async def _previews(self, ask: Ask) -> dict[str, Preview | None]:
+        """What the actions that are asked for the first time would change."""
+        new = [action for action in ask.actions if f"{action.action_id} {action.hash}" not in self._cards]
+        self._cards.update(f"{action.action_id} {action.hash}" for action in new)
+        self._looking = bool(new)
+        told = await asyncio.gather(*map(self._preview, new))
+        self._looking = False
+        return dict(zip((action.action_id for action in new), told, strict=True))
+
+    async def _preview(self, action: s.ActionView) -> Preview | None:
+        try:
+            return await self._asks.preview(self.view.session_id, action)
+        except Unanswered:
+            return None
 
     def _was_refused(self, error: s.Error) -> bool:
         """What a refused message had answered is asked again. False: there is no such session to talk in."""
@@ -214,48 +249,25 @@ class Talk:
                 self.view = replace(self.view, ask=ask)
             case Say(text=text) if text:
                 self._front.show(Text(text, style="yellow"))
+            case Local(name="workflow", argument=argument):
+                self._workflow = TypeAdapter(Workflow).validate_python(argument)
+                self._front.show(Text(f"The next request follows the workflow {argument}.", style="dim"))
+            case Local(name=name, argument=argument) if name in lists.NAMES:
+                self._front.show(await lists.listed(name, argument, self._asks))
             case Local(name=name, argument=argument):
-                self._front.show(self._locally(name, argument))
+                self._front.show(locally(self.view, name, argument))
 
     async def _send(self, message: c.ClientMessage, *, moves: bool) -> None:
         held = self.view.ask
+        if isinstance(message, c.UserMessage) and self._workflow:
+            message = message.model_copy(update={"workflow": self._workflow})
+            self._workflow = None
         if moves:  # before it is sent: the reply may be here sooner than we are back
             self.view = replace(self.view, ask=_left(held, message))
         message_id = uuid.uuid4().hex
         if moves and held:
             self._held[message_id] = held.back or held
         await self._client.send(message.model_copy(update={"id": message_id}))
-
-    def _locally(self, name: str, argument: str) -> RenderableType:
-        view = self.view
-        match name:
-            case "plan":
-                return render.plan(view.plan) if view.plan else Text("There is no plan yet.")
-            case "code":
-                return render.code(view.code) if view.code else Text("There is no code yet.")
-            case "journal":
-                lines = [Text.assemble((f"{event.version:>4} ", "dim"), render.line(event)) for event in view.events]
-                return Group(*lines) if lines else Text("Nothing has happened yet.")
-            case "usage":
-                return render.usage(view)
-            case "export":
-                return Text(self._export(argument))
-            case _:
-                return render.manual()
-
-    def _export(self, argument: str) -> str:
-        file = Path(argument).expanduser()
-        try:
-            form = format_of(file)
-            code = self.view.code
-            text = f"{code.code.rstrip()}\n" if form == "py" and code else export(self.view.events, form)
-            with file.open("x", encoding="utf-8") as stream:
-                stream.write(text)
-        except FileExistsError:
-            return f"{file} exists already: choose another name."
-        except (CannotExport, OSError) as error:
-            return f"Nothing was written: {error}"
-        return f"Written to {file}."
 
 
 def _left(ask: Ask | None, message: c.ClientMessage) -> Ask | None:

@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
 
-from services.gateway import health, reading, refusals, writing
+from services.gateway import acting, health, reading, refusals, writing
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
@@ -51,6 +51,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         redoc_url=None,
     )
     app.include_router(reading.router)
+    app.include_router(acting.router)
     app.include_router(writing.router)
     app.include_router(health.router)
     app.add_api_websocket_route("/ws", socket)

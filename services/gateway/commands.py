@@ -1,8 +1,10 @@
 """What a client's message asks of the domain, given the session and what its screen shows. Pure."""
 
+from types import MappingProxyType
 from typing import Literal, NamedTuple, assert_never
 
 from services.gateway.plan_text import read_plan
+from services.gateway.tools import Tools, own_actions
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
@@ -13,7 +15,8 @@ from shared.events.values import Step, Workflow
 from shared.protocol import client as m
 from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 
-WORKFLOWS: tuple[Workflow, ...] = ("conversation",)  # those that can be chosen today
+WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow")  # those that can be chosen today
+NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
     m.UserMessage
@@ -49,8 +52,10 @@ class Shown(NamedTuple):
     version: int
 
 
-def orders(message: SessionMessage, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:  # noqa: C901, PLR0911, PLR0912
-    """The commands that carry this message out, in order. Raises Trouble or a domain Refused."""
+def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
+    message: SessionMessage, session: Session, shown: Shown | None, tools: Tools = NO_TOOLS
+) -> tuple[PersonCommand, ...]:
+    """The commands that carry this message out, in order; `tools` for `take_over`. Raises Trouble or a Refused."""
     match message:
         case m.UserMessage():
             _available(message.workflow)
@@ -91,10 +96,10 @@ def orders(message: SessionMessage, session: Session, shown: Shown | None) -> tu
         case m.Retry():
             return (c.Retry(),)
         case m.TakeOver():
-            return (c.TakeOver(sub_goal=message.sub_goal, actions=message.actions),)
+            _with_a_person(session)
+            return (c.TakeOver(sub_goal=message.sub_goal, actions=own_actions(message.actions, session, tools)),)
         case m.HandBack():
-            if session.phase != "escalated":
-                raise OutOfTurn("A session is handed back after it was escalated to a person.")
+            _with_a_person(session)
             return (c.Say(text=message.content),)
         case m.Remember():
             return (c.Remember(tool=message.tool, policy=message.policy),)
@@ -116,14 +121,21 @@ def _available(workflow: Workflow | None) -> None:
         raise Trouble("not_available", f"The workflow {workflow} is not available yet.", hint)
 
 
+def _with_a_person(session: Session) -> None:
+    if session.phase != "escalated":
+        raise OutOfTurn("A person takes over, and hands back, when the session is escalated to one.")
+
+
 def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:
     version = _meant(message, session, shown)
-    if not message.approved:
-        return (c.Reject(version=version, action_id=message.action_id, reason=message.reason),)
-    given = c.Approve(version=version, hash=message.hash, action_id=message.action_id)
+    given = (
+        c.Approve(version=version, hash=message.hash, action_id=message.action_id)
+        if message.approved
+        else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
+    )
     if not message.remember:
         return (given,)
-    return given, c.Remember(tool=_tool(message, session), policy="never")
+    return given, c.Remember(tool=_tool(message, session), policy="never" if message.approved else "deny")
 
 
 def _meant(message: m.Approval, session: Session, shown: Shown | None) -> int:

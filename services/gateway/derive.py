@@ -1,6 +1,7 @@
 """What one fact means to the person at the screen: the messages that follow its `event`. Pure."""
 
 from services.gateway import views
+from services.gateway.parts import failure_view
 from shared.domain.session import Session
 from shared.events import SessionEvent, facts
 from shared.protocol import server as s
@@ -17,6 +18,9 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
     match event:
         case facts.UsageSpent() | facts.BudgetRaised():
             return (views.usage(after),)
+        case facts.AnswerGiven():
+            told = {"text": event.text, "confidence": event.confidence, "evidence": event.evidence}
+            return (s.Answer(session_id=after.id, version=event.version, **told),)
         case facts.SessionCompleted():
             text = "Completed. A new message goes on from here."
             return (s.Completed(session_id=after.id, version=event.version, content=text),)
@@ -24,16 +28,16 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             stopped = s.Stopped(session_id=after.id, version=event.version, message=_why_stopped(event))
             return (stopped,) if _rests(after, "stopped") else ()
         case facts.SessionFailed():
-            failure = views.failure_view(after)
+            failure = failure_view(after)
             message = f"Failed while {event.stage}: {event.reason}" + (
                 " Retry does it again." if event.retryable else ""
             )
             failed = failure and s.Failed(session_id=after.id, version=event.version, failure=failure, message=message)
             return (failed,) if failed else ()
-    if text := _worth_telling(event):
-        return (s.Log(session_id=after.id, version=event.version, content=text),)
+    text = _handed_over(before, event, after) or _worth_telling(event)
+    log = s.Log(session_id=after.id, version=event.version, content=text) if text else None
     finished = _rests(after, "answered") and before.phase != "resting"
-    return (views.completion(after),) if finished else ()
+    return (log,) if log else (views.completion(after),) if finished else ()
 
 
 def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
@@ -46,7 +50,10 @@ def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.Serve
         asked.append(views.feedback_request(after))
     if before.question != after.question or before.phase != "awaiting_input":
         asked.append(views.question(after))
-    if isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied) or before.phase != after.phase:
+    if (
+        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped)
+        or before.phase != after.phase
+    ):
         asked.append(views.approval_request(after))
     return tuple(message for message in asked if message is not None)
 
@@ -61,10 +68,23 @@ def _rests(session: Session, reason: str) -> bool:
     return session.phase == "resting" and session.reason == reason
 
 
-def _worth_telling(event: SessionEvent) -> str:
+def _handed_over(before: Session, event: SessionEvent, after: Session) -> str:
+    """Why a person is needed now, where this event says so."""
+    if after.phase != "escalated" or before.phase == "escalated":
+        return ""
+    if before.turn and before.turn.taken_over:
+        return "Your turn is over. Act again, or hand the session back with a word about it."
     match event:
         case facts.SessionEscalated():
             return f"A person must take over: {event.reason}"
+        case facts.TurnVerified():
+            return f"A person must take over: {event.reasoning or 'the verifier says so.'}"
+        case _:
+            return "A person must take over."
+
+
+def _worth_telling(event: SessionEvent) -> str:
+    match event:
         case facts.SessionPaused():
             return "Paused: the present step may end, no other begins."
         case facts.SessionResumed():

@@ -78,5 +78,23 @@ def _line(event: SessionEvent) -> str:
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
             line = f"**{who}:** {event.type.replace('.', ' ')}"
         case _:
+            line = _of_a_turn(event, who)
+    return line
+
+
+def _of_a_turn(event: SessionEvent, who: str) -> str:
+    match event:
+        case facts.TurnPlanned():
+            tools = ", ".join(f"`{action.tool}`" for action in event.actions)
+            line = f"**{who}** plans turn {event.turn}: {event.sub_goal}" + (f" ({tools})" if tools else "")
+        case facts.ActionFinished(ok=True):
+            line = f"Action {event.action_id} is done."
+        case facts.ActionFinished():
+            line = f"Action {event.action_id} failed: {event.error}"
+        case facts.ApprovalGiven() | facts.ApprovalDenied():
+            line = f"**{who}:** {'yes' if event.type == 'approval.given' else 'no'} to action {event.action_id}"
+        case facts.TurnVerified():
+            line = f"Turn {event.turn}: {event.status}, {event.next_action}. {event.reasoning}"
+        case _:
             line = ""
     return line

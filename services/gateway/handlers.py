@@ -7,14 +7,15 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
-from services.gateway.commands import SessionMessage, Shown, orders
+from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, orders
 from services.gateway.ports import Core, load
+from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
 from services.gateway.users import User, may_read, may_write
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand
-from shared.domain.session import SERVICE_OF
+from shared.domain.session import SERVICE_OF, Session
 from shared.events import Due, SessionEvent
 from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
 from shared.protocol import client as m
@@ -72,16 +73,24 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
         if loaded.session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
             raise Trouble("not_found", f"There is no session {session_id}.", "A user_message with this id begins it.")
         try:
-            commands = orders(message, loaded.session, sender.shown)
+            tools = await _tools(message, loaded.session, core)
+            commands = orders(message, loaded.session, sender.shown, tools)
             return await _carry_out(commands, loaded, key, user=sender.user, log=core.log)
         except Overtaken as lost:
             if time.monotonic() > deadline:
                 raise LogDown("Others keep changing this session.") from lost
 
 
+async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
+    """What `orders` must know of the tools: nothing, but for a person who takes over."""
+    if isinstance(message, m.TakeOver) and session.phase == "escalated":
+        return await tools_by_name(core.bus)
+    return NO_TOOLS
+
+
 def _last_id(message: SessionMessage, key: str) -> str:
     """The id of the message's last command: `remember` makes a second one of an approval."""
-    return f"{key}.1" if isinstance(message, m.Approval) and message.approved and message.remember else key
+    return f"{key}.1" if isinstance(message, m.Approval) and message.remember else key
 
 
 async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, log: Log) -> Done:

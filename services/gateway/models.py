@@ -2,9 +2,9 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from shared.events.values import Knowledge, SessionSettings, Text, Workflow
+from shared.events.values import Knowledge, Line, SessionSettings, Text, Workflow
 
 
 class Answer(BaseModel):
@@ -42,6 +42,15 @@ class NewSession(BaseModel):
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+
+
+class Call(BaseModel):
+    """A call of a tool that a person thinks of making."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    tool: Line
+    arguments: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
 
 
 class Accepted(Answer):

@@ -12,7 +12,7 @@ from services.gateway.state import Behind, Here, Me
 from services.gateway.trouble import Trouble
 from services.gateway.users import User, may_read
 from shared import store_api as api
-from shared.domain.session import Session
+from shared.domain.session import ASKING, Session
 from shared.events import SessionEvent
 from shared.events.values import SESSION_ID
 from shared.protocol.server import Snapshot
@@ -36,6 +36,7 @@ SessionId = Annotated[str, Path(pattern=SESSION_ID)]
 Version = Annotated[int, Path(ge=1, le=2**48)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
+WAITING = (*sorted(ASKING), "failed")  # phases of a session that waits for a person
 WHOLE = 1000  # events of a journal page when all are wanted
 
 
@@ -69,6 +70,26 @@ async def sessions(user: Me, core: Behind, wanted: Annotated[SessionQuery, Query
         user=user.scope, query=wanted.q, states=wanted.state, limit=wanted.limit, offset=wanted.offset
     )
     return await query(core.store, api.SESSION_LIST, request)
+
+
+@router.get("/inbox")
+async def inbox(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> api.SessionPage:
+    """Those of my sessions in which a person is asked for something: an approval, an answer, help."""
+    waiting = api.ListSessions(user=user.scope, phases=WAITING, limit=limit, offset=offset)
+    return await query(core.store, api.SESSION_LIST, waiting)
+
+
+@router.get("/memories")
+async def memories(
+    user: Me,
+    core: Behind,
+    q: Annotated[str, Query(max_length=500)] = "",
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> api.MemoryPage:
+    """What the planner may be told of my earlier requests, newest first; with `q` what has all its words."""
+    wanted = api.ListMemories(user=user.id, query=q, limit=limit, offset=offset)
+    return await query(core.store, api.MEMORY_LIST, wanted)
 
 
 @router.get("/sessions/{session_id}")

@@ -1,8 +1,9 @@
-"""A session as clients see it: its parts, and the snapshot that a screen is drawn from. Pure."""
+"""A session as clients see it: what a person is asked, and the snapshot that a screen is drawn from. Pure."""
 
 from services.gateway.can import accepted
+from services.gateway.parts import action_view, answer_view, code_view, failure_view, memory_view, plan_view, turn_view
 from shared.domain.session import Session, reviewing, undecided
-from shared.domain.state import Action, Code, Plan
+from shared.domain.state import Code, Plan
 from shared.protocol import server as s
 from shared.protocol.names import options, state_name
 
@@ -25,7 +26,9 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         plan=plan_view(session.plan),
         code=code_view(session.code),
         turn=turn_view(session),
+        memory=memory_view(session),
         answer=session.answer,
+        answer_view=answer_view(session),
         failure=failure_view(session),
         review=review(session),
         feedback_request=feedback_request(session),
@@ -37,73 +40,6 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         can=accepted(session),
         parent=session.parent,
     )
-
-
-def plan_view(plan: Plan | None) -> s.PlanView | None:
-    if plan is None:
-        return None
-    return s.PlanView(
-        version=plan.version,
-        number=plan.number,
-        kind=plan.kind,
-        goal=plan.goal,
-        steps=plan.steps,
-        notes=plan.notes,
-        text=plan.text,
-        hash=plan.hash,
-        status=plan.status,
-        by=plan.by,
-    )
-
-
-def code_view(code: Code | None) -> s.CodeView | None:
-    if code is None:
-        return None
-    return s.CodeView(
-        version=code.version,
-        number=code.number,
-        plan_version=code.plan_version,
-        code=code.code,
-        explanation=code.explanation,
-        hash=code.hash,
-        status=code.status,
-        by=code.by,
-        checks=code.checks,
-        tests=code.tests,
-    )
-
-
-def action_view(action: Action) -> s.ActionView:
-    return s.ActionView(
-        action_id=action.spec.id,
-        tool=action.spec.tool,
-        arguments=action.spec.arguments,
-        text=action.spec.text,
-        effect=action.spec.effect,
-        status=action.status,
-        approval=action.spec.approval,
-        hash=action.hash,
-        result=action.result,
-        error=action.error,
-    )
-
-
-def turn_view(session: Session) -> s.TurnView | None:
-    turn = session.turn
-    if turn is None:
-        return None
-    verdict = turn.verdict and s.VerdictView(
-        status=turn.verdict.status, next_action=turn.verdict.next_action, reasoning=turn.verdict.reasoning
-    )
-    actions = tuple(map(action_view, turn.actions))
-    return s.TurnView(number=turn.number, sub_goal=turn.sub_goal, actions=actions, by=turn.by, verdict=verdict)
-
-
-def failure_view(session: Session) -> s.FailureView | None:
-    failure = session.failure
-    if failure is None:
-        return None
-    return s.FailureView(stage=failure.stage, reason=failure.reason, retryable=failure.retryable, raw=failure.raw)
 
 
 def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
@@ -192,7 +128,7 @@ def continue_(session: Session) -> s.Continue | None:
     """Offered while the session rests after something was done in it."""
     if session.phase != "resting" or session.reason == "new":
         return None
-    message = session.answer or {
+    message = {
         "answered": "Done. What next?",
         "completed": "Completed. A new message goes on from here.",
         "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
@@ -226,7 +162,7 @@ def completion(session: Session) -> s.Completion:
         version=session.version,
         final_plan=plan.text if plan and approved_plan else "",
         final_code=code.code if code and approved_code else "",
-        message=session.answer or _judged(session) or "This is what you approved.",
+        message=_judged(session) or "This is what you approved.",
     )
 
 

@@ -6,10 +6,10 @@ the socket is on).
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, StrictBool, TypeAdapter
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
 
 from shared.events.values import (
-    ActionSpec,
+    ActionId,
     Knowledge,
     Line,
     SessionId,
@@ -17,6 +17,7 @@ from shared.events.values import (
     Step,
     Text,
     ToolPolicy,
+    Value,
     Workflow,
 )
 
@@ -156,12 +157,22 @@ class Retry(ClientMessage):
     type: Literal["retry"]
 
 
+class OwnAction(Value):
+    """A person's own call of a tool. Its effect and policy are the tool's; without an id it gets the next free one."""
+
+    id: ActionId | None = None
+    tool: Line
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    text: str = ""
+    depends_on: tuple[ActionId, ...] = ()
+
+
 class TakeOver(ClientMessage):
     """Plan the turn yourself, after an escalation."""
 
     type: Literal["take_over"]
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+    actions: Annotated[tuple[OwnAction, ...], Field(min_length=1, max_length=50)]
 
 
 class HandBack(ClientMessage):

@@ -10,9 +10,12 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from shared.events import SessionEvent
 from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
 from shared.protocol.views import ActionView as ActionView
+from shared.protocol.views import AnswerView as AnswerView
 from shared.protocol.views import CodeView as CodeView
 from shared.protocol.views import FailureView as FailureView
+from shared.protocol.views import MemoryView as MemoryView
 from shared.protocol.views import PlanView as PlanView
+from shared.protocol.views import SubGoalView as SubGoalView
 from shared.protocol.views import TurnView as TurnView
 from shared.protocol.views import VerdictView as VerdictView
 from shared.protocol.views import View as View
@@ -126,6 +129,15 @@ class Completion(ServerMessage):
     message: str
 
 
+class Answer(ServerMessage):
+    """The answer to the request: how sure it is (0 to 1), and the actions that support it."""
+
+    type: Literal["answer"] = "answer"
+    text: str
+    confidence: float
+    evidence: tuple[str, ...]
+
+
 class Completed(ServerMessage):
     """The person said it is done; a later message still goes on."""
 
@@ -206,7 +218,9 @@ class Snapshot(ServerMessage):
     plan: PlanView | None
     code: CodeView | None
     turn: TurnView | None
+    memory: MemoryView
     answer: str
+    answer_view: AnswerView | None
     failure: FailureView | None
     review: TextPlanReview | CodeReview | None
     feedback_request: FeedbackRequest | None
@@ -232,6 +246,7 @@ AnyServerMessage = Annotated[
     | ApprovalRequest
     | Continue
     | Completion
+    | Answer
     | Completed
     | Stopped
     | Failed

@@ -1,8 +1,10 @@
 """The parts of a session as clients see them, inside the server's messages."""
 
+from typing import Literal
+
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from shared.events.values import Check, Effect, NextAction, PlanKind, Status, Step
+from shared.events.values import Artefact, Check, Effect, NextAction, PlanKind, Recalled, Ruling, Status, Step
 
 
 class View(BaseModel):
@@ -46,12 +48,21 @@ class ActionView(View):
     hash: str
     result: JsonValue = None
     error: str = ""
+    depends_on: tuple[str, ...] = ()
+    repairs: tuple[str, ...] = ()
+    ruling: Ruling = "proceed"
+    why: str = ""
+    seconds: float = 0
+    artefact: Artefact | None = None
 
 
 class VerdictView(View):
     status: Status
     next_action: NextAction
     reasoning: str
+    execution_analysis: str = ""
+    memory_analysis: str = ""
+    rule: str = ""
 
 
 class TurnView(View):
@@ -60,6 +71,32 @@ class TurnView(View):
     actions: tuple[ActionView, ...]
     by: str
     verdict: VerdictView | None = None
+    selected_tool: str = ""
+    required_skills: tuple[str, ...] = ()
+    reasoning: str = ""
+    final: bool = False
+
+
+class SubGoalView(View):
+    goal: str
+    status: Literal["pending", "completed", "failed"]
+
+
+class MemoryView(View):
+    """What the session remembers of the request at hand; counts are of this request."""
+
+    turns: int
+    max_turns: int
+    sub_goals: tuple[SubGoalView, ...]
+    recalled: tuple[Recalled, ...]
+    planned: int
+    executed: int
+
+
+class AnswerView(View):
+    text: str
+    confidence: float
+    evidence: tuple[str, ...]
 
 
 class FailureView(View):

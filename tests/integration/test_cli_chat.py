@@ -14,6 +14,7 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
+from cli.chat.rest import Rest
 from cli.chat.screen import Screen
 from cli.chat.talk import Talk
 from cli.client import Client
@@ -131,7 +132,7 @@ async def sitting(
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         async with Client(url, session_id=session_id) as client:
             screen = Screen(url)
-            talk = Talk(client, screen, yes=yes)
+            talk = Talk(client, screen, Rest(url), yes=yes)
             screen.on_interrupt = talk.interrupt
             running = asyncio.create_task(talk.run())
             try:

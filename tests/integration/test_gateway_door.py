@@ -124,7 +124,7 @@ async def test_sessions_belong_to_their_owner() -> None:
 async def test_jwt() -> None:
     world = World(parley_auth="jwt", parley_secret=SECRET)
     token = jwt.encode({"sub": "carol", "exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
-    unsigned = jwt.encode({"sub": "carol"}, None, algorithm="none")
+    unsigned = jwt.encode({"sub": "carol"}, "", algorithm="none")
     nobody = jwt.encode({"exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
     async with serving(world.app) as address, _http(address) as http:
         for bad in (unsigned, nobody, "x"):

@@ -15,8 +15,11 @@ from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
+from shared.domain import commands as c
+from shared.events.values import ActionSpec
 from shared.settings import Settings
 from shared.store import Store
+from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.support.gateway import CODE, Client, Workers, client, serving
 
 
@@ -221,3 +224,49 @@ async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
             await her.error("unavailable")
             await her.send("resume", session_id="s")
             await her.error("unavailable")
+
+
+async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: tuple[str, str], bus: Bus) -> None:
+    asked: list[PreviewCall] = []
+
+    async def list_tools(_: str, data: bytes) -> bytes:
+        words = ListTools.model_validate_json(data).query
+        spec = ToolSpec(name="find_order", description=words, parameters={}, effect="read")
+        return ToolPage(tools=(spec,), total=1).model_dump_json().encode()
+
+    async def preview(_: str, data: bytes) -> bytes:
+        asked.append(PreviewCall.model_validate_json(data))
+        return Preview(known=False).model_dump_json().encode()
+
+    async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}/api", timeout=30) as http:
+        assert (await http.get("/tools")).status_code == 503
+        await bus.answer(TOOLS_LIST, list_tools, queue="executor")
+        await bus.answer(TOOLS_PREVIEW, preview, queue="executor")
+        assert (await http.get("/tools", params={"q": "look"})).json()["tools"][0]["description"] == "look"
+
+        begun = await http.post("/sessions", json={"request": "Cancel #W1", "workflow": "agentflow"})
+        session_id = begun.json()["session_id"]
+        where = f"/sessions/{session_id}"
+        workers = Workers(bus.log, session_id)
+        actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
+        await workers.does(c.PlanTurn(sub_goal="Cancel it", actions=actions))
+        assert (await http.get(f"{where}/actions/1.1/preview")).json()["known"] is False
+        assert asked == [PreviewCall(session_id=session_id, tool="cancel_order", arguments={"order_id": "#W1"})]
+        waiting = await _listed(http, "/inbox", "sessions")
+        assert [(one["id"], one["state"]) for one in waiting] == [(session_id, "action_approval")]
+
+        await bus.keep(f"{session_id}/1/1.1", b"much" * 50_000)
+        assert (await http.get(f"{where}/artefacts/1/1.1")).content == b"much" * 50_000
+        assert (await http.get(f"{where}/artefacts/1/1.2")).status_code == 404
+        await workers.person(c.Stop())
+        assert (await http.get("/memories", params={"q": "nothing like it"})).json()["total"] == 0
+        found = await _listed(http, "/memories?q=cancel", "items")
+        assert found[0]["request"] == "Cancel #W1"
+
+
+async def _listed(http: httpx2.AsyncClient, path: str, name: str) -> Any:
+    """What this list holds, once the projection has come so far."""
+    async with asyncio.timeout(10):
+        while not (found := (await http.get(path)).json()[name]):  # noqa: ASYNC110  a list over REST is polled
+            await asyncio.sleep(0.05)
+    return found

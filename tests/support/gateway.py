@@ -42,6 +42,8 @@ class FakeBus:
     def __init__(self) -> None:
         self.down = self.lossy = False
         self.draft: bytes | None = None
+        self.answers: dict[str, Callable[[bytes], bytes]] = {}
+        self.kept: dict[str, bytes] = {}
         self.subscribed: list[tuple[str, Handler]] = []
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
 
@@ -60,9 +62,16 @@ class FakeBus:
             await callback()
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
+        if not self.down and subject in self.answers:
+            return self.answers[subject](data)
         if self.down or self.draft is None:
             raise BusDown(f"Nobody answers on {subject}.")
         return self.draft
+
+    async def fetch(self, name: str) -> bytes | None:
+        if self.down:
+            raise BusDown("Not connected.")
+        return self.kept.get(name)
 
     async def subscribe(self, subject: str, handler: Handler) -> Subscription:
         if self.down:

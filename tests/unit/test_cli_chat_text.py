@@ -16,8 +16,8 @@ from cli.chat.choices import Say, Send
 from cli.chat.edit import edit
 from cli.chat.export import CannotExport, export, format_of
 from cli.chat.gist import gist
+from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, clean, editable, read_plan, short
-from cli.chat.view import Code, Plan, View
 from shared.domain import commands as c
 from shared.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
 from shared.events.values import Check, Step
@@ -162,7 +162,7 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
     told = Told()
     views = [told.view, coded(told)]
     told.hears(s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60))
-    shown: list[object] = [render.asked(view) for view in views]
+    shown: list[object] = [render.asked(view, {}) for view in views]
     shown += [
         render.live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
         for view in views
@@ -171,7 +171,7 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
         render.manual(),
         render.greeting(greeting()),
     ]
-    shown += [render.happened(event, mine=False) for event in told.view.events]
+    shown += [render.happened(event, View(), mine=False) for event in told.view.events]
     lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
     assert lines
     assert max(map(_plain_length, lines)) <= width
@@ -212,5 +212,5 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
     event = facts.ActionFinished.model_validate(
         ENVELOPE | {"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}
     )
-    out = drawn(render.happened(event, mine=False), width=60, terminal=False)
+    out = drawn(render.happened(event, View(), mine=False), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3[2J", "careful", "exit 1"]

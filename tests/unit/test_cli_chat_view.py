@@ -6,7 +6,8 @@ import pytest
 
 from cli.chat.choices import Local, More, Say, Send, approve, choices, chosen, understand
 from cli.chat.slash import COMMANDS, command
-from cli.chat.view import View, fold
+from cli.chat.state import View
+from cli.chat.view import fold
 from services.gateway import derive, views
 from shared.domain import commands as c
 from shared.domain.commands import By

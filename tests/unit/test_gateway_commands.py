@@ -79,6 +79,10 @@ def test_approving_actions() -> None:
     given, remembered = _orders(yes, asked)
     assert given == c.Approve(version=asked.version, hash="h", action_id="1.1")
     assert remembered == c.Remember(tool="pay", policy="never")
+    no = '{"type": "approval", "approved": false, "action_id": "1.1", "remember": true, "reason": "too dear"}'
+    refused, remembered = _orders(no, asked)
+    assert refused == c.Reject(version=asked.version, action_id="1.1", reason="too dear")
+    assert remembered == c.Remember(tool="pay", policy="deny")
     with pytest.raises(Trouble) as caught:
         _orders('{"type": "approval", "approved": true}', asked, Shown("item", 2))
     assert caught.value.code == "stale_version"

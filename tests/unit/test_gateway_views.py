@@ -128,8 +128,12 @@ def test_trouble_and_pauses() -> None:
 def test_actions_are_asked_for_until_all_are_decided() -> None:
     it = Told()
     it.does(c.Say(text="Pay twice", workflow="agentflow"))
-    actions = tuple(ActionSpec(id=f"1.{n}", tool="pay", approval="it spends money", effect="write") for n in (1, 2))
+    actions = tuple(
+        ActionSpec(id=f"1.{n}", tool="pay", arguments={"bill": n}, approval="it spends money", effect="write")
+        for n in (1, 2, 3)
+    )
     assert it.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["Event", "ApprovalRequest"]
+    assert it.does(c.Skip(action_id="1.3")) == ["Event", "ApprovalRequest"]
     assert it.does(c.Approve(version=2, action_id="1.1")) == ["Event", "ApprovalRequest"]
     assert it.does(c.Reject(action_id="1.2")) == ["Event"]
 
@@ -144,3 +148,27 @@ def test_exports() -> None:
     assert "```python\nprint(1)\n```" in text
     assert "**ann:** A calculator" in text
     assert '"journal"' in export(it.session, it.events, "json").body
+
+
+def test_an_export_tells_of_turns() -> None:
+    it = Told()
+    it.does(c.Say(text="Pay", workflow="agentflow"))
+    actions = (ActionSpec(id="1.1", tool="pay", effect="write"), ActionSpec(id="1.2", tool="look"))
+    it.does(c.PlanTurn(sub_goal="Pay it", actions=actions))
+    it.does(c.Approve(version=2, action_id="1.1"))
+    it.does(c.Start())
+    it.does(c.Finish(action_id="1.1", ok=True))
+    it.does(c.Finish(action_id="1.2", ok=False, error="not there"))
+    it.does(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
+    it.does(c.GiveAnswer(text="Paid.", confidence=1))
+    text = export(it.session, it.events, "md").body
+    told = [
+        "**planner** plans turn 1: Pay it (`pay`, `look`)",
+        "**ann:** yes to action 1.1",
+        "Action 1.1 is done.",
+        "Action 1.2 failed: not there",
+        "Turn 1: partial, complete. It is paid.",
+        "## Answer\n\nPaid.",
+    ]
+    positions = [text.index(line) for line in told]
+    assert positions == sorted(positions)

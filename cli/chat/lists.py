@@ -1,0 +1,65 @@
+"""Lists that the gateway is asked for: tools, the inbox, memories."""
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.chat.rest import Asks, Unanswered
+from cli.chat.text import clean, short
+from shared.store_api import MemoryPage, SessionSummary
+from shared.tools import ToolPage
+
+NAMES = ("tools", "inbox", "memories")
+
+
+async def listed(name: str, words: str, asks: Asks) -> RenderableType:
+    """The list of this name, or why there is none."""
+    try:
+        if name == "tools":
+            return tools(await asks.tools(words))
+        if name == "memories":
+            return memories(await asks.memories(words))
+        return inbox((await asks.inbox()).sessions)
+    except Unanswered as why:
+        return Text(clean(str(why)), style="yellow")
+
+
+def tools(page: ToolPage) -> RenderableType:
+    """What each does, with its parameters: a star marks those that it must have."""
+    lines: list[RenderableType] = []
+    for tool in page.tools:
+        properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
+        names = properties if isinstance(properties, dict) else {}
+        must = required if isinstance(required, list) else []
+        told = ", ".join(f"{clean(name)}*" if name in must else clean(name) for name in names)
+        effect = (f" {tool.effect}", "yellow") if tool.effect != "read" else ""
+        lines.append(Text.assemble((clean(tool.name), "cyan"), f"({told})", effect))
+        lines.append(_inset(short(tool.description, 160)))
+    lines += [Text(short(trouble, 200), style="yellow") for trouble in page.troubles]
+    return Group(*lines, Text(f"{len(page.tools)} of {page.total} tools", style="dim"))
+
+
+def inbox(sessions: tuple[SessionSummary, ...]) -> RenderableType:
+    """The sessions that wait for a person, and how to go there."""
+    if not sessions:
+        return Text("Nothing waits for a person.")
+    lines: list[RenderableType] = []
+    for session in sessions:
+        lines.append(Text.assemble((session.state, "yellow"), f" {short(session.title or session.request, 100)}"))
+        lines.append(_inset(f"parley chat --session {clean(session.id)}"))
+    return Group(*lines)
+
+
+def memories(page: MemoryPage) -> RenderableType:
+    """What the planner may be told of earlier requests."""
+    lines: list[RenderableType] = []
+    for item in page.items:
+        lines.append(Text.assemble((f"{item.at:%Y-%m-%d} ", "dim"), short(item.request, 100)))
+        lines.append(_inset(short(item.outcome, 160)))
+        if item.lesson:
+            lines.append(_inset(f"lesson: {short(item.lesson, 160)}", "yellow"))
+    return Group(*lines, Text(f"{len(page.items)} of {page.total} remembered requests", style="dim"))
+
+
+def _inset(text: str, style: str = "dim") -> RenderableType:
+    return Padding(Text(text, style=style), (0, 0, 0, 4), expand=False)

@@ -1,0 +1,150 @@
+"""How a turn looks: its plan, what waits for a yes and would change, what came of it, the verdict, the answer."""
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+
+from pydantic import JsonValue
+from rich.console import Group, RenderableType
+from rich.markdown import Markdown
+from rich.padding import Padding
+from rich.text import Text
+
+from cli.chat.frames import Framed
+from cli.chat.text import clean, short
+from shared.events import SessionEvent, facts
+from shared.events.values import ActionSpec
+from shared.protocol import server as s
+from shared.tools import Change, Preview
+
+RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
+
+
+def planned(event: facts.TurnPlanned) -> RenderableType:
+    """The turn with its sub-goal and its actions; without any, the answer follows."""
+    head = Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (clean(event.sub_goal), "bold"))
+    parts: list[RenderableType] = [head]
+    if event.reasoning:
+        parts.append(_inset(Text(short(event.reasoning, WORDS), style="dim")))
+    if len(event.sub_goals) > 1:
+        way = " › ".join(short(goal, 60) for goal in event.sub_goals)
+        parts.append(_inset(Text(f"way: {way}", style="dim")))
+    if event.recalled:
+        told = "; ".join(short(recalled.request, 50) for recalled in event.recalled)
+        parts.append(_inset(Text(f"recalled: {told}", style="dim")))
+    parts += [_inset(_call(action)) for action in event.actions]
+    if not event.actions:
+        parts.append(_inset(Text("Nothing is left to do: the answer follows.", style="dim")))
+    return Group(*parts)
+
+
+def _call(action: ActionSpec) -> RenderableType:
+    told: list[str] = [action.effect] if action.effect != "read" else []
+    told += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
+    told += ["waits for your yes"] if action.approval else []
+    told += [f"{action.ruling}: {action.why}"] if action.ruling in ("deny", "skip") else []
+    line = Text.assemble(
+        (f"{clean(action.id)} ", "bold"),
+        f"{clean(action.tool)}({_arguments(action.arguments)})",
+        (f" · {clean(' · '.join(told))}" if told else "", "yellow"),
+    )
+    repairs = [Text(f"    put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
+    return Group(line, *repairs)
+
+
+def _arguments(arguments: Mapping[str, JsonValue]) -> str:
+    return ", ".join(f"{clean(name)}={_value(value)}" for name, value in arguments.items())
+
+
+def _value(value: JsonValue) -> str:
+    return short(json.dumps(value, ensure_ascii=False), VALUE)
+
+
+def _inset(part: RenderableType) -> RenderableType:
+    return Padding(part, (0, 0, 0, 2), expand=False)
+
+
+# --- approval
+
+
+def card(action: s.ActionView, preview: Preview | None) -> RenderableType:
+    """One action that waits for a yes, with what it would change."""
+    lines = [Text(clean(action.text))] if action.text else []
+    lines += [Text.assemble((f"{clean(name)}: ", "cyan"), _value(value)) for name, value in action.arguments.items()]
+    lines += [Text(f"put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
+    if action.approval:
+        lines.append(Text(f"asks because: {clean(action.approval)}", style="dim"))
+    lines += _changes(preview)
+    title = f"{clean(action.action_id)} {clean(action.tool)} · {action.effect}"
+    return Framed(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
+
+
+def _changes(preview: Preview | None) -> Sequence[Text]:
+    if preview is None:
+        return (Text("What it would change could not be asked now.", style="dim"),)
+    if preview.error:
+        return (Text(f"It would be refused: {short(preview.error, WORDS)}", style="red"),)
+    if not preview.known:
+        return (Text("What it would change cannot be told beforehand.", style="dim"),)
+    return [_change(change) for change in preview.changes] or (Text("It would change nothing.", style="dim"),)
+
+
+def _change(change: Change) -> Text:
+    return Text.assemble(
+        (f"{clean(change.path)}: ", "bold"),
+        ("nothing" if change.before is None else _value(change.before), "red"),
+        " → ",
+        ("nothing" if change.after is None else _value(change.after), "green"),
+    )
+
+
+# --- what came of it
+
+
+def outcome(event: facts.ActionFinished, tool: str) -> RenderableType:
+    """What a program wrote, or the beginning of what a tool gave back."""
+    result = event.result if isinstance(event.result, dict) else {}
+    if {"stdout", "stderr"} & result.keys():
+        return _program(event, result)
+    mark, style = ("✓", "green") if event.ok else ("✗", "red")
+    head = Text.assemble(
+        (f"{mark} {clean(event.action_id)} ", style), clean(tool), (f" · {event.seconds:.1f} s", "dim")
+    )
+    text = event.result if isinstance(event.result, str) else json.dumps(event.result, ensure_ascii=False)
+    lines = [Text(short(text, RESULT), style="dim")] if event.result is not None else []
+    lines += [Text(short(event.error, WORDS), style="red")] if event.error else []
+    if event.artefact:
+        lines.append(Text(f"{event.artefact.size:,} bytes in all, kept as {clean(event.artefact.name)}", style="dim"))
+    return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
+
+
+def _program(event: facts.ActionFinished, result: Mapping[str, JsonValue]) -> RenderableType:
+    parts: list[RenderableType] = []
+    for name, style in (("stdout", ""), ("stderr", "red")):
+        if isinstance(text := result.get(name), str) and text.strip():
+            parts.append(Text(clean(text.rstrip()), style=style))
+    if event.error:
+        parts.append(Text(clean(event.error), style="red"))
+    title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
+    return Framed(Group(*parts or [Text("no output", style="dim")]), title, "green" if event.ok else "red")
+
+
+def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
+    """How the turn went, and who says so: a rule by its name, else the verifier's model."""
+    mark, style = {"success": ("✓", "green"), "partial": ("◐", "yellow"), "failure": ("✗", "yellow")}[event.status]
+    by = f"(rule: {clean(event.rule)}) " if event.rule else ""
+    said = short(event.reasoning, WORDS) if words else ""
+    return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), (by, "dim"), said)
+
+
+def answer(event: facts.AnswerGiven, tools: Mapping[str, str]) -> RenderableType:
+    """The answer, how sure it is, and the actions it goes back to."""
+    sure = f"{event.confidence:.0%} sure"
+    evidence = ", ".join(f"{clean(one)} {clean(tools.get(one, ''))}".strip() for one in event.evidence)
+    told = Text(f"{sure} · from {evidence}" if evidence else f"{sure} · from no action", style="dim")
+    return Framed(Group(Markdown(clean(event.text), hyperlinks=False), told), "Answer", "green")
+
+
+def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:
+    """The tool of every action that was planned, by the action's id."""
+    turns = (event for event in events if isinstance(event, facts.TurnPlanned))
+    return {action.id: action.tool for turn in turns for action in turn.actions}

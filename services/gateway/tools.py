@@ -1,0 +1,83 @@
+"""The executor's tools, asked over the bus; and a person's own actions with them, made ready for the domain."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+
+from pydantic import BaseModel, ValidationError
+
+from services.gateway.ports import Bus
+from services.gateway.trouble import Trouble
+from shared.bus.errors import BusDown
+from shared.domain.errors import Invalid
+from shared.domain.policy import policy_of
+from shared.domain.session import Session
+from shared.events.values import ActionSpec
+from shared.protocol.client import OwnAction
+from shared.repair import repair
+from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
+
+PATIENCE = 10.0  # seconds for the executor's answer
+
+Tools = Mapping[str, ToolSpec]
+
+
+async def tool_page(bus: Bus, wanted: ListTools) -> ToolPage:
+    """Raises Trouble(unavailable) while no executor answers."""
+    return await _ask(bus, TOOLS_LIST, wanted, ToolPage)
+
+
+async def preview(bus: Bus, call: PreviewCall) -> Preview:
+    """What the call would change. Raises Trouble(unavailable) while no executor answers."""
+    return await _ask(bus, TOOLS_PREVIEW, call, Preview)
+
+
+async def tools_by_name(bus: Bus) -> Tools:
+    return {spec.name: spec for spec in (await tool_page(bus, ListTools())).tools}
+
+
+async def _ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:
+    try:
+        return answer.model_validate_json(
+            await bus.request(subject, request.model_dump_json().encode(), timeout=PATIENCE)
+        )
+    except BusDown as down:
+        message = "The executor, which has the tools, does not answer."
+        raise Trouble("unavailable", message, "Try again in a few seconds: it may be starting.") from down
+    except ValidationError as strange:
+        message = "The executor's answer cannot be read."
+        raise Trouble("unavailable", message, "Do all services run the same version?") from strange
+
+
+def own_actions(asked: Iterable[OwnAction], session: Session, tools: Tools) -> tuple[ActionSpec, ...]:
+    """What a person does is done exactly as they sent it, or refused: effect and policy are the tool's. Raises Invalid.
+
+    No approval is asked for: to send it was to approve of it.
+    """
+    asked = tuple(asked)
+    taken = {action.id for action in asked}
+    free = (f"{session.turns + 1}.{number}" for number in range(1, 1_000))
+    unused = (each for each in free if each not in taken)
+    return tuple(_spec(action, action.id or next(unused), session, tools) for action in asked)
+
+
+def _spec(action: OwnAction, action_id: str, session: Session, tools: Tools) -> ActionSpec:
+    tool = tools.get(action.tool)
+    if tool is None:
+        near = difflib.get_close_matches(action.tool, tools, n=3)
+        hint = f" Do you mean {' or '.join(near)}?" if near else ""
+        raise Invalid(f"There is no tool {action.tool}.{hint}")
+    read = repair(action.arguments, tool.parameters)
+    if wrong := (*read.problems, *read.repairs):
+        raise Invalid(f"These are no arguments for {tool.name}: {'; '.join(wrong[:3])}.")
+    spec = ActionSpec(
+        id=action_id,
+        tool=tool.name,
+        arguments=action.arguments,
+        text=action.text,
+        effect=tool.effect,
+        depends_on=action.depends_on,
+        policy=tool.policy,
+    )
+    if policy_of(session, spec) == "deny":
+        raise Invalid(f"The tool {tool.name} must not be used here.")
+    return spec

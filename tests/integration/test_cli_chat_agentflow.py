@@ -1,0 +1,185 @@
+"""`parley chat` with a workflow of turns: approvals with what they would change, taking over, handing back."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.events import parse_event
+from shared.events.values import ActionSpec
+from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
+from tests.integration.test_cli_chat import CTRL_D, ENTER, script, sitting
+from tests.support.gateway import World, serving
+
+TOOLS = tuple(
+    ToolSpec.model_validate({"name": name, "description": name, "parameters": {}, "effect": effect, "origin": "retail"})
+    for name, effect in (("find_order", "read"), ("cancel_order", "write"))
+)
+
+
+class Agents:
+    """All services at once: a look, then a cancellation of each order that was named, then the answer."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._done: set[str] = set()
+        self.ids: list[str] = []
+        world.bus.answers = {TOOLS_LIST: self._list, TOOLS_PREVIEW: self._preview}
+
+    def _list(self, _: bytes) -> bytes:
+        return ToolPage(tools=TOOLS, total=2).model_dump_json().encode()
+
+    def _preview(self, data: bytes) -> bytes:
+        order = PreviewCall.model_validate_json(data).arguments["order_id"]
+        change = Change(path=f"orders/{order}/status", before="pending", after="cancelled")
+        return Preview(known=True, changes=(change,)).model_dump_json().encode()
+
+    async def on_event(self, _: str, body: bytes) -> None:
+        event = parse_event(body)
+        if event.id not in self._done:
+            self._done.add(event.id)
+            self.ids += [event.session_id] if event.version == 1 else []
+            task = asyncio.create_task(self._work(event.session_id, event.version))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    async def session(self) -> Session:
+        return await self.world.workers(self.ids[0]).session()
+
+    async def _work(self, session_id: str, version: int) -> None:
+        workers = self.world.workers(session_id)
+        session = await workers.session()
+        if session.work and session.work.version == version:
+            for command in _commands(session):
+                await workers.does(command)
+
+
+def _commands(session: Session) -> tuple[AnyCommand, ...]:
+    turn = session.turn
+    match session.phase:
+        case "planning":
+            ids = [word for word in session.request.split() if word.startswith("#")]
+            looks = session.turns == session.turns_before
+            tool, effect = ("find_order", "read") if looks else ("cancel_order", "write")
+            actions = tuple(
+                ActionSpec.model_validate(
+                    {"id": f"{session.turns + 1}.{n}", "tool": tool, "effect": effect, "arguments": {"order_id": one}}
+                )
+                for n, one in enumerate(ids, 1)
+            )
+            return (c.PlanTurn(sub_goal="Look" if looks else "Cancel", actions=actions, reasoning="That comes next."),)
+        case "executing" if turn:
+            ran = [a for a in turn.actions if a.status in ("planned", "approved")]
+            return (c.Start(), *(c.Finish(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
+        case "verifying" if turn and "stuck" in session.request and not turn.taken_over and turn.number == 1:
+            return (c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."),)
+        case "verifying" if turn:
+            more = turn.sub_goal == "Look"
+            return (
+                c.VerifyTurn(status="success", next_action="continue" if more else "complete", rule="all finished"),
+            )
+        case "answering":
+            refused = [a for a in turn.actions if a.status == "denied"] if turn else []
+            text = "Not cancelled." if refused else "It is cancelled."
+            return (c.GiveAnswer(text=text, confidence=0.9, evidence=("1.1", "2.1")),)
+        case _:
+            raise AssertionError(f"nobody works while the session is {session.phase}")
+
+
+@asynccontextmanager
+async def agents() -> AsyncIterator[tuple[str, Agents]]:
+    """A gateway with these services; the URL of its socket."""
+    world = World()
+    services = Agents(world)
+    await world.bus.subscribe("feed.>", services.on_event)
+    async with serving(world.app) as address:
+        yield f"ws://{address}/ws", services
+
+
+@pytest.mark.parametrize("columns", [80, 120])
+async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
+    async with agents() as (url, services), sitting(url, columns=columns) as person:
+        await person.shows("What should be planned?")
+        person.types("/workflow agentflow" + ENTER)
+        await person.shows("follows the workflow", "agentflow")
+        person.types("Cancel #W1 please" + ENTER)
+        await person.shows("Turn 1: Look", "✓ 1.1 find_order", "(rule: all finished)", "Turn 2: Cancel")
+        await person.shows("2.1 cancel_order · write", "#W1", "→ ", "1 Yes, allow it")
+        person.types("yes" + ENTER)
+        await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "90% sure")
+        person.types(CTRL_D)
+        session = await services.session()
+        assert (session.workflow, session.phase) == ("agentflow", "resting")
+
+
+async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
+    async with agents() as (url, services), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("/workflow agentflow" + ENTER)
+        await person.shows("follows the workflow", "agentflow")
+        person.types("Cancel #W1 #W2" + ENTER)
+        await person.shows("orders/#W1/status", "orders/#W2/status", "about 2.1")
+        person.types("always" + ENTER)
+        await person.shows("from now on cancel_order: never", "Yes, allow it")
+        person.types("reason" + ENTER)
+        await person.shows("Why not?")
+        person.types("she changed her mind" + ENTER)
+        await person.shows("refused action 2.2: she changed her mind", "Not cancelled.")
+        person.types(CTRL_D)
+        assert person.terminal.text.count('orders/#W2/status: "pending"') == 1
+        assert (await services.session()).policies == {"cancel_order": "never"}
+
+
+async def test_a_person_takes_over_and_hands_back() -> None:
+    async with agents() as (url, _), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("/workflow agentflow" + ENTER)
+        await person.shows("follows the workflow", "agentflow")
+        person.types("Cancel #W1, stuck" + ENTER)
+        await person.shows("Nobody can find it.", "it is in your hands")
+        person.types("/tools" + ENTER)
+        await person.shows("cancel_order() write", "2 of 2 tools")
+        person.types('/take cancel_ordre {"order_id": "#W1"}' + ENTER)
+        await person.shows("There is no tool cancel_ordre. Do you mean cancel_order")
+        person.types('/take cancel_order {"order_id": "#W1"}' + ENTER)
+        await person.shows("Turn 2: cancel_order, by hand", "✓ 2.1 cancel_order", "Your turn is over", "/take TOOL")
+        person.types("/back I did it myself" + ENTER)
+        await person.shows("Turn 3: Cancel")
+        person.types(CTRL_D)
+
+
+async def test_a_script_with_yes_approves_actions_once_each() -> None:
+    async with agents() as (url, services):
+        code, out, err = await script(url, "--yes", "--workflow", "agentflow", "Cancel", "#W1", "#W2")
+        assert code == 0, out + err
+        assert "orders/#W2/status" in out
+        assert "It is cancelled." in out
+        assert "\x1b" not in out
+        session = await services.session()
+        assert session.turn is None or all(action.status == "finished" for action in session.turn.actions)
+
+
+async def test_a_script_without_yes_stops_before_a_write() -> None:
+    async with agents() as (url, services):
+        code, out, _ = await script(url, "--workflow", "agentflow", "Cancel", "#W1")
+        assert code == 3
+        assert "--yes" in out
+        assert (await services.session()).phase == "awaiting_approval"
+
+
+async def test_lists_that_cannot_be_had_say_why_and_an_approval_is_asked_all_the_same() -> None:
+    async with agents() as (url, services), sitting(url) as person:
+        services.world.bus.answers = {}
+        await person.shows("What should be planned?")
+        person.types("/tools" + ENTER)
+        await person.shows("The executor, which has the tools, does not answer.")
+        person.types("/workflow agentflow" + ENTER)
+        await person.shows("follows the workflow", "agentflow")
+        person.types("Cancel #W1" + ENTER)
+        await person.shows("What it would change could not be asked now.", "Yes, allow it")
+        person.types(CTRL_D)

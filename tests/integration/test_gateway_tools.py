@@ -1,0 +1,211 @@
+"""Tools over REST and the socket: lists, previews, artefacts, and a person who takes over. The executor is a fake."""
+
+from typing import Any
+
+import httpx2
+import pytest
+
+from shared.domain import commands as c
+from shared.events.values import ActionSpec
+from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
+from tests.support.gateway import Workers, World, client, serving
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {"order_id": {"type": "string"}},
+    "required": ["order_id"],
+    "additionalProperties": False,
+}
+TOOLS = (
+    ToolSpec(name="cancel_order", description="Cancel", parameters=SCHEMA, effect="write", origin="retail"),
+    ToolSpec(name="find_order", description="Find", parameters=SCHEMA, effect="read", origin="retail"),
+)
+KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=a,bob=b", "parley_secret": "s" * 40}
+
+
+class Executor:
+    """Answers as the executor would, and remembers what it was asked."""
+
+    def __init__(self, world: World) -> None:
+        self.listed: list[ListTools] = []
+        self.previewed: list[PreviewCall] = []
+        world.bus.answers = {TOOLS_LIST: self._list, TOOLS_PREVIEW: self._preview}
+
+    def _list(self, data: bytes) -> bytes:
+        self.listed.append(ListTools.model_validate_json(data))
+        return ToolPage(tools=TOOLS, total=2, world="f" * 64).model_dump_json().encode()
+
+    def _preview(self, data: bytes) -> bytes:
+        self.previewed.append(PreviewCall.model_validate_json(data))
+        change = Change(path="orders/#W1/status", before="pending", after="cancelled")
+        return Preview(known=True, changes=(change,)).model_dump_json().encode()
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
+
+
+async def _asks(world: World, owner: str = "local") -> Workers:
+    """A session whose write waits for a yes."""
+    workers = world.workers("s")
+    await workers.person(c.Say(text="Cancel #W1", workflow="agentflow"), owner)
+    actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
+    await workers.does(c.PlanTurn(sub_goal="Cancel it", actions=actions))
+    return workers
+
+
+async def _escalated(world: World) -> Workers:
+    workers = world.workers("s")
+    await workers.person(c.Say(text="Cancel #W1", workflow="agentflow"))
+    actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
+    await workers.does(c.PlanTurn(sub_goal="Find it", actions=actions))
+    await workers.does(c.Start())
+    await workers.does(c.Finish(action_id="1.1", ok=False, error="Error: order not found"))
+    await workers.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
+    return workers
+
+
+async def test_the_list_of_tools(world: World) -> None:
+    executor = Executor(world)
+    async with serving(world.app) as address, _rest(address) as http:
+        page = (await http.get("/tools", params={"q": "cancel", "limit": 7})).json()
+    assert [tool["name"] for tool in page["tools"]] == ["cancel_order", "find_order"]
+    assert executor.listed == [ListTools(query="cancel", limit=7)]
+
+
+@pytest.mark.parametrize("answer", [None, b"what?"])
+async def test_an_executor_that_is_away_or_strange(world: World, answer: bytes | None) -> None:
+    world.bus.answers = {TOOLS_LIST: lambda _: answer} if answer else {}
+    async with serving(world.app) as address, _rest(address) as http:
+        refused = await http.get("/tools")
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+    assert "executor" in refused.json()["message"].lower()
+
+
+async def test_what_a_waiting_action_would_change(world: World) -> None:
+    executor = Executor(world)
+    await _asks(world)
+    async with serving(world.app) as address, _rest(address) as http:
+        told = (await http.get("/sessions/s/actions/1.1/preview")).json()
+        assert (await http.get("/sessions/s/actions/7.7/preview")).status_code == 404
+        assert (await http.get("/sessions/none/actions/1.1/preview")).status_code == 404
+    assert told["changes"] == [{"path": "orders/#W1/status", "before": "pending", "after": "cancelled"}]
+    assert executor.previewed == [PreviewCall(session_id="s", tool="cancel_order", arguments={"order_id": "#W1"})]
+
+
+async def test_an_action_that_is_over_has_no_preview(world: World) -> None:
+    Executor(world)
+    workers = await _asks(world)
+    await workers.person(c.Reject(action_id="1.1"))
+    async with serving(world.app) as address, _rest(address) as http:
+        refused = await http.get("/sessions/s/actions/1.1/preview")
+    assert (refused.status_code, refused.json()["code"]) == (409, "not_now")
+
+
+async def test_previews_are_for_those_who_may_see_the_session() -> None:
+    world = World(**KEYS)
+    executor = Executor(world)
+    workers = await _asks(world, "alice")
+    call = {"tool": "cancel_order", "arguments": {"order_id": "#W2"}}
+    async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
+        assert (await alice.post("/sessions/s/preview", json=call)).json()["known"] is True
+        assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 403
+        assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
+        await workers.person(c.Share(user="bob"), "alice")
+        assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 200
+        assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
+        assert (await alice.post("/sessions/s/preview", json=call | {"effect": "read"})).status_code == 422
+    assert [asked.arguments["order_id"] for asked in executor.previewed] == ["#W2", "#W1"]
+
+
+async def test_a_result_that_is_kept_apart() -> None:
+    world = World(**KEYS)
+    await _asks(world, "alice")
+    world.bus.kept = {"s/1/1.1": b"x" * 100_000}
+    async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
+        got = await alice.get("/sessions/s/artefacts/1/1.1")
+        assert (got.status_code, len(got.content)) == (200, 100_000)
+        assert got.headers["content-disposition"] == 'attachment; filename="s-1-1.1.txt"'
+        assert got.headers["content-type"].startswith("text/plain")
+        assert (await alice.get("/sessions/s/artefacts/1/1.2")).status_code == 404
+        assert (await bob.get("/sessions/s/artefacts/1/1.1")).status_code == 403
+
+
+async def test_a_person_takes_over_and_hands_back(world: World) -> None:
+    Executor(world)
+    workers = await _escalated(world)
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("resume", session_id="s")
+        assert (await her.until("snapshot"))["state"] == "escalated"
+        bad = {"tool": "cancel_order", "arguments": {"order": "#W1"}}
+        await her.send("take_over", sub_goal="Cancel it", actions=[bad])
+        assert "order_id" in (await her.error("invalid"))["message"]
+        good = {"tool": "cancel_order", "arguments": {"order_id": "#W1"}}
+        await her.send("take_over", sub_goal="Cancel it", actions=[good])
+        planned = await her.event("turn.planned")
+        assert (planned["turn"], planned["actor"]) == (2, "user:local")
+        (action,) = planned["actions"]
+        assert (action["id"], action["effect"], action["approval"]) == ("2.1", "write", None)
+        await workers.does(c.Start())
+        await workers.does(c.Finish(action_id="2.1", ok=True, result="done"))
+        await workers.does(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
+        assert "hand the session back" in (await her.until("log"))["content"]
+        await her.send("hand_back", content="I cancelled it")
+        assert (await her.event("message.received"))["text"] == "I cancelled it"
+        assert (await workers.session()).phase == "planning"
+
+
+async def test_an_escalation_says_why(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="Anything", session_id="s", workflow="agentflow")
+        await her.event("message.received")
+        workers = world.workers("s")
+        await workers.does(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
+        await workers.does(c.Start())
+        await workers.does(c.Finish(action_id="1.1", ok=False, error="no"))
+        await workers.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
+        assert (await her.until("log"))["content"] == "A person must take over: Nobody can find it."
+
+
+async def test_taking_over_while_the_executor_is_away(world: World) -> None:
+    await _escalated(world)
+    async with serving(world.app) as address, _rest(address) as http:
+        body = {"type": "take_over", "sub_goal": "Cancel it", "actions": [{"tool": "cancel_order"}]}
+        refused = await http.post("/sessions/s/messages", json=body)
+    assert (refused.status_code, refused.json()["code"]) == (503, "unavailable")
+
+
+async def test_an_answer_with_its_evidence(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her, _rest(address) as http:
+        await her.send("user_message", content="Where is #W1?", session_id="s", workflow="agentflow")
+        await her.event("message.received")
+        workers = world.workers("s")
+        actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
+        await workers.does(
+            c.PlanTurn(
+                sub_goal="Find it", sub_goals=("Find it", "Tell"), actions=actions, reasoning="To know", final=True
+            )
+        )
+        await workers.does(c.Start())
+        await workers.does(c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
+        await workers.does(
+            c.VerifyTurn(status="success", next_action="complete", rule="read", reasoning="It answered.")
+        )
+        await workers.does(c.GiveAnswer(text="It is pending.", confidence=0.9, evidence=("1.1",)))
+        answer = await her.until("answer")
+        assert (answer["text"], answer["confidence"], answer["evidence"]) == ("It is pending.", 0.9, ["1.1"])
+        await her.until("continue")
+        snapshot = (await http.get("/sessions/s")).json()
+    assert snapshot["answer_view"] == {"text": "It is pending.", "confidence": 0.9, "evidence": ["1.1"]}
+    assert snapshot["turn"]["verdict"]["rule"] == "read"
+    assert (snapshot["turn"]["reasoning"], snapshot["turn"]["final"]) == ("To know", True)
+    assert snapshot["turn"]["actions"][0]["seconds"] == 0.5
+    memory = snapshot["memory"]
+    assert (memory["turns"], memory["max_turns"], memory["planned"]) == (1, 5, 1)
+    assert memory["sub_goals"] == [{"goal": "Find it", "status": "completed"}, {"goal": "Tell", "status": "pending"}]

@@ -1,0 +1,262 @@
+"""How turns, approvals and answers look, and what a person can choose in front of them."""
+
+import asyncio
+import io
+from typing import Any
+
+import pytest
+from rich.console import Console, RenderableType
+
+from cli.chat import lists, render, trace
+from cli.chat.choices import Local, More, Say, Send, understand
+from cli.chat.rest import Unanswered
+from cli.chat.slash import command
+from cli.chat.state import Ask, View
+from cli.chat.view import fold
+from shared.domain import commands as c
+from shared.events import facts
+from shared.events.values import ActionSpec, SessionSettings
+from shared.protocol import client as m
+from shared.protocol import server as s
+from shared.store_api import MemoryPage, MemoryRecord, SessionPage
+from shared.tools import Change, Preview, ToolPage, ToolSpec
+from tests.unit.test_cli_chat_view import AT, Told, sent
+
+WRITE = ActionSpec(
+    id="1.1",
+    tool="cancel_order",
+    arguments={"order_id": "#W1", "reason": "no longer needed"},
+    text="Cancel it",
+    effect="write",
+    repairs=("order_id: W1 became #W1",),
+)
+READ = ActionSpec(id="1.2", tool="find_order", arguments={"order_id": "#W1"}, depends_on=("1.1",))
+PLAN = c.PlanTurn(
+    sub_goal="Cancel the order",
+    actions=(WRITE, READ),
+    reasoning="She wants it cancelled.",
+    sub_goals=("Cancel the order", "Tell her"),
+)
+
+
+def drawn(what: RenderableType, *, terminal: bool = False, width: int = 100) -> str:
+    out = io.StringIO()
+    Console(file=out, force_terminal=terminal, width=width, color_system=None, highlight=False).print(what)
+    return out.getvalue()
+
+
+def asking() -> Told:
+    """A session whose write waits for a yes."""
+    told = Told()
+    told.does(c.Say(text="Cancel #W1", workflow="agentflow", settings=SessionSettings(max_turns=3)), PLAN)
+    return told
+
+
+def events(told: Told, kind: type[Any]) -> list[Any]:
+    return [
+        message.event for message in told.messages if isinstance(message, s.Event) and isinstance(message.event, kind)
+    ]
+
+
+def last(told: Told, kind: type[Any]) -> str:
+    """The newest event of this kind as the chat shows it."""
+    shown = render.happened(events(told, kind)[-1], told.view, mine=False)
+    assert shown is not None
+    return drawn(shown)
+
+
+def test_a_turn_tells_what_it_is_for_and_what_it_does() -> None:
+    text = last(asking(), facts.TurnPlanned)
+    assert "Turn 1: Cancel the order" in text
+    assert "She wants it cancelled." in text
+    assert "Cancel the order › Tell her" in text
+    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · waits for your yes' in text
+    assert "put right: order_id: W1 became #W1" in text
+    assert 'find_order(order_id="#W1") · after 1.1' in text
+
+
+def test_a_turn_without_actions_says_what_follows() -> None:
+    told = Told()
+    told.does(c.Say(text="Hello", workflow="agentflow"), c.PlanTurn(sub_goal="Say hello", actions=()))
+    assert "the answer follows" in last(told, facts.TurnPlanned)
+    assert told.view.worker == "generator"
+
+
+@pytest.mark.parametrize(
+    ("preview", "words"),
+    [
+        (None, "could not be asked"),
+        (Preview(known=False), "cannot be told beforehand"),
+        (Preview(known=True), "would change nothing"),
+        (Preview(known=True, error="Error: non-pending order"), "would be refused: Error: non-pending order"),
+    ],
+)
+@pytest.mark.parametrize("terminal", [True, False])
+def test_a_card_without_changes_says_why(preview: Preview | None, words: str, *, terminal: bool) -> None:
+    action = asking().view.ask
+    assert action
+    assert words in drawn(trace.card(action.actions[0], preview), terminal=terminal)
+
+
+@pytest.mark.parametrize("width", [40, 80, 120])
+def test_a_card_shows_before_and_after_and_fits(width: int) -> None:
+    changes = (
+        Change(path="orders/#W1/status", before="pending", after="cancelled"),
+        Change(path="orders/#W1/cancel_reason", after="no longer needed \x1b[2J"),
+        Change(path="users/ann/gift", before={"balance": 12.5, "list": ["x" * 50] * 9}),
+    )
+    view = asking().view
+    shown = render.asked(view, {"1.1": Preview(known=True, changes=changes)})
+    assert shown
+    text = drawn(shown, terminal=True, width=width)
+    assert max(map(len, text.splitlines())) <= width
+    plain = " ".join(drawn(shown).split())
+    assert 'orders/#W1/status: "pending" → "cancelled"' in plain
+    assert 'orders/#W1/cancel_reason: nothing → "no longer needed' in plain
+    assert "→ nothing" in plain
+    assert "asks because: it changes something" in plain
+    assert "\x1b[2J" not in text
+
+
+def test_a_card_is_shown_once() -> None:
+    assert render.asked(asking().view, {}) is None
+
+
+def test_yes_always_no_and_why() -> None:
+    view = asking().view
+    assert view.ask
+    waiting = view.ask.actions[0]
+    yes = m.Approval(type="approval", approved=True, action_id="1.1", hash=waiting.hash)
+    no = m.Approval(type="approval", approved=False, action_id="1.1")
+    for line in ("1", "yes", "Y", "approve"):
+        assert sent(understand(line, view)) == yes
+    for line in ("2", "always"):
+        assert sent(understand(line, view)) == yes.model_copy(update={"remember": True})
+    for line in ("3", "no", "deny"):
+        assert sent(understand(line, view)) == no
+    assert isinstance(understand("maybe", view), Say)
+    asked = understand("reason", view)
+    assert isinstance(asked, More)
+    why = View(session_id="s1", ask=asked.ask)
+    assert sent(understand("too dear", why)) == no.model_copy(update={"reason": "too dear"})
+    assert understand("", why) == More(view.ask)
+
+
+def _ran(told: Told, *, ok: bool = True, result: Any = None, error: str = "") -> None:
+    told.does(c.Approve(version=told.session.version, action_id="1.1"), c.Start())
+    told.does(c.Finish(action_id="1.1", ok=ok, result=result, error=error, seconds=0.25))
+
+
+def test_results_are_shortened_and_errors_are_told() -> None:
+    told = asking()
+    _ran(told, result='{"status": "' + "x" * 2_000 + '"}')
+    text = last(told, facts.ActionFinished)
+    assert "✓ 1.1 cancel_order · 0.2 s" in text
+    assert len(text) < 700
+    told = asking()
+    _ran(told, ok=False, error="Error: order not found")
+    text = last(told, facts.ActionFinished)
+    assert "✗ 1.1 cancel_order" in text
+    assert "Error: order not found" in text
+
+
+def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
+    told = asking()
+    _ran(told, result="done")
+    told.does(c.Start(), c.Finish(action_id="1.2", ok=True, result="ok"))
+    told.does(c.VerifyTurn(status="success", next_action="complete", rule="all finished", reasoning="It is done."))
+    assert "✓ verdict: success, complete (rule: all finished) It is done." in last(told, facts.TurnVerified)
+    assert told.view.worker == "generator"
+    told.does(c.GiveAnswer(text="It is **cancelled**.", confidence=0.9, evidence=("1.1", "1.2")))
+    text = last(told, facts.AnswerGiven)
+    assert "It is cancelled." in text
+    assert "90% sure · from 1.1 cancel_order, 1.2 find_order" in text
+    assert told.view.ask
+    assert told.view.ask.kind == "rest"
+
+
+def test_what_is_in_a_persons_hands() -> None:
+    told = asking()
+    _ran(told, ok=False, error="no")
+    told.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="I give up."))
+    assert told.view.ask
+    assert told.view.ask.kind == "escalated"
+    assert sent(understand("Try another order", told.view)) == m.HandBack(type="hand_back", content="Try another order")
+    own = m.OwnAction(tool="find_order", arguments={"order_id": "#W1"})
+    taken = sent(command('/take find_order {"order_id": "#W1"}', told.view))
+    assert isinstance(taken, m.TakeOver)
+    assert taken.actions == (own,)
+    action = ActionSpec(id="2.1", tool="find_order", arguments={"order_id": "#W1"})
+    told.does(c.TakeOver(sub_goal="By hand", actions=(action,)), c.Start())
+    assert told.view.working
+    told.does(c.Finish(action_id="2.1", ok=True, result="x"))
+    told.does(c.VerifyTurn(status="success", next_action="complete", reasoning="Done."))
+    assert told.view.ask == Ask("escalated", told.session.version)
+
+
+@pytest.mark.parametrize("line", ["/take", "/take x {", "/take x [1]", "/back", "/remember x perhaps"])
+def test_commands_that_are_wrong(line: str) -> None:
+    doing = command(line, View(session_id="s1"))
+    assert isinstance(doing, Say)
+    assert doing.text.startswith("Usage: ")
+
+
+def test_a_workflow_is_chosen_before_there_is_a_session() -> None:
+    assert command("/workflow agentflow", View(session_id="s1")) == Local("workflow", "agentflow")
+    later = command("/workflow agentflow", View(session_id="s1", known=3))
+    assert isinstance(later, Send)
+    assert command("/remember pay deny", View()) == Send(
+        m.Remember(type="remember", tool="pay", policy="deny"), moves=False
+    )
+
+
+class Asked:
+    """The gateway's lists, or its refusal."""
+
+    def __init__(self, page: ToolPage | None) -> None:
+        self._page = page
+
+    async def tools(self, words: str) -> ToolPage:
+        if self._page is None:
+            raise Unanswered("The executor does not answer.")
+        return self._page
+
+    async def inbox(self) -> SessionPage:
+        return SessionPage(sessions=(), total=0)
+
+    async def memories(self, words: str) -> MemoryPage:
+        told = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
+        record = MemoryRecord.model_validate(told | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
+        return MemoryPage(items=(record,), total=3)
+
+    async def preview(self, session_id: str, action: s.ActionView) -> Preview:
+        raise Unanswered("no")
+
+
+def test_lists() -> None:
+    schema: dict[str, Any] = {"properties": {"order_id": {}, "note": {}}, "required": ["order_id"]}
+    spec = ToolSpec(name="cancel_order", description="Cancels", parameters=schema, effect="write")
+    page = ToolPage(tools=(spec,), total=17, troubles=("the server “x” is away",))
+    text = drawn(asyncio.run(lists.listed("tools", "", Asked(page))))
+    assert "cancel_order(order_id*, note) write" in text
+    assert "1 of 17" in text
+    assert "is away" in text
+    assert "executor does not answer" in drawn(asyncio.run(lists.listed("tools", "", Asked(None))))
+    remembered = drawn(asyncio.run(lists.listed("memories", "", Asked(page))))
+    assert "2030-01-01 Cancel #W1" in remembered
+    assert "lesson: ask for the reason" in remembered
+    assert "1 of 3" in remembered
+    assert "Nothing waits" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
+
+
+def test_a_snapshot_in_the_middle_of_an_approval_asks_for_it() -> None:
+    told = asking()
+    view = fold(View(session_id="s1"), last_snapshot(told))
+    assert view.ask
+    assert (view.ask.kind, view.workflow) == ("actions", "agentflow")
+
+
+def last_snapshot(told: Told) -> s.Snapshot:
+    from services.gateway import views  # noqa: PLC0415
+
+    return views.snapshot(told.session)
