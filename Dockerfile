@@ -17,10 +17,12 @@ COPY requirements.txt ./
 RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --require-hashes -r requirements.txt
 COPY shared shared
 COPY services services
+COPY retail retail
+COPY sdk sdk
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
 # Compiled here, because the one who runs it may write nothing but its home.
-RUN python -m compileall -q shared services cli \
+RUN python -m compileall -q shared services retail sdk cli \
     && useradd --system --uid 10001 --no-create-home parley \
     && mkdir -p /var/lib/parley && chown parley /var/lib/parley
 USER parley

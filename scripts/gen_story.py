@@ -122,7 +122,7 @@ def conversation() -> list[Told]:
 
 
 def turns() -> list[Told]:
-    """A turn whose actions need approval: the domain knows it, no service plans one yet."""
+    """A turn of tool calls, with all that may become of them: allowed, refused, skipped, in doubt."""
     actions = (
         ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
         ActionSpec(id="1.2", tool="cancel_order", effect="write", depends_on=("1.1",), approval="it changes an order"),
