@@ -1,6 +1,7 @@
 """Run the executor: `python -m services.executor.app`."""
 
 import asyncio
+import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -8,7 +9,7 @@ import structlog
 
 from retail.data import load
 from retail.generate import generate
-from retail.store import Worlds, WorldsDown
+from retail.store import Worlds, WorldsDown, WrongBase
 from services.executor.handlers import Executor
 from services.executor.program import RUN_CODE
 from services.executor.requests import Requests
@@ -42,6 +43,8 @@ async def _worlds(settings: Settings) -> Worlds:
         try:
             await worlds.open()
             return worlds
+        except WrongBase as error:
+            sys.exit(str(error))  # a person must choose: starting again would not help
         except WorldsDown as error:
             log.warning("waiting_for_the_store", error=str(error))
             await asyncio.sleep(RETRY)

@@ -19,8 +19,11 @@ LESSON = 500
 def remembered(before: Session, event: SessionEvent, after: Session, position: int) -> Iterator[Change]:
     """The row of a request when it begins, and its outcome whenever the session comes to rest.
 
-    A fork begins none: its parent's requests are remembered with the parent.
+    A fork begins none: its parent's requests are remembered with the parent. A session that does not want to be told
+    of others is not told of to others either.
     """
+    if not after.settings.recall:
+        return
     between = before.question is not None and before.question.about == "continue"  # one has ended, none has begun
     if _begins(event, between=between):
         yield Put(t.memories, _begun(event, after, position))

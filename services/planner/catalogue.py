@@ -8,8 +8,8 @@ from shared.bus import Bus, BusDown
 from shared.tools import TOOLS_LIST, ListTools, ToolPage
 
 log = structlog.get_logger("planner")
-FEW = 24  # with no more tools than these all are shown: the prompt's beginning stays the same, and is cached
-SHOWN = 16
+FEW = 32  # with no more tools than these all are shown: the prompt's beginning stays the same, and is cached
+SHOWN = 24
 LONGEST_WAIT = 5.0
 
 

@@ -15,7 +15,7 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events.values import Check
+from shared.events.values import Check, SessionSettings
 from shared.log import fork
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
@@ -91,6 +91,17 @@ async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) 
     assert (await told(client))[0] == (3, "The lamp, then", "answered: It is on its way.")
     page = await client.ask(api.MEMORY_LIST, user="ann")
     assert (page.total, [one.version for one in page.items][-1]) == (3, 1)
+
+
+async def test_a_session_that_is_not_told_of_others_is_not_told_of(client: Client, shop: Shop) -> None:
+    aside = Story(shop.log)
+    await aside.person(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
+    await shop.answer(aside, "Rehearsed.")
+    await shop.request("A real wish")
+    assert await told(client) == [(1, "A real wish", "answered: Done.")]
+    await aside.person(c.Say(text="Now for good", settings=SessionSettings()))
+    await shop.answer(aside, "Done for good.")
+    assert (await told(client))[0][1:] == ("Now for good", "answered: Done for good.")
 
 
 async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: Shop) -> None:
