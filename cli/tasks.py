@@ -1,0 +1,153 @@
+"""`parley tasks`: the command group. What its commands do is in the modules beside this one."""
+
+# ruff: noqa: PLC0415, PLR0913, PLR0917  imports where they are needed; a command has as many options as it has
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+app = typer.Typer(
+    help="Test tasks for agents over the retail store: make, validate, correct, export and compare them.",
+    rich_markup_mode=None,
+)
+
+Data = Annotated[
+    Path | None, typer.Option("--data", help="The store's folder with users.json, orders.json and products.json.")
+]
+Url = Annotated[str, typer.Option(help="The gateway, like http://127.0.0.1:8001.")]
+Seed = Annotated[int, typer.Option(help="Another one deals other customers and wishes.")]
+Turns = Annotated[int, typer.Option("--max-turns", min=1, max=100, help="Turns that the loop may take.")]
+File = Annotated[Path, typer.Argument(metavar="FILE", help="Tasks as JSON, JSON lines, or what generate wrote.")]
+User = Annotated[str, typer.Option(help="For this customer.")]
+Direct = Annotated[bool, typer.Option("--direct", help="As drafted: without the loop, one model call a task.")]
+Kinds = Annotated[str, typer.Option(help="Only these, like cancel,return,lookup.")]
+Count = Annotated[int, typer.Option("-n", "--number", min=1, max=10_000, help="How many tasks.")]
+AtOnce = Annotated[int, typer.Option(min=1, max=64, help="How many are made at a time.")]
+
+
+def _run(command: "Callable[[Settings], Awaitable[int]]") -> None:
+    from cli import main
+
+    main._run("tasks", command)
+
+
+@app.callback(invoke_without_command=True)
+def tasks(context: typer.Context) -> None:
+    """Without a command, on a terminal: asks what to make."""
+    import sys
+
+    if context.invoked_subcommand is not None:
+        return
+    if not sys.stdin.isatty():
+        print(context.get_help())
+        raise typer.Exit(2)
+    from cli.tasks_ask import ask
+
+    _run(ask)
+
+
+@app.command()
+def generate(
+    number: Count = 1,
+    direct: Direct = False,
+    user: User = "",
+    kinds: Kinds = "",
+    max_turns: Turns = 5,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the tasks go.")] = Path("tasks.json"),
+    concurrency: AtOnce = 4,
+    seed: Seed = 0,
+    no_metadata: Annotated[bool, typer.Option("--no-metadata", help="Without the loop's own story.")] = False,
+    data: Data = None,
+    url: Url = "",
+) -> None:
+    """Make tasks with the running Parley. Cut off, the same command goes on where it was."""
+    from cli import tasks_generate as making
+
+    wanted = making.Wanted(
+        number=number,
+        loop=not direct,
+        user=user,
+        kinds=kinds,
+        max_turns=max_turns,
+        out=out,
+        concurrency=concurrency,
+        seed=seed,
+        metadata=not no_metadata,
+    )
+    _run(lambda settings: making.generate(making.Place(settings, url=url, data=data), wanted))
+
+
+@app.command()
+def compare(
+    user: User = "",
+    kinds: Kinds = "",
+    max_turns: Turns = 5,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The same as JSON.")] = Path("agentflow_comparison.json"),
+    seed: Seed = 0,
+    data: Data = None,
+    url: Url = "",
+) -> None:
+    """Make one brief into a task twice, directly and by the loop, side by side."""
+    from cli import tasks_generate as making
+
+    wanted = making.Wanted(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
+    _run(lambda settings: making.compare(making.Place(settings, url=url, data=data), wanted))
+
+
+@app.command()
+def scenarios(
+    number: Count = 5,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the three files.")] = Path(),
+    max_turns: Turns = 5,
+    concurrency: AtOnce = 4,
+    seed: Seed = 0,
+    data: Data = None,
+    url: Url = "",
+) -> None:
+    """One task, a comparison and a batch (-n), each into its JSON file."""
+    from cli import tasks_generate as making
+
+    wanted = making.Wanted(number=number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed)
+    _run(lambda settings: making.scenarios(making.Place(settings, url=url, data=data), wanted))
+
+
+@app.command()
+def validate(
+    file: File, data: Data = None, as_json: Annotated[bool, typer.Option("--json", help="The reports.")] = False
+) -> None:
+    """Replay each task on a fresh store and check it; exit code 1 if any is not valid."""
+    from cli import tasks_files as files
+
+    _run(lambda settings: files.validate(settings, file, data, as_json=as_json))
+
+
+@app.command()
+def correct(
+    file: File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="Where the corrected tasks go.")],
+    data: Data = None,
+) -> None:
+    """Put right the form of tasks, list every correction, and reject what cannot be corrected (exit code 1)."""
+    from cli import tasks_files as files
+
+    _run(lambda settings: files.correct(settings, file, out, data))
+
+
+@app.command()
+def export(
+    file: File,
+    out: Annotated[Path, typer.Option("--out", "-o", help="The folder for the Python module and the JSON.")],
+    tau_bench: Annotated[
+        Path | None, typer.Option("--tau-bench", metavar="DIR", help="Let this checkout of tau-bench load them.")
+    ] = None,
+    data: Data = None,
+) -> None:
+    """Write valid tasks the way tau-bench keeps its own."""
+    from cli import tasks_files as files
+
+    _run(lambda settings: files.export(settings, file, out, data, tau_bench))

@@ -1,0 +1,178 @@
+"""A running Parley as an object: begin sessions, follow them, and do what a person can do in them."""
+
+import uuid
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Self
+
+from pydantic import TypeAdapter
+
+from sdk.errors import Refused
+from sdk.wire import Wire, plain
+from shared.events import SessionEvent
+from shared.events.values import Knowledge, SessionSettings, Workflow
+from shared.protocol import client as c
+from shared.protocol.server import Event, Snapshot
+from shared.store_api import JournalPage, SessionPage
+from shared.tools import ToolPage
+
+_DUE = frozenset({"awaiting_approval", "awaiting_input", "escalated", "resting", "failed"})
+_PAGE = 500  # events asked for at once
+_MESSAGE: TypeAdapter[c.AnyClientMessage] = TypeAdapter(c.AnyClientMessage)
+
+
+class Parley:
+    """`async with Parley(url, token=…) as parley`. The url is the page's (http) or the socket's (ws).
+
+    `token` is the login token, an API key or a JWT. While Parley is away everything is tried again for `patience`
+    seconds. Every method may raise `sdk.errors.ParleyError`.
+    """
+
+    def __init__(self, url: str, *, token: str = "", patience: float = 60) -> None:
+        self._wire = Wire(url, token=token, patience=patience)
+        self.url = self._wire.url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._wire.close()
+
+    async def start(
+        self,
+        request: str,
+        *,
+        workflow: Workflow | None = None,
+        settings: SessionSettings | None = None,
+        knowledge: Sequence[Knowledge] = (),
+        id: str | None = None,  # noqa: A002
+    ) -> "Session":
+        """Begin a session. With an `id` (letters, digits, _ and -, at most 64) the same call begins it only once."""
+        body = {
+            "request": request,
+            "id": id or uuid.uuid4().hex,
+            "workflow": workflow,
+            "settings": plain(settings) if settings else None,
+            "knowledge": [plain(item) for item in knowledge],
+        }
+        found = await self._wire.ask("POST", "/api/sessions", body=body)
+        return Session(self._wire, found["session_id"])
+
+    def session(self, session_id: str) -> "Session":
+        """A session that exists already."""
+        return Session(self._wire, session_id)
+
+    async def sessions(
+        self, query: str = "", *, states: Sequence[str] = (), limit: int = 50, offset: int = 0
+    ) -> SessionPage:
+        """My sessions, newest first, with every word of `query`."""
+        params = {"q": query, "state": list(states), "limit": limit, "offset": offset}
+        return SessionPage.model_validate(await self._wire.ask("GET", "/api/sessions", params=params))
+
+    async def tools(self, query: str = "", *, limit: int = 500) -> ToolPage:
+        """The tools there are, those first whose words fit `query`."""
+        params = {"q": query, "limit": limit}
+        return ToolPage.model_validate(await self._wire.ask("GET", "/api/tools", params=params))
+
+    async def me(self) -> dict[str, Any]:
+        """Who I am there, and what that Parley can do."""
+        found: dict[str, Any] = await self._wire.ask("GET", "/api/me")
+        return found
+
+
+class Session:
+    """One session. What is said to it goes by REST and is done once, however often it had to be sent."""
+
+    def __init__(self, wire: Wire, session_id: str) -> None:
+        self._wire = wire
+        self.id = session_id
+
+    async def snapshot(self) -> Snapshot:
+        """Where things stand."""
+        return Snapshot.model_validate(await self._wire.ask("GET", f"/api/sessions/{self.id}"))
+
+    async def journal(self, after: int = 0) -> tuple[SessionEvent, ...]:
+        """All its events after this version, in order."""
+        events: list[SessionEvent] = []
+        while True:
+            params = {"after": after, "limit": _PAGE}
+            found = await self._wire.ask("GET", f"/api/sessions/{self.id}/journal", params=params)
+            page = JournalPage.model_validate(found)
+            events += page.events
+            if not page.events or page.events[-1].version >= page.version:
+                return tuple(events)
+            after = page.events[-1].version
+
+    async def events(self, after: int = 0) -> AsyncIterator[SessionEvent]:
+        """Every event after this version, once and in order, as it happens; it has no end."""
+        async for message in self._wire.listen(self.id, after):
+            if isinstance(message, Event):
+                yield message.event
+
+    async def wait(self) -> Snapshot:
+        """Until nothing will happen by itself: a person is asked for something, or it rests, failed or is paused."""
+        shown = await self.snapshot()
+        if _due(shown):
+            return shown
+        async for event in self.events(_version(shown)):
+            if event.version > _version(shown):
+                shown = await self.snapshot()
+                if _due(shown):
+                    return shown
+        raise AssertionError("the events of a session have no end")
+
+    async def send(self, **message: Any) -> int:
+        """Any client message of the protocol, by its fields; the session's version after it."""
+        ready = _MESSAGE.validate_python({"id": uuid.uuid4().hex, **message})
+        try:
+            found = await self._wire.ask("POST", f"/api/sessions/{self.id}/messages", body=plain(ready))
+        except Refused as error:
+            if error.code != "already_done":  # sent again after an answer that was lost
+                raise
+            return _version(await self.snapshot())
+        return int(found["version"])
+
+    async def say(self, text: str) -> int:
+        """A request at rest, feedback in a review, an answer to a question: what the moment makes of it."""
+        return await self.send(type="user_message", content=text)
+
+    async def approve(self, action_id: str | None = None, *, remember: bool = False) -> int:
+        """Yes to what is in review now: the plan, the code, or the actions (or one of them)."""
+        return await self._decide(True, action_id, remember=remember)
+
+    async def reject(self, action_id: str | None = None, *, reason: str = "") -> int:
+        """No to it."""
+        return await self._decide(False, action_id, reason=reason)
+
+    async def feedback(self, text: str) -> int:
+        """What should be different about what is in review."""
+        return await self.send(type="feedback", content=text)
+
+    async def answer(self, text: str) -> int:
+        """The answer to the open question."""
+        return await self.send(type="answer", content=text)
+
+    async def stop(self, reason: str = "") -> int:
+        return await self.send(type="stop", reason=reason)
+
+    async def _decide(self, approved: bool, action_id: str | None, **more: Any) -> int:
+        """Bound to the version and content that are shown now."""
+        shown = await self.snapshot()
+        waiting = shown.approval_request.actions if shown.approval_request else ()
+        for action in [one for one in waiting if action_id in (None, one.action_id)]:
+            named = {"action_id": action.action_id, "hash": action.hash}
+            decided = await self.send(type="approval", approved=approved, **named, **more)
+            if action.action_id == action_id or action is waiting[-1]:
+                return decided
+        if shown.review is not None:
+            bound = {"version": shown.review.version, "hash": shown.review.hash}
+            return await self.send(type="approval", approved=approved, **bound, **more)
+        what = f"Action {action_id} does not wait" if action_id else "Nothing waits"
+        raise Refused("not_now", f"{what} for approval in session {self.id}.")
+
+
+def _due(shown: Snapshot) -> bool:
+    return shown.phase in _DUE or shown.paused
+
+
+def _version(shown: Snapshot) -> int:
+    return shown.version or 0

@@ -1,0 +1,275 @@
+"""Test tasks made by a whole Parley with the rehearsal model: singly, in batches, cut off and gone on with."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from retail.generate import generate
+from retail.tasks.briefs import DEALT, Deck
+from retail.tasks.replay import Shop
+from retail.tasks.validate import validate_all
+from sdk import Parley, ParleyDown, Refused, TaskGenerator
+from sdk.stages import QUESTIONS, Candidate, Options, Result
+from shared.events.values import SessionSettings
+from tests.e2e.running import ROOT
+from tests.e2e.running import Parley as Running
+from tests.e2e.running import parley as running
+
+pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+SHOP = Shop(generate())
+OWN = SessionSettings(world="own", recall=False)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
+    async with running(tmp_path_factory.mktemp("home")) as found:
+        yield found
+
+
+async def command(
+    up: Running, *words: str | Path, stdin: int = asyncio.subprocess.DEVNULL
+) -> asyncio.subprocess.Process:
+    """`parley tasks …` against this one."""
+    environment = os.environ | {"PARLEY_HOME": str(up.home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        *("-m", "cli.main", "tasks", *map(str, words)),
+        cwd=up.home,
+        env=environment,
+        stdin=stdin,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+
+
+async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
+    out, err = await asyncio.wait_for(process.communicate(), 120)
+    return process.returncode, f"{out.decode()}\n{err.decode()}"
+
+
+async def count_of_sessions(up: Running) -> int:
+    async with Parley(up.url) as parley:
+        return (await parley.sessions(limit=1)).total
+
+
+def tasks_in(state: Path) -> int:
+    return len(json.loads(state.read_text())["done"]) if state.exists() else 0
+
+
+async def first_task_in(state: Path) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            if tasks_in(state):
+                return
+            await asyncio.sleep(0.05)
+
+
+def valid(results: list[Any]) -> None:
+    reports = validate_all([result["task"] for result in results], SHOP)
+    assert [report.wrong for report in reports] == [()] * len(results)
+
+
+async def test_one_task_directly_and_one_by_the_loop(up: Running) -> None:
+    async with Parley(up.url) as parley:
+        generator = TaskGenerator(parley, SHOP.data, seed=3, kinds=("exchange", "cancel"))
+        direct = await generator.generate_direct()
+        looped = await generator.generate_task(max_turns=6)
+        bare = await generator.generate_task(include_metadata=False)
+    valid([direct, looped, bare])
+    assert direct["spent"]["model_calls"] == 1
+    assert "agentflow_metadata" not in direct
+    assert "agentflow_metadata" not in bare
+    told = looped["agentflow_metadata"]
+    assert told["turns"] == len(told["verifications"]) >= 2
+    assert told["executed_actions_count"] >= len(looped["task"]["agt"]) > 0
+    assert told["verifications"][-1]["next_action"] == "complete"
+    assert 0 < told["confidence"] <= 1
+    assert len(told["session_ids"]) == 3
+    checks = {check["name"]: check["ok"] for check in looped["validation_report"]["checks"]}
+    assert checks["solvable"] is True
+    assert looped["corrections_applied"]["differences"] == []
+    json.dumps(looped)
+
+
+async def test_a_task_for_one_customer(up: Running) -> None:
+    user_id = next(iter(SHOP.data["users"]))
+    async with Parley(up.url) as parley:
+        result = await TaskGenerator(parley, SHOP.data).generate_task(user_id)
+        email = SHOP.data["users"][user_id]["email"]
+        assert result["success"]
+        assert email in result["task"]["q"] or SHOP.data["users"][user_id]["address"]["zip"] in result["task"]["q"]
+        with pytest.raises(Refused, match="other data"):
+            await TaskGenerator(parley, generate(8)).generate_direct()
+
+
+async def test_a_draft_that_cannot_be_used_is_replaced_and_counted(up: Running) -> None:
+    await up.fault(fault="garbled", task="task", times=3)
+    async with Parley(up.url) as parley:
+        generator = TaskGenerator(parley, SHOP.data, seed=6, kinds=("return",))
+        results = await generator.generate_diverse(2, use_agentflow=False, concurrency=1)
+    valid(results)
+    assert len(results) == 2
+    assert generator.rejections == {"draft failed": 1}
+    assert generator.examples["draft failed"].startswith("the draft failed: ")
+
+
+async def test_a_batch_whose_runner_is_killed_goes_on_and_makes_nothing_twice(up: Running) -> None:
+    out = up.home / "tasks.json"
+    sessions = await count_of_sessions(up)
+    words = ("generate", "-n", "6", "--out", out, "--concurrency", "2", "--seed", "4")
+    first = await command(up, *words)
+    state = out.with_name("tasks.json.state")
+    await first_task_in(state)
+    first.send_signal(signal.SIGKILL)
+    await first.wait()
+    before = json.loads(state.read_text())
+    assert 0 < len(before["done"]) < 6
+    assert not out.exists()
+
+    other, said = await ended(await command(up, *words[:-1], "5"))
+    assert (other, "another batch" in said) == (1, True)
+
+    code, said = await ended(await command(up, *words))
+    assert code == 0, said
+    assert "Going on with" in said
+    results = json.loads(out.read_text())
+    valid(results)
+    assert len(results) == 6
+    assert [results[int(index)] for index in before["done"]] == list(before["done"].values())
+    assert not state.exists()
+    assert len({session for result in results for session in result["spent"]["session_ids"]}) == 18
+    assert await count_of_sessions(up) == sessions + 18
+    for figure in ("customers", "model calls a task", "tokens a task"):
+        assert figure in said
+
+
+async def test_services_killed_in_the_middle_of_a_batch(up: Running) -> None:
+    names = iter(("gateway", "planner", "executor", "generator"))
+    done: list[Result] = []
+
+    def progress(count: int, total: int, result: Result) -> None:
+        done.append(result)
+        if name := next(names, ""):
+            up.kill9(name)
+
+    async with Parley(up.url) as parley:
+        generator = TaskGenerator(parley, SHOP.data, seed=5, kinds=DEALT)
+        results = await generator.generate_diverse(6, progress_callback=progress, concurrency=3)
+    valid(results)
+    assert len(results) == len(done) == 6
+
+
+async def test_scenarios_write_their_three_files(up: Running) -> None:
+    code, said = await ended(await command(up, "scenarios", "-n", "2", "--out", up.home / "made"))
+    assert code == 0, said
+    basic = json.loads((up.home / "made" / "agentflow_test_task.json").read_text())
+    compared = json.loads((up.home / "made" / "agentflow_comparison.json").read_text())
+    batch = json.loads((up.home / "made" / "agentflow_batch_tasks.json").read_text())
+    valid([basic, *batch])
+    valid([compared["direct"]])
+    valid([compared["agentflow"]])
+    assert compared["direct"]["spent"]["model_calls"] < compared["agentflow"]["spent"]["model_calls"]
+    assert len(batch) == 2
+
+
+async def test_questions_are_answered_for_the_customer_and_not_for_ever(up: Running) -> None:
+    brief = Deck(SHOP.data, 8, kinds=["cancel"])[0]
+    words = f"Please cancel order {brief.orders[0]['order_id']}, it is no longer needed."
+    async with Parley(up.url) as parley:
+        candidate = Candidate(parley, SHOP, brief, "asked", Options())
+        helped = await candidate._run("loop", words, candidate._customer)
+        assert helped.answered
+        assert len(helped.session.dialogue) == 1
+        assert [call.tool for call in helped.writes] == ["cancel_pending_order"]
+        silent = await candidate._run("again", words, lambda _: "I do not say.")
+        assert silent.writes == ()
+        assert 0 < len(silent.session.dialogue) <= QUESTIONS
+        assert (await parley.session(silent.session.id).snapshot()).phase == "resting"
+
+
+async def test_on_a_terminal_it_asks(up: Running) -> None:
+    keyboard, terminal = os.openpty()
+    try:
+        process = await command(up, stdin=terminal)
+        os.write(keyboard, b"y\ny\n0\n2\nn\n")  # the loop, several, none, two, not for all
+        code, said = await ended(process)
+    finally:
+        os.close(keyboard)
+        os.close(terminal)
+    assert code == 0, said
+    assert "A number from 1 to" in said
+    results = json.loads((up.home / "tasks.json").read_text())
+    valid(results)
+    assert [result["spent"]["model_calls"] for result in results] == [1, 1]
+
+
+async def test_the_client_does_what_a_person_can_do(up: Running) -> None:
+    async with Parley(up.url) as parley:
+        session = await parley.start("Help me create a simple calculator", id="sdk-1")
+        assert (await parley.start("Help me create a simple calculator", id="sdk-1")).id == session.id
+        shown = await session.wait()
+        assert shown.plan is not None
+        await session.feedback("Add support for floating point numbers")
+        shown = await session.wait()
+        assert shown.plan is not None
+        assert shown.plan.number == 2
+        await session.approve()
+        shown = await session.wait()
+        assert shown.state == "code_approval"
+        await session.reject()
+        await session.wait()
+        await session.stop("enough")
+        assert (await session.wait()).phase == "resting"
+        with pytest.raises(Refused) as refused:
+            await session.approve()
+        assert refused.value.code == "not_now"
+        journal = await session.journal()
+        assert [event.version for event in journal] == list(range(1, len(journal) + 1))
+        with pytest.raises(Refused, match="no session"):
+            await parley.session("nothing").snapshot()
+
+
+async def test_events_come_once_and_in_order_over_a_gateway_that_dies(up: Running) -> None:
+    order_id, order = next((key, one) for key, one in SHOP.data["orders"].items() if one["status"] == "pending")
+    email = SHOP.data["users"][order["user_id"]]["email"]
+    async with Parley(up.url) as parley:
+        session = await parley.start(f"Please cancel order {order_id}.", workflow="agentflow", settings=OWN)
+        seen: list[int] = []
+
+        async def follow() -> None:
+            async for event in session.events():
+                seen.append(event.version)
+                if event.type == "answer.given":
+                    return
+
+        following = asyncio.create_task(follow())
+        shown = await session.wait()
+        assert shown.question is not None
+        up.kill9("gateway")
+        await session.answer(f"My e-mail is {email}.")
+        shown = await session.wait()
+        while shown.phase == "awaiting_input":
+            await session.answer("No longer needed.")
+            shown = await session.wait()
+        assert shown.approval_request is not None
+        [action] = shown.approval_request.actions
+        assert action.tool == "cancel_pending_order"
+        await session.approve(action.action_id)
+        shown = await session.wait()
+        await asyncio.wait_for(following, 30)
+        assert shown.answer
+        assert seen == list(range(1, len(seen) + 1))
+
+
+async def test_a_parley_that_is_not_there() -> None:
+    async with Parley("http://127.0.0.1:9", patience=0.2) as parley:
+        with pytest.raises(ParleyDown, match="is it up"):
+            await parley.tools()

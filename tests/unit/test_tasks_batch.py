@@ -1,0 +1,222 @@
+"""Batches: varied order, replaced candidates, and going on after a runner that was cut off; and how runs are read."""
+
+import asyncio
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sdk.batch import Batch
+from sdk.errors import NotAllowed, ParleyDown, Refused
+from sdk.stages import Result
+from sdk.trace import trace
+from sdk.wire import Wire
+from shared.events import SessionEvent, facts
+from shared.events.values import ActionSpec
+
+TOLD = {"seed": 1}
+
+
+def good(index: int, attempt: int) -> Result:
+    return {"success": True, "task": {"q": f"{index}.{attempt}", "agt": [], "ogt": []}, "spent": {}}
+
+
+def bad(why: str) -> Result:
+    return {"success": False, "error": why, "rejected": why, "spent": {}}
+
+
+async def every(index: int, attempt: int) -> Result:
+    return good(index, attempt)
+
+
+def words(results: list[Result]) -> list[str]:
+    return [result["task"]["q"] for result in results]
+
+
+async def test_results_come_in_order_whatever_ends_first() -> None:
+    gates = [asyncio.Event() for _ in range(3)]
+    told: list[tuple[int, int, str]] = []
+
+    async def make(index: int, attempt: int) -> Result:
+        if index < 2:
+            await gates[index + 1].wait()
+        gates[index].set()
+        return good(index, attempt)
+
+    def progress(done: int, total: int, result: Result) -> None:
+        told.append((done, total, result["task"]["q"]))
+
+    found = await Batch(3, TOLD, None).run(make, attempts=1, concurrency=3, progress=progress)
+    assert words(found) == ["0.0", "1.0", "2.0"]
+    assert told == [(1, 3, "2.0"), (2, 3, "1.0"), (3, 3, "0.0")]
+
+
+async def test_no_more_at_a_time_than_allowed() -> None:
+    now, most = 0, 0
+
+    async def make(index: int, attempt: int) -> Result:
+        nonlocal now, most
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0)
+        now -= 1
+        return good(index, attempt)
+
+    await Batch(20, TOLD, None).run(make, attempts=1, concurrency=3)
+    assert most == 3
+
+
+async def test_a_rejected_candidate_is_replaced_and_counted() -> None:
+    async def make(index: int, attempt: int) -> Result:
+        return bad("not solvable") if (index, attempt) in ((0, 0), (0, 1)) or index == 2 else good(index, attempt)
+
+    batch = Batch(3, TOLD, None)
+    assert words(await batch.run(make, attempts=3, concurrency=2)) == ["0.2", "1.0"]
+    assert batch.rejections == {"not solvable": 5}
+
+
+async def test_a_batch_that_was_cut_off_goes_on_where_it_was(tmp_path: Path) -> None:
+    state = tmp_path / "out.state"
+    calls: list[tuple[str, int, int]] = []
+
+    async def cut(index: int, attempt: int) -> Result:
+        calls.append(("first", index, attempt))
+        if index == 1 and attempt == 0:
+            return bad("draft failed")
+        if index == 2:
+            raise ParleyDown("gone")
+        return good(index, attempt)
+
+    first = Batch(4, TOLD, state)
+    with pytest.raises(ParleyDown, match="gone"):
+        await first.run(cut, attempts=3, concurrency=1)
+
+    async def again(index: int, attempt: int) -> Result:
+        calls.append(("second", index, attempt))
+        return good(index, attempt)
+
+    second = Batch(4, TOLD, state)
+    assert second.name == first.name
+    assert words(second.results) == ["0.0", "1.1"]
+    assert words(await second.run(again, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
+    assert second.rejections == {"draft failed": 1}
+    assert calls[-2:] == [("second", 2, 0), ("second", 3, 0)]
+    assert words(await Batch(4, TOLD, state).run(again, attempts=3, concurrency=1)) == ["0.0", "1.1", "2.0", "3.0"]
+
+
+async def test_attempts_that_were_used_up_stay_used_up(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+
+    async def never(index: int, attempt: int) -> Result:
+        if attempt == 2:
+            raise ParleyDown("gone")
+        return bad("asked")
+
+    with pytest.raises(ParleyDown):
+        await Batch(1, TOLD, state).run(never, attempts=3, concurrency=1)
+
+    async def last(index: int, attempt: int) -> Result:
+        assert attempt == 2
+        return bad("asked")
+
+    assert await Batch(1, TOLD, state).run(last, attempts=3, concurrency=1) == []
+    assert Batch(1, TOLD, state).rejections == {"asked": 3}
+
+
+async def test_a_state_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+    await Batch(1, TOLD, state).run(every, attempts=1, concurrency=1)
+    with pytest.raises(Refused, match="another batch"):
+        Batch(1, {"seed": 2}, state)
+    for text in ("", "[]", '{"told": {"seed": 1}}', '{"told": {"seed": 1}, "name": "x", "lasted": 1}'):
+        state.write_text(text)
+        with pytest.raises(Refused, match="cannot be read"):
+            Batch(1, TOLD, state)
+
+
+async def test_a_name_is_noted_before_any_candidate_is_made(tmp_path: Path) -> None:
+    state = tmp_path / "state"
+
+    async def make(index: int, attempt: int) -> Result:
+        assert json.loads(state.read_text())["name"] == batch.name
+        return good(index, attempt)
+
+    batch = Batch(1, TOLD, state)
+    await batch.run(make, attempts=1, concurrency=1)
+
+
+def test_what_is_no_address_is_said_at_once() -> None:
+    for url in ("parley", "ftp://x", "http://"):
+        with pytest.raises(NotAllowed, match="http://127"):
+            Wire(url)
+
+
+async def test_a_parley_that_is_away_is_waited_for_and_then_given_up() -> None:
+    wire = Wire("http://127.0.0.1:9", patience=0.3)
+    with pytest.raises(ParleyDown, match="is it up"):
+        await wire.ask("GET", "/api/me")
+    with pytest.raises(ParleyDown, match="is it up"):
+        await anext(aiter(wire.listen("x", 0)))
+    await wire.close()
+
+
+# --- the journal of a run
+
+
+def event(kind: type[Any], version: int, actor: str = "planner", **fields: Any) -> SessionEvent:
+    at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=version)
+    found: SessionEvent = kind(id=f"e{version}", session_id="s", version=version, at=at, actor=actor, **fields)
+    return found
+
+
+def test_a_run_is_read_from_its_journal() -> None:
+    cancel = ActionSpec(id="1.2", tool="cancel_pending_order", arguments={"order_id": "#W1"}, effect="write")
+    look = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
+    late = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
+    usage: dict[str, Any] = {
+        "model": "m",
+        "role": "planner",
+        "cached_tokens": 0,
+        "cost": 0,
+        "latency": 1,
+        "attempts": 1,
+    }
+    done = trace(
+        "s",
+        [
+            event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
+            event(facts.UsageSpent, 2, prompt_tokens=10, completion_tokens=5, **usage),
+            event(facts.TurnPlanned, 3, turn=1, sub_goal="Cancel", actions=(look, cancel, late), final=True),
+            event(facts.ActionsStarted, 4, "executor", action_ids=("1.1", "1.2", "1.3")),
+            event(facts.ActionFinished, 5, "executor", action_id="1.2", ok=True, result='{"status": "cancelled"}'),
+            event(facts.ActionFinished, 6, "executor", action_id="1.1", ok=True, result="{}"),
+            event(facts.ActionFinished, 7, "executor", action_id="1.3", ok=True, result="Error: order not found"),
+            event(facts.TurnVerified, 8, "verifier", turn=1, status="success", next_action="complete", reasoning="r"),
+            event(facts.AnswerGiven, 9, "generator", text="Cancelled.", confidence=0.5, evidence=("1.2",)),
+        ],
+    )
+    assert [(one.tool, one.ok) for one in done.made] == [
+        ("cancel_pending_order", True),
+        ("get_order_details", True),
+        ("cancel_pending_order", False),
+    ]
+    assert [one.arguments for one in done.writes] == [{"order_id": "#W1"}]
+    assert done.answered
+    assert done.complete
+    told = done.metadata()
+    assert (told["turns"], told["planned_actions_count"], told["executed_actions_count"]) == (1, 3, 3)
+    assert told["sub_goals"] == [{"goal": "Cancel", "status": "completed"}]
+    assert told["verifications"] == [{"turn": 1, "status": "success", "next_action": "complete", "reasoning": "r"}]
+    assert (told["confidence"], told["seconds"], told["model_calls"], told["tokens"]) == (0.5, 8.0, 1, 15)
+
+
+def test_a_run_that_did_not_answer_says_how_it_ended() -> None:
+    begun = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
+    asked = event(facts.QuestionAsked, 2, action_id="q", about="request", text="Who are you?")
+    failed = event(facts.SessionFailed, 2, stage="planning", reason="no reply")
+    assert trace("s", [begun, asked]).ended == "asked"
+    assert trace("s", [begun, failed]).ended == "failed: no reply"
+    assert trace("s", [begun]).ended == "planning"
+    assert not trace("s", [begun]).answered
