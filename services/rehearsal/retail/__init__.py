@@ -1,0 +1,1 @@
+"""How the rehearsal model plays planner, verifier, generator and task drafter for requests to a retail store."""

@@ -1,0 +1,55 @@
+"""The rehearsal model drafts test tasks: from a brief, in words of its own, valid, and solvable by itself."""
+
+import json
+from functools import cache
+from typing import Any
+
+import pytest
+
+from retail.generate import generate
+from retail.tasks.briefs import KINDS, Brief, Deck
+from retail.tasks.outputs import answered
+from retail.tasks.replay import Shop
+from retail.tasks.validate import validate
+from tests.support.retail_play import expected, model, play
+
+COUNT = 3 * len(KINDS)
+
+
+@cache
+def shop() -> Shop:
+    return Shop(generate())
+
+
+@cache
+def deck() -> Deck:
+    return Deck(shop().data, 11, size=COUNT)
+
+
+def draft(brief: Brief) -> dict[str, Any]:
+    knowledge = [f"# brief\n{json.dumps(brief.as_json(), ensure_ascii=False)}"]
+    return model("generator", "task", {"rules": ["one"], "knowledge": knowledge, "request": "Make a test task."})
+
+
+@pytest.mark.parametrize("number", range(COUNT))
+def test_a_draft_is_valid_and_can_be_solved(number: int) -> None:
+    task = draft(deck()[number])
+    report = validate({part: task[part] for part in ("q", "agt", "ogt")}, shop())
+    assert report.wrong == ()
+    again = play(task["q"], shop(), [f"I have told you all I know. {task['q']}"] * 3)
+    assert again.changed == expected(task["agt"], shop())
+    assert all(answered(output, again.answer) for output in task["ogt"])
+
+
+def test_drafts_differ_and_the_same_brief_gives_the_same() -> None:
+    texts = [draft(deck()[number])["q"] for number in range(COUNT)]
+    assert len(set(texts)) == COUNT
+    assert texts[0] == draft(deck()[0])["q"]
+    named = [text for text in texts if "#W" in text]
+    assert 0 < len(named) < COUNT  # some orders are told of by other words
+
+
+def test_without_a_brief_it_says_so() -> None:
+    task = model("generator", "task", {"knowledge": ["# other\nnothing"], "request": "Make a test task."})
+    assert (task["agt"], task["ogt"], task["confidence"]) == ([], [], 0.0)
+    assert "brief" in task["reasoning"]
