@@ -6,13 +6,13 @@ from typing import NamedTuple
 from retail.policy import Call, violations
 from retail.specs import ORIGIN
 from services.planner.agentflow_prompt import Planned, TurnReply
-from shared.domain.memory import Deed, history, same_call
+from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
 from shared.events.values import ActionSpec
 from shared.repair import repair
 from shared.tools import ToolSpec
 
-TRIED = ("finished", "failed", "denied")
+REFUSED = ("Error", "Unknown action")  # how the store's tools begin when they say no
 FAILURES = 3  # turns in a row that came to nothing
 
 
@@ -51,8 +51,10 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
         )
     if problems:
         return Proposal((), tuple(problems))
+    if twice := _twice(actions):
+        return Proposal((), (twice,))
     done = history(session.memory, session.turn)
-    if actions and (again := repeated(actions, done)):
+    if actions and (again := repeated(actions, done, patient=not standstill(session))):
         return Proposal(tuple(actions), (again,), stuck=True)
     return Proposal(tuple(actions), _against_rules(session, actions, known, done))
 
@@ -63,20 +65,41 @@ def _names(planned: Planned, turn: int, number: int, count: int) -> tuple[str, .
     return tuple(f"{turn}.{need}" for need in needs)
 
 
-def repeated(actions: Sequence[ActionSpec], done: Sequence[Deed]) -> str:
-    """Why these calls lead nowhere: every one was made before, and nothing has changed since; "" if they may."""
-    last_write = max(
-        (at for at, deed in enumerate(done) if deed.effect != "read" and deed.status == "finished"), default=-1
+def _twice(actions: Sequence[ActionSpec]) -> str:
+    """A change that the reply holds more than once."""
+    changes = [(action.tool, key_of(action.tool, action.arguments)) for action in actions if action.effect != "read"]
+    names = ", ".join(dict.fromkeys(change[0] for change in changes if changes.count(change) > 1))
+    return f"The same call twice, and it changes something ({names}): once is enough." if names else ""
+
+
+def repeated(actions: Sequence[ActionSpec], done: Sequence[Deed], *, patient: bool = True) -> str:
+    """Why these calls lead nowhere: every one was made before, and nothing has changed since; "" if they may.
+
+    With patience, a call that broke down (too slow, stopped, away) is worth another try, one that was refused is not.
+    """
+    last_change = max(
+        (at for at, deed in enumerate(done) if deed.effect != "read" and _may_have_changed(deed)), default=-1
     )
-    since = done[last_write + 1 :]
     for action in actions:
-        made = done if action.effect != "read" else since
-        if same_call(action.tool, action.arguments, made, *TRIED) is None:
+        made = done if action.effect != "read" else done[last_change + 1 :]
+        key = key_of(action.tool, action.arguments)
+        if not any(deed.key == key and _tried(deed, patient) for deed in made):
             return ""
     names = ", ".join(dict.fromkeys(action.tool for action in actions))
     return (
         f"These calls have been made with the same arguments already ({names}): what came of them is under <executed>."
     )
+
+
+def _may_have_changed(deed: Deed) -> bool:
+    return deed.status in ("finished", "uncertain")
+
+
+def _tried(deed: Deed, patient: bool) -> bool:
+    """Of what has faded from memory the result is no longer there: it may be looked up again."""
+    if deed.status == "failed":
+        return not patient or deed.text.startswith(REFUSED)
+    return deed.status == "denied" or (deed.status == "finished" and not (deed.faded and deed.effect == "read"))
 
 
 def standstill(session: Session) -> bool:

@@ -12,25 +12,29 @@ from shared.events.values import NextAction, Status
 RETAIL = frozenset(spec.name for spec in SPECS)
 
 
-def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:
+def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rule
     """The verdict that a rule can give for certain, None where a model must look."""
     goes_on: NextAction = "complete" if turn.final else "continue"
     ran = [action for action in turn.actions if action.status in ("finished", "failed")]
     failed = [action for action in ran if action.status == "failed"]
+    doubts = [action for action in turn.actions if action.status == "uncertain"]
     if turn.taken_over:
-        status: Status = "failure" if ran and len(failed) == len(ran) else "partial" if failed else "success"
+        status: Status = "failure" if ran and len(failed) == len(ran) else "partial" if failed or doubts else "success"
         return _verdict("taken-over", status, "continue", "A person did this turn by hand.")
-    if not ran:
+    if not (ran or doubts):
         return _nothing_ran(turn, goes_on)
     if broken := _broken(session, turn):
         return _verdict("against-the-rules", "failure", "escalate", " ".join(broken))
+    if doubts:
+        names = ", ".join(action.spec.tool for action in doubts)
+        return _verdict("in-doubt", "partial", "continue", f"Nobody knows whether this took effect: {names}.")
     if failed:
         why = "; ".join(f"{action.spec.tool}: {action.error}" for action in failed)
         return _verdict("tool-error", "failure" if len(failed) == len(ran) else "partial", "retry", why)
     if any(action.spec.tool == HANDOVER for action in ran):
         return _verdict("handed-over", "success", "escalate", "The request was handed over to a person.")
-    if refused := [action for action in turn.actions if action.status == "denied"]:
-        return _verdict("refused", "partial", "continue", _refusals(refused))
+    if held := _held_back(turn):
+        return _verdict("not-all-run", "partial", "continue", held)
     writes = [action for action in ran if action.spec.effect != "read"]
     if not writes:
         return _verdict("reads-answered", "success", goes_on, "Every call was answered.")
@@ -40,16 +44,18 @@ def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:
 
 
 def _nothing_ran(turn: Turn, goes_on: NextAction) -> c.VerifyTurn:
-    if refused := [action for action in turn.actions if action.status == "denied"]:
-        return _verdict("refused", "failure", "continue", _refusals(refused))
-    if all(action.spec.ruling == "skip" for action in turn.actions):
-        return _verdict("done-already", "success", goes_on, "All of this has been done already.")
-    return _verdict("nothing-run", "failure", "continue", "Nothing was run: every action was skipped.")
+    if held := _held_back(turn):
+        return _verdict("nothing-run", "failure", "continue", held)
+    return _verdict("done-already", "success", goes_on, "All of this has been done already.")
 
 
-def _refusals(refused: list[Action]) -> str:
-    told = "; ".join(f"{action.spec.tool} ({action.error})" if action.error else action.spec.tool for action in refused)
-    return f"Refused: {told}."
+def _held_back(turn: Turn) -> str:
+    """What was refused, skipped or swept away by a stop, and why; what was done already does not count."""
+    kept = [
+        action for action in turn.actions if action.status in ("denied", "skipped") and action.spec.ruling != "skip"
+    ]
+    told = (f"{action.spec.tool} ({action.status}{': ' if action.error else ''}{action.error})" for action in kept)
+    return f"Not run: {'; '.join(told)}." if kept else ""
 
 
 def _confirmed(action: Action) -> bool:

@@ -6,22 +6,23 @@ of earlier requests only a few beginnings are left, which never count as done fo
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from pydantic import JsonValue
 
 from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.events import facts
-from shared.events.values import Effect, NextAction, Recalled, Status
+from shared.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash
 
-WHOLE = 24_000  # characters of outcomes that are kept whole
+WHOLE = 16_000  # characters of outcomes that are kept whole
 DEED = 8_000  # characters of one outcome
-GIST, GISTS = 300, 30  # characters of an older outcome, and how many outcomes there are at most
-EARLIER = 8
+GIST, GISTS = 120, 20  # characters of an older outcome, and how many outcomes there are at most
+EARLIER = 6  # outcomes of earlier requests
 Standing = Literal["pending", "completed", "failed"]
 BECOMES: dict[Status, Standing] = {"success": "completed", "partial": "pending", "failure": "failed"}
 VERDICTS, REASONS, SUB_GOALS, CLOSING = 10, 400, 20, 4_000
+SETTLED: frozenset[ActionStatus] = frozenset({"finished", "denied", "uncertain"})
 
 
 @dataclass(frozen=True)
@@ -32,15 +33,24 @@ class SubGoal:
 
 @dataclass(frozen=True)
 class Deed:
-    """One action and what came of it; `text` is its result or its error, or the beginning of it."""
+    """One action and what came of it; `text` is its result or its error, or the beginning of it.
+
+    `key` tells this very call from others, also where long arguments are kept by their beginnings.
+    """
 
     turn: int
     id: str
+    key: str
     tool: str
     arguments: dict[str, JsonValue]
     effect: Effect
     status: ActionStatus
     text: str
+
+    @property
+    def faded(self) -> bool:
+        """Only the gist of what was known is left."""
+        return len(self.text) == GIST and self.text.endswith("…")
 
 
 @dataclass(frozen=True)
@@ -56,7 +66,8 @@ class Judged:
 class Memory:
     """`planned` and `executed` count the actions of the request at hand.
 
-    `closing`: why the planner found nothing left to do.
+    `settled`: how its changes ended, by key, also those that are no longer among the deeds. `heard`: what was said
+    since the request, as far as a turn was planned with it. `closing`: why the planner found nothing left to do.
     """
 
     sub_goals: tuple[SubGoal, ...] = ()
@@ -66,6 +77,8 @@ class Memory:
     recalled: tuple[Recalled, ...] = ()
     planned: int = 0
     executed: int = 0
+    settled: dict[str, ActionStatus] = field(default_factory=dict)
+    heard: tuple[str, ...] = ()
     closing: str = ""
 
 
@@ -79,7 +92,7 @@ def history(memory: Memory, turn: Turn | None) -> tuple[Deed, ...]:
     return _kept((*memory.deeds, *deeds_of(turn)))
 
 
-def planned(memory: Memory, event: facts.TurnPlanned) -> Memory:
+def planned(memory: Memory, event: facts.TurnPlanned, heard: tuple[str, ...]) -> Memory:
     """The way to the end as it is seen now; what was reached stays reached."""
     known = {sub_goal.goal: sub_goal for sub_goal in memory.sub_goals}
     goals = dict.fromkeys((*event.sub_goals, event.sub_goal) if event.actions else event.sub_goals)
@@ -90,6 +103,7 @@ def planned(memory: Memory, event: facts.TurnPlanned) -> Memory:
         sub_goals=sub_goals[-SUB_GOALS:],
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
+        heard=heard,
         closing="" if event.actions else event.reasoning[:CLOSING],
     )
 
@@ -111,24 +125,31 @@ def left(memory: Memory, turn: Turn | None) -> Memory:
     """The turn is over: what it did is remembered."""
     done = deeds_of(turn)
     ran = sum(deed.status in ("finished", "failed", "uncertain") for deed in done)
-    return replace(memory, deeds=_kept((*memory.deeds, *done)), executed=memory.executed + ran)
+    return _with(memory, done, ran)
 
 
 def came_late(memory: Memory, action: Action) -> Memory:
     """The outcome of an action that outlived its turn."""
-    return replace(memory, deeds=_kept((*memory.deeds, _deed(0, action))), executed=memory.executed + 1)
+    return _with(memory, (_deed(0, action),), 1)
 
 
 def next_request(memory: Memory) -> Memory:
-    """A new question begins with an empty page; of what was seen before only the gist is left."""
+    """A new question begins with an empty page; of what was seen before only a few gists are left.
+
+    What is so short that its gist is all of it goes first: who the customer is, for one.
+    """
     before = (*memory.earlier, *(_gist(deed) for deed in memory.deeds))
-    return Memory(earlier=before[-EARLIER:])
+    places = sorted(range(len(before)), key=lambda place: (before[place].faded, -place))[:EARLIER]
+    return Memory(earlier=tuple(before[place] for place in sorted(places)))
 
 
-def same_call(tool: str, arguments: Mapping[str, JsonValue], deeds: Iterable[Deed], *statuses: str) -> Deed | None:
-    """The newest deed that was this very call and ended so."""
-    found = [deed for deed in deeds if deed.tool == tool and deed.arguments == arguments and deed.status in statuses]
-    return found[-1] if found else None
+def key_of(tool: str, arguments: Mapping[str, JsonValue]) -> str:
+    return content_hash(json.dumps([tool, arguments], sort_keys=True))[:32]
+
+
+def standing(memory: Memory, turn: Turn | None, spec: ActionSpec) -> ActionStatus | None:
+    """How this very change ended when it was last to be made for the request at hand; None: it was not, or failed."""
+    return _settled(memory, deeds_of(turn)).get(key_of(spec.tool, spec.arguments))
 
 
 def text_of(result: JsonValue) -> str:
@@ -143,23 +164,46 @@ def _over(action: Action) -> bool:
 def _deed(turn: int, action: Action) -> Deed:
     text = text_of(action.result) if action.status == "finished" else action.error
     spec = action.spec
-    return Deed(turn, spec.id, spec.tool, spec.arguments, spec.effect, action.status, _cut(text, DEED))
+    key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, DEED)
+    return Deed(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, _cut(text, DEED))
+
+
+def _with(memory: Memory, done: tuple[Deed, ...], ran: int) -> Memory:
+    settled = _settled(memory, done)
+    return replace(memory, deeds=_kept((*memory.deeds, *done)), executed=memory.executed + ran, settled=settled)
+
+
+def _settled(memory: Memory, done: Iterable[Deed]) -> dict[str, ActionStatus]:
+    changes = {deed.key: deed.status for deed in done if deed.effect != "read" and deed.status in SETTLED}
+    return {**memory.settled, **changes}
 
 
 def _kept(deeds: tuple[Deed, ...]) -> tuple[Deed, ...]:
-    """A read that was made again is known by its newest outcome only."""
-    kept: list[Deed] = []
+    """A read that was made again is known by its newest outcome only; reads make room for changes."""
+    kept: dict[object, Deed] = {}
     room = WHOLE
-    for deed in reversed(deeds):
-        if deed.effect == "read" and same_call(deed.tool, deed.arguments, kept, deed.status):
+    for place, deed in reversed(list(enumerate(deeds))):
+        which: object = (deed.key, deed.status) if deed.effect == "read" else place
+        if which in kept:
             continue
-        room -= len(deed.text)
-        kept.append(deed if room >= 0 else _gist(deed))
-    return tuple(reversed(kept[:GISTS]))
+        room -= len(deed.text) + len(text_of(deed.arguments))
+        kept[which] = deed if room >= 0 else _gist(deed)
+    for which in sorted(kept, key=lambda which: kept[which].effect == "read")[GISTS:]:
+        del kept[which]
+    return tuple(reversed(kept.values()))
 
 
 def _gist(deed: Deed) -> Deed:
-    return replace(deed, text=_cut(deed.text, GIST))
+    return replace(deed, text=_cut(deed.text, GIST), arguments=_shortened(deed.arguments, GIST))
+
+
+def _shortened(arguments: dict[str, JsonValue], limit: int) -> dict[str, JsonValue]:
+    """Short arguments as they are; of long ones each has its share of the room."""
+    if len(text_of(arguments)) <= limit:
+        return arguments
+    share = limit // len(arguments)
+    texts = {name: text_of(value) for name, value in arguments.items()}
+    return {name: value if len(texts[name]) <= share else _cut(texts[name], share) for name, value in arguments.items()}
 
 
 def _cut(text: str, limit: int) -> str:

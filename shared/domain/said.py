@@ -43,6 +43,7 @@ def _next_round(session: Session, request: str, version: int) -> Session:
     fresh = replace(
         ended,
         memory=next_request(ended.memory),
+        feedback=tuple(words for words in ended.feedback if words not in ended.memory.heard),
         rounds=rounds[-ROUNDS_KEPT:],
         request=request,
         problems=(),
@@ -99,8 +100,9 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
         case "action":
             return advance(mark(session, [event.action_id], "finished", result=event.text), event.version)
         case "uncertain":
-            status = ANSWERED.get(event.text, "skipped")
-            return advance(mark(session, [event.action_id], status, error=""), event.version)
+            if event.text not in ANSWERED:
+                return advance(mark(session, [event.action_id], "uncertain", left=True), event.version)
+            return advance(mark(session, [event.action_id], ANSWERED[event.text], error=""), event.version)
         case "request" | "budget":
             return _told(session, event.text, event.version)
     assert_never(question.about)

@@ -99,11 +99,19 @@ class Action:
     artefact: Artefact | None = None
     seconds: float = 0.0
     began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
+    left: bool = False  # in doubt, and the person left it at that: nobody asks again
 
     @property
     def hash(self) -> str:
         """What an approval of this action is bound to: the tool and its exact arguments."""
         return content_hash(self.spec.model_dump_json(include={"tool", "arguments"}))
+
+    @property
+    def dead(self) -> bool:
+        """It will not be known to have ended well: what depends on it is not run."""
+        if self.status == "uncertain":
+            return self.left
+        return self.status in DONE - {"finished"} and self.spec.ruling != "skip"
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,10 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     left = replace(leave_turn(session), turns=event.turn, replan=False)
     if session.phase == "planning" and session.unread:
         return begin(replace(left, turns_before=session.turns_before + 1), "planning", event.version)
-    left = replace(left, memory=memory.planned(left.memory, event))
+    drafted = session.phase == "planning"  # what was said is in this turn now
+    heard = session.feedback if drafted else left.memory.heard
+    problems = () if drafted else session.problems
+    left = replace(left, memory=memory.planned(left.memory, event, heard), problems=problems)
     if not event.actions:
         return begin(left, "answering", event.version)
     turn = Turn(

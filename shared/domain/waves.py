@@ -6,7 +6,7 @@ from dataclasses import replace
 from shared.domain import memory
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
-from shared.domain.state import DONE, Action, ActionStatus, Question, Turn
+from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.events.values import ActionSpec
 
 HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leave it"
@@ -66,7 +66,7 @@ def advance(session: Session, version: int) -> Session:
     if running(session):
         return session
     actions = session.turn.actions if session.turn else ()
-    if unclear := next((a for a in actions if a.status == "uncertain"), None):
+    if unclear := next((a for a in actions if a.status == "uncertain" and not a.left), None):
         return replace(settle(session, "awaiting_input"), question=_what_happened(unclear))
     wave = ready(session.turn)
     if not wave:
@@ -83,6 +83,9 @@ def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
         raise Invalid("Two actions have the same id.")
     if taken := ids.intersection(a.spec.id for a in (*session.loose, *running(session))):
         raise Invalid(f"An action {min(taken)} of an earlier turn is still running: use another id.")
+    changes = [memory.key_of(spec.tool, spec.arguments) for spec in specs if spec.effect != "read"]
+    if len(set(changes)) < len(changes):
+        raise Invalid("Two actions are the same call, and it changes something: once is enough.")
     if unknown := {need for spec in specs for need in spec.depends_on} - ids:
         raise Invalid(f"An action depends on {min(unknown)}, which is not in this turn.")
     done: set[str] = set()
@@ -96,7 +99,7 @@ def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
 def _drop_blocked(session: Session) -> Session:
     """Actions that need the outcome of one that will have none are skipped, and those that need these."""
     while session.turn:
-        dead = {a.spec.id for a in session.turn.actions if a.status in DONE - {"finished"} and a.spec.ruling != "skip"}
+        dead = {a.spec.id for a in session.turn.actions if a.dead}
         blocked = [
             a.spec.id
             for a in session.turn.actions

@@ -1,5 +1,6 @@
 """How Parley's prompts are laid out: first who and what, the same for every session (so it is cached), then data."""
 
+import re
 from collections.abc import Iterable, Mapping
 
 from shared.llm.types import Message, Role
@@ -19,4 +20,5 @@ def prompt(role: Role, task: str, rules: str, sections: Mapping[str, str | Itera
 
 def _section(name: str, text: str | Iterable[str] | None) -> str:
     body = text if isinstance(text, str) else "\n".join(text or ())
-    return f"<{name}>\n{body.replace(f'</{name}>', f'</ {name}>')}\n</{name}>"
+    held = re.sub(rf"<\s*/\s*{name}\s*>", f"</ {name}>", body, flags=re.IGNORECASE)  # however it is spelt
+    return f"<{name}>\n{held}\n</{name}>"

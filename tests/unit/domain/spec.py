@@ -182,15 +182,24 @@ def allow(action_id: str) -> Callable[[Session], c.Approve]:
     return told
 
 
-def act(id_: str, *after: str, ask: str | None = None, effect: str = "read") -> ActionSpec:
-    """An action; `ask` is why a person must allow it."""
-    return ActionSpec.model_validate(
-        {"id": id_, "tool": "orders", "arguments": {"id": id_}, "effect": effect, "depends_on": after, "approval": ask}
-    )
+def act(
+    id_: str,
+    *after: str,
+    ask: str | None = None,
+    effect: str = "read",
+    arguments: dict[str, Any] | None = None,
+    **more: Any,
+) -> ActionSpec:
+    """An action; `ask` is why a person must allow it. Without `arguments` it is a call like no other."""
+    fields = {"id": id_, "tool": "orders", "effect": effect, "depends_on": after, "approval": ask}
+    return ActionSpec.model_validate(fields | {"arguments": arguments or {"id": id_}} | more)
 
 
-def turn(*actions: ActionSpec) -> c.PlanTurn:
-    return c.PlanTurn(sub_goal="look at the order", actions=actions or (act("1.1"),))
+def turn(*actions: ActionSpec, nothing: bool = False, **more: Any) -> c.PlanTurn:
+    """A turn of these actions (one look at least, unless there is nothing left to do)."""
+    chosen = () if nothing else actions or (act("1.1"),)
+    why = "Nothing is left to do." if nothing else ""
+    return c.PlanTurn(sub_goal="look at the order", actions=chosen, reasoning=why, **more)
 
 
 def done(action_id: str = "1.1", ok: bool = True) -> c.Finish:

@@ -37,8 +37,10 @@ PROFILES = {
 }
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 
-Shape = tuple[tuple[set[int], bool, str], ...]  # of each action: what it depends on, whether it asks, its effect
-PLAIN: Shape = ((set(), False, "write"), ({0}, True, "write"))
+Shape = tuple[
+    tuple[set[int], bool, str, bool], ...
+]  # of each action: what it needs, if it asks, effect, if made before
+PLAIN: Shape = ((set(), False, "write", True), ({0}, True, "write", False))
 pick = st.integers(0, 10_000)
 workflows = st.sampled_from(["conversation", "conversation", "agentflow", "execution_plan", "flow"])
 moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other"])
@@ -54,15 +56,23 @@ def shapes(draw: st.DrawFn) -> Shape:
     found = []
     for index in range(draw(st.integers(1, 4))):
         after = draw(st.sets(st.integers(0, index - 1), max_size=2)) if index else set()
-        found.append((after, draw(st.booleans()), draw(st.sampled_from(["read", "write", "irreversible"]))))
+        effect = draw(st.sampled_from(["read", "write", "irreversible"]))
+        found.append((after, draw(st.booleans()), effect, draw(st.booleans())))
     return tuple(found)
 
 
 def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
     name = f"{session.turns + 1}.".__add__
     return tuple(
-        act(name(str(i)), *(name(str(j)) for j in sorted(after)), ask="a write" if asks else None, effect=effect)
-        for i, (after, asks, effect) in enumerate(shape)
+        act(
+            name(str(i)),
+            *(name(str(j)) for j in sorted(after)),
+            ask="a write" if asks else None,
+            effect=effect,
+            arguments={"n": i} if again else None,
+            repairs=("n was a text",) if asks and again else (),
+        )
+        for i, (after, asks, effect, again) in enumerate(shape)
     )
 
 
@@ -88,10 +98,17 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
             others: list[AnyCommand] = [steps, turn(*specs(session, shape)), program(f"y = {number}"), answer()]
             return one_of(others, number)
     if session.phase == "planning" and session.workflow in ("agentflow", "flow"):
-        return turn(*specs(session, shape))
+        return planned(session, number, shape)
     if session.phase == "planning" and session.workflow == "execution_plan":
         return draft(f"step {number}", "then", kind="steps")
     return good(session)
+
+
+def planned(session: Session, number: int, shape: Shape) -> AnyCommand:
+    """A turn, sometimes the last of its request, and sometimes that nothing is left to do."""
+    if number % 7 == 3:
+        return turn(nothing=True)
+    return turn(*specs(session, shape), final=number % 5 == 1)
 
 
 def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
@@ -158,7 +175,7 @@ class Schedules(RuleBasedStateMachine):
         others: list[AnyCommand] = [
             c.RaiseBudget(tokens=100),
             c.Rename(title="t"),
-            c.Remember(tool="t", policy="never"),
+            c.Remember(tool="orders", policy=one_of(["never", "deny", "never", "always", "writes"], number // 16)),
         ]
         mine: list[AnyCommand] = [
             c.Run(),
@@ -350,4 +367,4 @@ class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]
         never = {kind.model_fields["type"].default for kind in EVENT_CLASSES} - REACHED
         assert len(never) <= 4, never  # session.escalated is not of this domain's making; a rare one may be missed
 
-    pytestmark = pytest.mark.timeout(60 if PROFILE == "ci" else 0)
+    pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

@@ -183,7 +183,7 @@ def test_what_has_not_begun_can_be_skipped() -> None:
     [
         (HAPPENED, "finished", "verifying", "verifier"),
         (AGAIN, "approved", "executing", "executor"),
-        (LEAVE, "skipped", "verifying", "verifier"),
+        (LEAVE, "uncertain", "verifying", "verifier"),
     ],
 )
 def test_an_action_in_doubt_asks_the_person(reply: str, becomes: str, phase: str, due: str) -> None:
@@ -298,9 +298,10 @@ def test_the_verdict_on_a_turn(next_action: str, phase: str, due: str, problems:
 
 def test_the_answer_rests() -> None:
     told = given(*STARTED, done(), verdict()).when(answer()).then("answer.given", evidence=("1.1",))
-    told.leaves("resting", "nobody", reason="answered", answer="It is done.")
+    told.leaves("resting", "nobody", reason="answered", answer="It is done.", confidence=0.9, evidence=("1.1",))
     assert told.given.session.rounds == ()
     after = told.given.when(say("and my invoice?")).then("message.received").leaves("planning", "planner", answer="")
+    assert (after.session.confidence, after.session.evidence) == (0, ())
     assert after.session.rounds[0].outcome == "answered: It is done."
 
 
@@ -326,6 +327,7 @@ def test_a_person_takes_over_or_hands_back() -> None:
     assert told.session.turn is not None
     assert told.session.turn.by == "user:ann"
     escalated.when(say("try the other")).then("message.received").leaves("planning", "planner")
+    escalated.when(c.TakeOver(sub_goal="by hand", actions=())).refused(Invalid, "at least one action")
     given(*FLOW).when(take).refused(OutOfTurn, "escalated")
 
 

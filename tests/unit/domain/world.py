@@ -11,9 +11,10 @@ from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
+from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.people import RAISE
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
-from shared.domain.state import plan_text
+from shared.domain.state import Action, plan_text
 from shared.domain.waves import AGAIN, find, running
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.values import content_hash
@@ -45,7 +46,7 @@ def good(session: Session) -> AnyCommand:
             now = running(session)
             return c.Finish(action_id=now[0].spec.id, ok=True, result=1) if now else c.Start()
         case "verifying":
-            return verdict() if session.turn else checked()
+            return verdict("continue" if session.turns % 2 else "complete") if session.turn else checked()
     return answer()
 
 
@@ -71,7 +72,10 @@ class World:
     words: dict[str, int] = field(default_factory=dict)  # said, and not yet known to be taken in: text -> version
     starts: dict[tuple[int, str], int] = field(default_factory=dict)  # (turn, action) -> how often it was started
     again: set[tuple[int, str]] = field(default_factory=set)  # the person said: run it again
+    didnt: set[tuple[int, str]] = field(default_factory=set)  # the person said: it did not happen
+    settled: set[str] = field(default_factory=set)  # changes that were done or denied for the request at hand
     stopped: int = 0
+    forks: int = 0
 
     def append(self, command: AnyCommand, by: By, seen: Session | None = None) -> SessionEvent | None:
         """Decide on what was seen, lose the race if that is old, decide again; None: refused."""
@@ -93,6 +97,7 @@ class World:
         self._work(event, by)
         self._approved(before, event)
         self._started(before, event)
+        self._settled(before, event, after)
         self._said(before, event, by)
         self.log.append(stored)
         REACHED.add(event.type)
@@ -103,12 +108,13 @@ class World:
 
     def fork(self) -> None:
         """Go on in a fork of the session as it is now."""
-        child = Session(f"s{len(self.given) + 1}-{self.session.version}")
+        forks = self.forks + 1
+        child = Session(f"s{forks}")
         by = By(ANN, NOON)
         event = decide(child, c.Fork(parent=self.session.id, parent_version=self.session.version), by)
         parent = self.session
         kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, parent.request)]
-        self.__init__()  # type: ignore[misc]
+        self.__init__(forks=forks)  # type: ignore[misc]
         self.base = parent
         self.session = self.read = parent
         self.accept(event, by)
@@ -143,6 +149,7 @@ class World:
         """At most one start of an action, unless a person said: again; none without the yes that it needs."""
         if isinstance(event, facts.QuestionAnswered) and event.text == AGAIN and before.turn:
             self.again.add((before.turn.number, event.action_id))
+            self.didnt.add((before.turn.number, event.action_id))
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
@@ -151,11 +158,28 @@ class World:
             action, key = find(before, action_id), (before.turn.number, action_id)
             assert action is not None
             assert key not in self.starts or key in self.again
+            assert action.spec.ruling not in ("skip", "deny")
+            proposed = isinstance(self.log[planned - 1], facts.TurnPlanned) and not before.turn.taken_over
+            if proposed and action.spec.effect != "read" and key not in self.didnt:
+                assert key_of(action.spec.tool, action.spec.arguments) not in self.settled, "done or denied before"
             self.again.discard(key)
             self.starts[key] = self.starts.get(key, 0) + 1
             if action.spec.approval:
                 given = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
                 assert (action_id, action.hash) in [(e.action_id, e.hash) for e in given]
+
+    def _settled(self, before: Session, event: SessionEvent, after: Session) -> None:
+        """Which changes must not be made again for this request. A new request begins with none."""
+        if after.request != before.request or isinstance(event, facts.SessionForked):
+            self.settled.clear()
+        for was, action in _changed(before, after):
+            happened = action.status == "finished" or (action.status == "denied" and was != "denied")
+            if happened and action.spec.effect != "read":
+                self.settled.add(key_of(action.spec.tool, action.spec.arguments))
+        if isinstance(event, facts.ActionFinished) and event.ok:
+            late = next((a for a in before.loose if a.spec.id == event.action_id), None)
+            if late and late.spec.effect != "read":
+                self.settled.add(key_of(late.spec.tool, late.spec.arguments))
 
     def _said(self, before: Session, event: SessionEvent, by: By) -> None:
         """A word is taken in by a draft or answer whose work began with it or after, or by the person's own edit."""
@@ -164,6 +188,10 @@ class World:
             for text in set(before.feedback) - set(after.feedback):
                 said = self.words.pop(text, 0)
                 assert by.work is None or said <= by.work.version
+        if isinstance(event, facts.TurnPlanned) and before.phase == "planning":
+            for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
+                assert by.work is not None
+                assert self.words.pop(text, 0) <= by.work.version
         if isinstance(event, facts.MessageReceived):
             self.words[event.text] = event.version
         if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
@@ -181,10 +209,30 @@ class World:
         assert (session.question is None) or session.phase == "awaiting_input"
         assert (session.failure is not None) == (session.phase == "failed")
         assert not session.paused or session.phase not in ("resting", "failed")
+        self._bounded(session)
+        self._never_ran(session)
         self._due(session)
         self._kept(session)
         self._review(session)
         ways_on(session)
+
+    def _bounded(self, session: Session) -> None:
+        """What prompts read does not grow with what was done."""
+        memory = session.memory
+        assert len(memory.deeds) <= GISTS
+        assert len(memory.earlier) <= EARLIER
+        assert len(memory.verdicts) <= VERDICTS
+        assert len(memory.sub_goals) <= SUB_GOALS
+        assert max((len(deed.text) for deed in memory.deeds), default=0) <= DEED
+        assert sum(map(_size, memory.deeds)) <= WHOLE + GISTS * 2 * GIST
+        assert sum(map(_size, memory.earlier)) <= EARLIER * 2 * GIST
+
+    def _never_ran(self, session: Session) -> None:
+        """What ended as skipped or denied was never started, unless the person said that it did not happen."""
+        for action in session.turn.actions if session.turn else ():
+            key = (session.turn.number if session.turn else 0, action.spec.id)
+            if action.status in ("skipped", "denied") and self.base.turn != session.turn:
+                assert key not in self.starts or key in self.didnt
 
     def _due(self, session: Session) -> None:
         """A service is due only on the event that began its work, and no work is unknown to its service."""
@@ -218,6 +266,19 @@ class World:
         else:
             assert session.plan is not None
             assert session.plan.status == "pending_approval"
+
+
+def _changed(before: Session, after: Session) -> list[tuple[str | None, Action]]:
+    """The actions of the turn that are not as they were, and how they were."""
+    was = {a.spec.id: a.status for a in before.turn.actions} if before.turn else {}
+    same = before.turn is not None and after.turn is not None and before.turn.number == after.turn.number
+    known = was if same else {}
+    actions = after.turn.actions if after.turn else ()
+    return [(known.get(a.spec.id), a) for a in actions if known.get(a.spec.id) != a.status]
+
+
+def _size(deed: Deed) -> int:
+    return len(deed.text) + len(text_of(deed.arguments))
 
 
 def ways_on(session: Session) -> None:

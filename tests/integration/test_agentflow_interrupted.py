@@ -1,0 +1,196 @@
+"""People who interrupt the loop: stop and go on, budgets that end, approvals that nobody gives, pauses."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from services.executor.handlers import Executor
+from services.executor.requests import Requests
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.generator.answer_prompt import AnswerReply
+from services.planner.agentflow_prompt import Planned, TurnReply
+from services.verifier.prompt import VerdictReply
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.events import facts
+from shared.events.values import Effect, SessionSettings
+from shared.llm import ScriptedModel
+from shared.log import commit
+from shared.settings import Settings
+from shared.tools import TOOLS_LIST, ToolSpec
+from shared.worker import Handler, Here
+from tests.support import stack
+from tests.support.stack import Person, working
+
+
+class Bench:
+    """A slow read whose first call hangs, and a write that takes until it is let go; and how often each was made."""
+
+    def __init__(self) -> None:
+        self.began: asyncio.Queue[str] = asyncio.Queue()
+        self.made: list[str] = []
+        self.go = asyncio.Event()
+
+    async def look(self, call: Call) -> Result:
+        self.began.put_nowait("look")
+        self.made.append("look")
+        if self.made.count("look") == 1 and call.arguments.get("hang"):
+            await asyncio.Event().wait()
+        return Result(ok=True, value="seen")
+
+    async def send(self, _: Call) -> Result:
+        self.began.put_nowait("send")
+        await self.go.wait()
+        self.made.append("send")
+        return Result(ok=True, value="sent")
+
+    def tools(self) -> Fixed:
+        return Fixed(_tool("look", self.look, "read"), _tool("send", self.send, "write"))
+
+
+def _tool(name: str, run: Any, effect: Effect) -> Tool:
+    properties: Any = {"hang": {"type": "boolean"}, "to": {"type": "string"}}
+    schema = {"type": "object", "properties": properties, "additionalProperties": False}
+    return Tool(ToolSpec(name=name, description=f"{name} it", parameters=schema, effect=effect), run)
+
+
+LOOK = Planned(tool="look", arguments={"hang": True})
+SEND = Planned(tool="send", arguments={"to": "ann"})
+
+
+def turn(*actions: Planned, **more: Any) -> TurnReply:
+    return TurnReply(sub_goal="go on", actions=list(actions), **more)
+
+
+def answer(text: str) -> AnswerReply:
+    return AnswerReply(answer=text, confidence=0.9)
+
+
+@pytest.fixture
+def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
+    bench = Bench()
+
+    @asynccontextmanager
+    async def executing(here: Here) -> AsyncIterator[Handler]:
+        registry = Registry(bench.tools())
+        await here.bus.answer(TOOLS_LIST, Requests(registry, here.store, "w").list, queue="executor")
+        yield Executor(registry, here.bus).run_wave
+
+    monkeypatch.setitem(stack.OPENS, "executor", executing)
+    return bench
+
+
+@asynccontextmanager
+async def talking(
+    settings: Settings, bus: Bus, session_id: str, *replies: BaseModel, **wanted: Any
+) -> AsyncIterator[tuple[Person, ScriptedModel]]:
+    model = ScriptedModel(*replies)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Look and send", workflow="agentflow", settings=SessionSettings(**wanted)))
+        yield ann, model
+
+
+async def test_a_look_that_was_stopped_is_taken_again_after_retry(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    replies = (turn(LOOK), turn(LOOK), TurnReply(reasoning="Seen."), answer("It was seen."))
+    async with talking(settings, bus, session_id, *replies) as (ann, model):
+        await asyncio.wait_for(bench.began.get(), 10)
+        await ann.does(c.Stop())
+        await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
+        await ann.does(c.Retry())
+        assert (await ann.sees(lambda now: now.answer != "" or now.phase == "awaiting_input")).answer == "It was seen."
+        assert bench.made == ["look", "look"]
+        assert "Stopped by the person." in model.prompts[1].text
+
+
+async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_not_made_again(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    replies = (turn(SEND), VerdictReply(status="success", next_action="continue", reasoning="sent"), turn(SEND))
+    nudged = TurnReply(reasoning="It was sent already.")
+    async with talking(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (ann, model):
+        await asyncio.wait_for(bench.began.get(), 10)
+        await ann.does(c.Stop())
+        await ann.phase("resting")
+        bench.go.set()
+        ended = await ann.sees(lambda now: not _running(now))
+        assert ended.turn is not None
+        assert (ended.phase, ended.turn.actions[0].status) == ("resting", "finished")
+        await ann.does(c.Retry())
+        assert (await ann.sees(lambda now: now.phase == "resting" and now.answer != "")).answer == "Sent."
+        assert bench.made == ["send"]
+        assert "have been made with the same arguments already (send)" in model.prompts[3].text
+
+
+async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    replies = (turn(SEND, final=True), TurnReply(reasoning="Nobody allowed it."), answer("It was not sent."))
+    async with talking(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
+        waiting = await ann.phase("awaiting_approval")
+        await commit(bus.log, await ann.load(), c.Expire(asked=waiting.since), By("keeper", datetime.now(UTC)))
+        done = await ann.sees(lambda now: now.phase == "resting" and now.answer != "")
+        assert done.answer == "It was not sent."
+        assert "nobody decided in time" in model.prompts[1].text
+        assert bench.made == []
+        assert not [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
+
+
+async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and_changes_nothing_twice(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    """Each scripted call is 14 tokens: the first turn's call spends the budget, what it planned still runs."""
+    bench.go.set()
+    replies = (turn(SEND), VerdictReply(status="success", next_action="complete"), answer("Sent."))
+    async with talking(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
+        asked = await ann.phase("awaiting_input")
+        assert asked.question is not None
+        assert (asked.question.about, asked.halted, len(model.prompts)) == ("budget", "verifying", 1)
+        assert bench.made == ["send"]
+        await ann.does(c.RaiseBudget(tokens=1_000))
+        assert (await ann.sees(lambda now: now.answer != "")).answer == "Sent."
+        assert bench.made == ["send"]
+
+
+async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    goes_on = VerdictReply(status="partial", next_action="continue", reasoning="more")
+    turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
+    replies = [reply for one in turns for reply in (one, goes_on)]
+    wanted = {"quality": "thorough", "max_turns": 3}
+    async with talking(settings, bus, session_id, *replies, answer("I gave up."), **wanted) as (ann, model):
+        assert (await ann.sees(lambda now: now.answer != "", seconds=30)).answer == "I gave up."
+        assert "All 3 turns are used up; the last one ended with: partial." in model.prompts[-1].text
+        assert bench.made == ["look"] * 3
+
+
+async def test_a_pause_holds_the_next_step_back_and_a_word_meanwhile_is_heard(
+    settings: Settings, bus: Bus, session_id: str, bench: Bench
+) -> None:
+    replies = (turn(SEND, final=True), VerdictReply(status="success", next_action="complete"))
+    heard = (TurnReply(reasoning="Sent, and heard."), answer("Sent, and heard."))
+    async with talking(settings, bus, session_id, *replies, *heard, approval="never") as (ann, model):
+        await asyncio.wait_for(bench.began.get(), 10)
+        await ann.does(c.Pause())
+        await ann.does(c.Say(text="and tell me when"))
+        bench.go.set()
+        held = await ann.sees(lambda now: now.phase == "verifying")
+        assert (held.paused, held.work, held.unread) == (True, None, ("and tell me when",))
+        await ann.does(c.Resume())
+        done = await ann.sees(lambda now: now.phase == "resting" and now.answer != "")
+        assert done.answer == "Sent, and heard."
+        assert "<feedback>\nand tell me when\n</feedback>" in model.prompts[2].text
+        assert bench.made == ["send"]
+
+
+def _running(session: Any) -> bool:
+    return session.turn is not None and any(action.status == "started" for action in session.turn.actions)

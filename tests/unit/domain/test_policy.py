@@ -1,0 +1,216 @@
+"""What the domain makes of a planned call: proceed, put right, skip, ask, or not at all."""
+
+from typing import Any
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.errors import OutOfTurn
+from shared.domain.policy import policy_of
+from shared.domain.session import Session
+from shared.domain.waves import AGAIN, HAPPENED
+from shared.events import facts
+from shared.events.values import ActionSpec, SessionSettings
+from tests.unit.domain.spec import Told, act, allow, answer, done, given, request, say, status, turn, verdict
+
+FLOW = (request("agentflow"),)
+FREE = (request("agentflow", approval="never"),)
+SAME = {"order": 1}
+CHANGES = "it changes something"
+
+
+def write(id_: str, *after: str, **more: Any) -> ActionSpec:
+    return act(id_, *after, **({"effect": "write", "arguments": SAME} | more))
+
+
+def ruled(*before: Told, spec: ActionSpec) -> ActionSpec:
+    """The action as the event has it."""
+    event = given(*before).when(turn(spec)).then_event()
+    assert isinstance(event, facts.TurnPlanned)
+    return event.actions[0]
+
+
+# --- whether a person is asked
+
+
+@pytest.mark.parametrize(
+    ("approval", "effect", "why"),
+    [
+        ("never", "read", None),
+        ("never", "irreversible", None),
+        ("writes", "read", None),
+        ("writes", "write", CHANGES),
+        ("writes", "irreversible", f"{CHANGES} and cannot be undone"),
+        ("always", "read", "you asked to be asked about every call"),
+        ("always", "write", CHANGES),
+    ],
+)
+def test_the_session_s_policy_holds_for_every_tool(approval: str, effect: str, why: str | None) -> None:
+    spec = ruled(request("agentflow", approval=approval), spec=act("1.1", effect=effect))
+    assert (spec.ruling, spec.approval) == ("require_approval" if why else "proceed", why)
+
+
+@pytest.mark.parametrize(
+    ("tool", "person", "wins"),
+    [
+        (None, None, "writes"),
+        ("never", None, "never"),
+        ("never", "always", "always"),
+        ("always", "never", "never"),
+        (None, "deny", "deny"),
+        ("deny", "never", "deny"),
+        ("deny", None, "deny"),
+    ],
+)
+def test_who_has_the_last_word(tool: Any, person: Any, wins: str) -> None:
+    """A tool that its configuration denies stays so; else the person's word comes before the tool's own policy."""
+    session = Session("s1", settings=SessionSettings(approval="writes"), policies={"orders": person} if person else {})
+    assert policy_of(session, act("1.1", policy=tool)) == wins
+
+
+def test_what_was_put_right_is_told() -> None:
+    assert ruled(*FREE, spec=write("1.1", repairs=("id was a text",))).ruling == "mutate"
+    assert ruled(*FLOW, spec=write("1.1", repairs=("id was a text",))).ruling == "require_approval"
+    assert ruled(*FREE, spec=write("1.1", ask="you said so")).approval == "you said so"
+
+
+# --- what is not made at all
+
+
+def test_a_tool_the_person_forbids_is_not_used() -> None:
+    story = (*FREE, c.Remember(tool="orders", policy="deny"))
+    told = given(*story).when(turn(act("1.1"), write("1.2", "1.1"))).then("turn.planned")
+    told.leaves("verifying", "verifier")
+    assert [status(told.session, one) for one in ("1.1", "1.2")] == ["denied", "denied"]
+    assert told.session.turn is not None
+    assert {action.error for action in told.session.turn.actions} == {"this tool must not be used here"}
+    told.given.when(c.Approve(version=3, action_id="1.1")).refused(OutOfTurn)
+    allowed = given(*story, c.Remember(tool="orders", policy="never")).when(turn(act("1.1"))).then("turn.planned")
+    allowed.leaves("executing", "executor")
+
+
+def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is() -> None:
+    before = (*FREE, turn(write("1.1")), c.Start(), done(), verdict("continue"))
+    told = given(*before).when(turn(write("2.1"), act("2.2", "2.1"))).then("turn.planned")
+    told.leaves("executing", "executor")
+    assert [status(told.session, one) for one in ("2.1", "2.2")] == ["skipped", "planned"]
+    forbidden = (*before, c.Remember(tool="orders", policy="deny"))
+    blocked = given(*forbidden).when(turn(write("2.1"), act("2.2", "2.1"))).then("turn.planned")
+    assert [status(blocked.session, one) for one in ("2.1", "2.2")] == ["denied", "denied"]
+
+
+@pytest.mark.parametrize(
+    ("after", "rules"),
+    [
+        ((c.Start(), done(), verdict("continue")), "skip"),
+        ((c.Start(), done(ok=False), verdict("retry", "failure")), "require_approval"),
+        ((c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(HAPPENED), verdict("continue")), "skip"),
+        (
+            (c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(AGAIN), c.Start(), done(), verdict("continue")),
+            "skip",
+        ),
+        ((c.Stop(), c.Retry(), verdict("continue", "failure")), "require_approval"),
+        ((c.Skip(action_id="1.1"), verdict("continue", "failure")), "require_approval"),
+    ],
+    ids=["done", "failed", "it happened", "run again", "stopped", "skipped"],
+)
+def test_the_same_change_again(after: tuple[Told, ...], rules: str) -> None:
+    """Done is done, whoever says so; what came to nothing is asked for again."""
+    allowed = (*FLOW, turn(write("1.1")), allow("1.1"))
+    assert ruled(*allowed, *after, spec=write("2.1")).ruling == rules
+
+
+@pytest.mark.parametrize("no", [c.Reject(action_id="1.1", reason="no"), c.Expire(asked=2)])
+def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_request(no: Told) -> None:
+    refused = (*FLOW, turn(write("1.1")), no, verdict("continue", "failure"))
+    spec = ruled(*refused, spec=write("2.1"))
+    assert (spec.ruling, spec.why, spec.approval) == ("deny", "this very call was refused before", None)
+    assert ruled(*refused, spec=write("2.1", arguments={"order": 2})).ruling == "require_approval"
+    asked_anew = (*refused, turn(nothing=True), answer(), say("yes, do cancel it"))
+    assert ruled(*asked_anew, spec=write("3.1")).ruling == "require_approval"
+
+
+def test_a_read_is_made_as_often_as_it_is_planned() -> None:
+    story = (*FLOW, turn(act("1.1", arguments=SAME)), c.Start(), done(), verdict("continue"))
+    assert ruled(*story, spec=act("2.1", arguments=SAME)).ruling == "proceed"
+
+
+def test_a_call_is_the_same_in_whatever_order_its_arguments_stand() -> None:
+    one, other = {"a": 1, "b": [1, {"c": 2}]}, {"b": [1, {"c": 2}], "a": 1}
+    story = (*FREE, turn(write("1.1", arguments=one)), c.Start(), done(), verdict("continue"))
+    assert ruled(*story, spec=write("2.1", arguments=other)).ruling == "skip"
+    assert ruled(*story, spec=write("2.1", arguments=other, tool="refunds")).ruling == "proceed"
+
+
+# --- approvals in the loop
+
+
+def test_two_changes_of_which_the_first_fails() -> None:
+    """What does not depend on it runs; what does, does not."""
+    pair = (write("1.1"), write("1.2", arguments={"order": 2}), write("1.3", "1.1", arguments={"order": 3}))
+    started = (*FREE, turn(*pair), c.Start(), done("1.1", ok=False))
+    told = given(*started).when(done("1.2")).then("action.finished").leaves("verifying", "verifier")
+    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["failed", "finished", "skipped"]
+
+
+def test_words_at_an_approval_put_the_turn_aside_and_the_yes_given_before_with_it() -> None:
+    pair = (write("1.1"), write("1.2", arguments={"order": 2}))
+    told = given(*FLOW, turn(*pair), allow("1.1")).when(say("wait, only the second")).then("message.received")
+    told.leaves("planning", "planner", turn=None)
+    assert [(deed.id, deed.status) for deed in told.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
+    again = told.given.when(turn(write("2.1"))).then("turn.planned").leaves("awaiting_approval", "user")
+    assert status(again.session, "2.1") == "planned"
+
+
+def test_a_word_while_a_wave_runs_lets_what_was_allowed_run_on_and_asks_for_the_rest() -> None:
+    """A word is no stop: it is taken in when the turn has been judged."""
+    later = (act("1.1"), write("1.2", "1.1"))
+    asked = given(*FLOW, turn(*later), c.Start(), say("hurry")).when(done()).then("action.finished")
+    asked.leaves("awaiting_approval", "user", unread=("hurry",))
+    run = asked.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
+    judged = given(c.Start(), done("1.2"), begin=run.session).when(verdict()).then("turn.verified")
+    judged.leaves("planning", "planner", feedback=("hurry",))
+
+
+def test_a_stop_after_the_yes_and_before_the_start_runs_nothing() -> None:
+    allowed = given(*FLOW, turn(write("1.1")), allow("1.1"))
+    work = allowed.session.work
+    stopped = given(c.Stop(), begin=allowed.session)
+    assert status(stopped.session, "1.1") == "skipped"
+    stopped.when(c.Start(), "executor", work=work).refused(OutOfTurn)
+    back = stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
+    assert status(back.session, "1.1") == "skipped"
+
+
+def test_a_paused_loop_begins_no_step_and_goes_on_where_it_was() -> None:
+    paused = given(*FLOW, turn(act("1.1"), write("1.2", "1.1")), c.Start(), c.Pause())
+    held = paused.when(done()).then("action.finished").leaves("awaiting_approval", "user", paused=True)
+    yes = held.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
+    yes.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor", paused=False)
+
+
+def test_a_single_turn_is_answered_whatever_the_verdict() -> None:
+    one = (request("agentflow", max_turns=1), turn(act("1.1")), c.Start(), done())
+    for next_action in ("continue", "retry", "complete"):
+        given(*one).when(verdict(next_action)).then("turn.verified").leaves("answering", "generator")
+    given(*one).when(verdict("escalate")).then("turn.verified").leaves("escalated", "user")
+
+
+def test_a_verdict_that_goes_on_for_ever_ends_with_the_turns() -> None:
+    story: list[Told] = [request("agentflow", max_turns=5)]
+    for number in range(1, 6):
+        assert given(*story).session.phase == "planning"
+        story += [turn(act(f"{number}.1")), c.Start(), done(f"{number}.1"), verdict("continue", "partial")]
+    given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", turns=5)
+
+
+@pytest.mark.parametrize("phase", ["planning", "verifying", "answering"])
+def test_a_budget_that_ends_in_the_middle_asks_and_goes_on_where_it_stood(phase: str) -> None:
+    ends = {"planning": 1, "verifying": 4, "answering": 5}
+    whole = (*FREE, turn(write("1.1")), c.Start(), done(), verdict())
+    asked = given(*whole[: ends[phase]]).when(c.Ask(text="spent", about="budget")).then("question.asked")
+    asked.leaves("awaiting_input", "user", halted=phase)
+    told = asked.given.when(c.RaiseBudget(tokens=5)).then("budget.raised")
+    assert told.session.phase == phase
+    if phase == "verifying":
+        assert status(told.session, "1.1") == "finished"

@@ -1,0 +1,369 @@
+"""The planner's turns: what a proposal becomes, when it is sent back, and what the model is told."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from retail.generate import generate
+from retail.policy import RULES
+from retail.specs import ORIGIN, SPECS
+from services.planner.agentflow import SEARCHES, TRIES, plan_turn
+from services.planner.agentflow_prompt import Planned, TurnReply, brief, shown
+from services.planner.catalogue import FEW, SHOWN, Catalogue
+from services.planner.proposals import FAILURES, repeated, standstill, weigh
+from shared.bus import BusDown
+from shared.domain import commands as c
+from shared.domain.errors import Invalid
+from shared.domain.memory import GIST, WHOLE, history
+from shared.domain.session import Session
+from shared.events.values import Knowledge, Recalled, SessionSettings
+from shared.llm import ScriptedModel
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.tools import ListTools, ToolPage, ToolSpec
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.domain.spec import Told, act, given, request, say, turn, verdict
+
+STORE = generate()
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+USER: Any = STORE["users"][ORDER["user_id"]]
+ID = {"order_id": ORDER["order_id"]}
+LOOK = Planned(tool="get_order_details", arguments=dict(ID))
+CANCEL = Planned(tool="cancel_pending_order", arguments={**ID, "reason": "no longer needed"})
+FLOW = (request("agentflow", "Cancel it", max_turns=60, approval="never"),)
+PAGE = ToolPage(tools=SPECS, total=len(SPECS), rules=RULES)
+SEND = ToolSpec(name="send", description="Send a mail", parameters={"type": "object"}, effect="write", origin="mail")
+FETCH = ToolSpec(name="fetch", description="Fetch a page", parameters={"type": "object"}, effect="read", origin="mail")
+REFUSED = "Error: order not found"
+
+
+def made(
+    number: int, tool: str, result: str, *, ok: bool = True, effect: str = "read", **args: Any
+) -> tuple[Told, ...]:
+    """A turn of one call, and what came of it."""
+    spec = act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
+    ended = c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
+    return (turn(spec), c.Start(), ended, verdict("continue", "success" if ok else "failure"))
+
+
+KNOWN = (
+    *FLOW,
+    *made(1, "find_user_id_by_email", ORDER["user_id"], email=USER["email"]),
+    *made(2, "get_order_details", json.dumps(ORDER), **ID),
+)
+
+
+def proposes(*actions: Planned, **more: Any) -> TurnReply:
+    return TurnReply(sub_goal="go on", actions=list(actions), reasoning="why", **more)
+
+
+def plans(number: int, tool: str, effect: str = "read", **args: Any) -> Any:
+    return act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
+
+
+# --- what a proposal becomes
+
+
+def test_calls_get_ids_of_their_turn_and_what_their_tools_say() -> None:
+    session = given(*KNOWN).session
+    reply = proposes(CANCEL, LOOK.model_copy(update={"depends_on": [1, 1, 2, 3, 9, -1], "text": "t" * 9_000}))
+    first, second = weigh(session, reply, PAGE.tools).actions
+    assert (first.id, first.effect, first.depends_on) == ("3.1", "write", ())
+    assert (second.id, second.effect, second.depends_on, len(second.text)) == ("3.2", "read", ("3.1",), 2_000)
+
+
+def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
+    one, other = (Planned(tool="fetch", arguments={"n": n}, depends_on=[3 - n]) for n in (1, 2))
+    actions = weigh(given(*FLOW).session, proposes(one, other), (FETCH,)).actions
+    given(*FLOW).when(turn(*actions)).refused(Invalid, "wait for each other")
+
+
+@pytest.mark.parametrize(
+    ("actions", "why"),
+    [
+        ([Planned(tool="delete_everything")], "There is no tool “delete_everything” here."),
+        ([Planned(tool="x" * 500)], f"There is no tool “{'x' * 80}” here."),
+        ([Planned(tool="get_order_details", arguments={})], "get_order_details: "),
+        ([Planned(tool="get_order_details", arguments="not an object")], "get_order_details: "),
+        ([CANCEL, CANCEL], "once is enough"),
+        ([Planned(tool="cancel_pending_order", arguments={**ID, "reason": "I hate it"})], "reason"),
+        ([Planned(tool="get_order_details", arguments={"order_id": "#W0"})], "get_order_details"),
+    ],
+    ids=["unknown", "unknown and long", "missing", "no object", "twice", "no such reason", "somebody else's"],
+)
+def test_what_cannot_be_taken_says_why(actions: list[Planned], why: str) -> None:
+    user = made(3, "get_user_details", json.dumps(USER), user_id=ORDER["user_id"])
+    proposal = weigh(given(*KNOWN, *user).session, proposes(*actions), PAGE.tools)
+    assert why in " ".join(proposal.problems)
+    assert not proposal.stuck
+
+
+def test_the_store_s_rules_hold_for_its_tools_only() -> None:
+    assert weigh(given(*FLOW).session, proposes(CANCEL), PAGE.tools).problems
+    assert weigh(given(*KNOWN).session, proposes(CANCEL), PAGE.tools).problems == ()
+    mail = [Planned(tool="send", arguments={"user_id": "somebody"})]
+    assert weigh(given(*FLOW).session, proposes(*mail), (*SPECS, SEND)).problems == ()
+    assert {spec.origin for spec in SPECS} == {ORIGIN}
+
+
+def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
+    session = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="x", confidence=1), say("and cancel it")).session
+    assert weigh(session, proposes(LOOK), PAGE.tools).problems == ()
+    (why,) = weigh(session, proposes(CANCEL), PAGE.tools).problems
+    assert "read its details first" in why
+
+
+def test_nothing_left_to_do_is_a_proposal() -> None:
+    assert weigh(given(*KNOWN).session, proposes(), PAGE.tools) == ((), (), False)
+
+
+# --- loops
+
+
+@pytest.mark.parametrize(
+    ("before", "call", "stuck"),
+    [
+        (made(1, "fetch", "page"), plans(2, "fetch"), True),
+        (made(1, "fetch", "page"), plans(2, "fetch", n=2), False),
+        (made(1, "fetch", REFUSED, ok=False), plans(2, "fetch"), True),
+        (made(1, "fetch", "fetch did not answer within 30 seconds.", ok=False), plans(2, "fetch"), False),
+        (made(1, "fetch", "Stopped by the person.", ok=False), plans(2, "fetch"), False),
+        ((*made(1, "fetch", "page"), *made(2, "send", "sent", effect="write", to="a")), plans(3, "fetch"), False),
+        ((*made(1, "fetch", "page"), *made(2, "send", "no", ok=False, effect="write")), plans(3, "fetch"), True),
+        (made(1, "send", "sent", effect="write"), plans(2, "send", "write"), True),
+        (made(1, "send", "Error: no", ok=False, effect="write"), plans(2, "send", "write"), True),
+    ],
+    ids=[
+        "the same look",
+        "another look",
+        "refused in so many words",
+        "too slow",
+        "stopped",
+        "since a change",
+        "since nothing changed",
+        "the same change",
+        "the same refused change",
+    ],
+)
+def test_the_same_call_again_leads_nowhere_unless_something_changed(
+    before: tuple[Told, ...], call: Any, stuck: bool
+) -> None:
+    session = given(*FLOW, *before).session
+    assert bool(repeated([call], history(session.memory, session.turn))) is stuck
+
+
+def test_of_several_calls_one_that_is_new_is_reason_enough() -> None:
+    session = given(*FLOW, *made(1, "fetch", "page")).session
+    done = history(session.memory, session.turn)
+    assert repeated([plans(2, "fetch"), plans(2, "fetch", n=2)], done) == ""
+    assert "(fetch)" in repeated([plans(2, "fetch"), plans(2, "fetch")], done)
+
+
+def test_a_look_that_has_faded_may_be_taken_again() -> None:
+    """Else a rule that wants an order read first, and a memory that has lost it, would be a dead end."""
+    large = [told for n in range(3, 6) for told in made(n, "fetch", "p" * (WHOLE // 2), n=n)]
+    session = given(*KNOWN, *large).session
+    faded = next(deed for deed in history(session.memory, session.turn) if deed.tool == "get_order_details")
+    assert len(faded.text) == GIST
+    (why,) = weigh(session, proposes(CANCEL), PAGE.tools).problems
+    assert "read its details first" in why
+    assert weigh(session, proposes(LOOK), PAGE.tools).problems == ()
+
+
+def test_what_broke_down_again_and_again_is_not_tried_for_ever() -> None:
+    down = [told for n in range(1, FAILURES + 1) for told in made(n, "fetch", "OSError: away", ok=False)]
+    session = given(*FLOW, *down).session
+    assert standstill(session)
+    assert weigh(session, proposes(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).stuck
+    once = given(*FLOW, *down[:4]).session
+    assert not standstill(once)
+    assert not weigh(once, proposes(Planned(tool="fetch", arguments={"n": 1})), (FETCH,)).stuck
+    helped = given(*FLOW, *down, *made(FAILURES + 1, "fetch", "there", n=7)).session
+    assert not standstill(helped)
+
+
+# --- planning as a whole
+
+
+class Shelf:
+    """Tools by the words they were looked for with."""
+
+    def __init__(self, *pages: ToolPage) -> None:
+        self.asked: list[tuple[str, tuple[str, ...]]] = []
+        self._pages = list(pages)
+
+    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
+        self.asked.append((words, used))
+        return self._pages.pop(0) if len(self._pages) > 1 else self._pages[0]
+
+
+async def nothing(_: Session) -> tuple[Recalled, ...]:
+    return ()
+
+
+async def planned(
+    session: Session, *replies: TurnReply, shelf: Shelf | None = None, recall: Any = nothing
+) -> tuple[c.PlanTurn | c.Ask, ScriptedModel]:
+    log, model = InMemoryLog(), ScriptedModel(*replies)
+    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    # What a model call costs is a fact of the log; the session here is only what the planner looks at.
+    desk = Desk(kit, Loaded(session, 0), cause="s1:cause")
+    return await plan_turn(desk, shelf or Shelf(PAGE), recall), model
+
+
+async def test_a_good_reply_becomes_a_turn() -> None:
+    reply = proposes(
+        LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True, selected_tool=""
+    )
+    turned, model = await planned(given(*KNOWN[:5]).session, reply)
+    assert isinstance(turned, c.PlanTurn)
+    assert (turned.sub_goal, turned.sub_goals, turned.final) == ("go on", ("look", "cancel"), True)
+    assert (turned.selected_tool, turned.required_skills, turned.reasoning) == (LOOK.tool, ("reading",), "why")
+    assert len(model.prompts) == 1
+
+
+async def test_a_question_is_asked_and_its_actions_are_left_out() -> None:
+    asked, _ = await planned(given(*FLOW).session, proposes(LOOK, question=" Who are you? "))
+    assert asked == c.Ask(text="Who are you?")
+
+
+async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_person_is_asked() -> None:
+    bad = proposes(Planned(tool="nope"))
+    asked, model = await planned(given(*FLOW).session, *[bad] * (TRIES + SEARCHES))
+    assert isinstance(asked, c.Ask)
+    assert asked.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
+    assert "There is no tool “nope” here." in model.prompts[1].text
+    assert "<nudge>" not in model.prompts[0].messages[1]["content"]
+
+
+async def test_other_tools_are_looked_for_in_the_model_s_words_but_not_for_ever() -> None:
+    few = ToolPage(tools=(FETCH,), total=40)
+    more = ToolPage(tools=(SEND, FETCH), total=40)
+    shelf = Shelf(few, more)
+    wish, send = proposes(more_tools="send a mail"), proposes(Planned(tool="send", arguments={"to": "a"}))
+    turned, model = await planned(given(*FLOW).session, wish, send, shelf=shelf)
+    assert isinstance(turned, c.PlanTurn)
+    assert [words for words, _ in shelf.asked] == ["Cancel it", "send a mail"]
+    assert "There are 39 other tools" in model.prompts[0].text
+    assert "fit “send a mail”" in model.prompts[1].text
+    asked, endless = await planned(given(*FLOW).session, *[wish] * 9, shelf=Shelf(few))
+    assert isinstance(asked, c.PlanTurn)
+    assert len(endless.prompts) == SEARCHES + 1
+
+
+async def test_a_standstill_is_told_at_once() -> None:
+    down = [told for n in range(1, FAILURES + 1) for told in made(n, "fetch", "OSError", ok=False, n=n)]
+    _, model = await planned(given(*FLOW, *down).session, proposes(question="What now?"))
+    assert "Three turns came to nothing." in model.prompts[0].text
+
+
+async def test_what_was_recalled_goes_with_the_first_turn_only() -> None:
+    hint = Recalled(session_id="s0", request="Cancel mine", outcome="answered: done", lesson="ask for the e-mail")
+
+    async def recall(_: Session) -> tuple[Recalled, ...]:
+        return (hint,)
+
+    first, model = await planned(given(*FLOW).session, proposes(), recall=recall)
+    assert isinstance(first, c.PlanTurn)
+    assert first.recalled == (hint,)
+    assert "- Cancel mine (answered: done) ask for the e-mail" in model.prompts[0].text
+    later, _ = await planned(given(*KNOWN).session, proposes(), recall=recall)
+    assert isinstance(later, c.PlanTurn)
+    assert later.recalled == ()
+
+
+async def test_a_task_needs_no_model_to_be_planned() -> None:
+    session = given(say("Draft one", workflow="agentflow", settings=SessionSettings(task=True))).session
+    turned, model = await planned(session)
+    assert isinstance(turned, c.PlanTurn)
+    assert (turned.actions, len(model.prompts)) == ((), 0)
+
+
+# --- the prompt
+
+
+def test_empty_sections_are_left_out_and_all_others_are_in_their_order() -> None:
+    plain = brief(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
+    assert _names(plain) == ["tools", "request", "turn"]
+    story: tuple[Told, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
+    story += (c.Ask(text="Which?"), say("#W1"), *made(1, "fetch", "page"), turn(nothing=True))
+    story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
+    story += (*made(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))
+    hint = (Recalled(session_id="s0", request="r", outcome="o"),)
+    full = brief(given(*story).session, ToolPage(tools=(FETCH,), total=9, rules=("Be kind.",)), hint, "again")[1]
+    assert " ".join(_names(full["content"])) == (
+        "rules tools more_tools previous recalled knowledge request dialogue turn sub_goals earlier executed verdicts "
+        "problems nudge"
+    )
+    assert "Q: Which now?\nA: #W2" in full["content"]
+    assert "#W1" not in full["content"], "the answer to an earlier request's question"
+    assert "2 of 5" in full["content"]
+
+
+def test_tools_are_told_without_what_concerns_only_us() -> None:
+    body = brief(given(*FLOW).session, ToolPage(tools=(SEND,), total=1), ())[1]["content"]
+    line = body.split("<tools>\n")[1].split("\n")[0]
+    assert set(json.loads(line)) == {"name", "description", "effect", "parameters"}
+
+
+@pytest.mark.parametrize("empty", [{}, {"question": "  "}, {"sub_goal": "x", "sub_goals": ["y"]}])
+def test_a_reply_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError, match="neither actions"):
+        TurnReply.model_validate(empty)
+
+
+@pytest.mark.parametrize(
+    ("partial", "text"),
+    [
+        ({"question": "Who?"}, "Who?"),
+        (
+            {"sub_goal": "Look", "actions": [{"tool": "fetch", "text": "a page"}, {"text": "?"}, None]},
+            "Look\n- `fetch` a page",
+        ),
+        ({"reasoning": "Done."}, "Done."),
+        ({}, ""),
+    ],
+)
+def test_what_is_written_so_far_is_shown(partial: dict[str, Any], text: str) -> None:
+    assert shown(partial) == text
+
+
+# --- the catalogue
+
+
+class Executors:
+    """Answers for the executor: away the first times, then with as many tools as it has."""
+
+    def __init__(self, count: int, away: int = 0) -> None:
+        self.asked: list[ListTools] = []
+        self._away = away
+        self._specs = tuple(SEND.model_copy(update={"name": f"tool_{n}"}) for n in range(count))
+
+    async def request(self, _: str, data: bytes, **_more: Any) -> bytes:
+        if self._away:
+            self._away -= 1
+            raise BusDown("nobody answers")
+        self.asked.append(ListTools.model_validate_json(data))
+        limit = self.asked[-1].limit
+        return ToolPage(tools=self._specs[:limit], total=len(self._specs)).model_dump_json().encode()
+
+
+@pytest.mark.parametrize(("count", "asked", "told"), [(FEW, 1, FEW), (FEW + 1, 2, SHOWN + 1)])
+async def test_few_tools_are_all_told_and_of_many_those_that_fit(count: int, asked: int, told: int) -> None:
+    bus: Any = Executors(count)
+    page = await Catalogue(bus).fitting("w" * 9_000, ("tool_7",))
+    assert (len(bus.asked), len(page.tools), page.total) == (asked, told, count)
+    if asked > 1:
+        assert (len(bus.asked[-1].query), bus.asked[-1].names) == (5_000, ("tool_7",))
+
+
+async def test_the_planner_waits_for_an_executor_that_is_away() -> None:
+    bus: Any = Executors(2, away=1)
+    assert (await Catalogue(bus).fitting("x")).total == 2
+
+
+def _names(body: str) -> list[str]:
+    return [line[1:-1] for line in body.split("\n") if line.startswith("<") and not line.startswith("</")]

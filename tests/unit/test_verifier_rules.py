@@ -1,0 +1,248 @@
+"""Verdicts on a turn: by rule where the outcomes say it for certain, by a model where they do not."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from retail.generate import generate
+from services.verifier.handlers import verify
+from services.verifier.prompt import VerdictReply, turn_brief
+from services.verifier.rules import certain
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.waves import HAPPENED, LEAVE
+from shared.llm import ScriptedModel
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.domain.spec import Told, act, allow, given, request, say, turn, verdict
+
+STORE = generate()
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+CANCELLED = json.dumps({**ORDER, "status": "cancelled"})
+ID = {"order_id": ORDER["order_id"]}
+FREE = (request("agentflow", approval="never"),)
+ASKS = (request("agentflow"),)
+
+
+def call(number: str, tool: str = "fetch", effect: str = "read", **more: Any) -> Any:
+    return act(number, tool=tool, effect=effect, **({"arguments": ID} | more))
+
+
+def cancel(number: str, *after: str) -> Any:
+    spec = call(number, "cancel_pending_order", "write", arguments={**ID, "reason": "no longer needed"})
+    return spec.model_copy(update={"depends_on": after})
+
+
+def ends(action_id: str, result: Any = "seen", *, ok: bool = True) -> c.Finish:
+    error = "" if ok else str(result)
+    return c.Finish(action_id=action_id, ok=ok, result=result if ok else None, error=error)
+
+
+WHO = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
+FOUND = (
+    *FREE,
+    turn(WHO, call("1.2", "get_order_details")),
+    c.Start(),
+    ends("1.1", ORDER["user_id"]),
+    ends("1.2", json.dumps(ORDER)),
+    verdict("continue"),
+)
+
+
+def judged(*story: Told) -> tuple[str, str, str, str]:
+    session = given(*story).session
+    assert session.phase == "verifying"
+    assert session.turn is not None
+    told = certain(session, session.turn)
+    return (told.rule, told.status, told.next_action, told.reasoning) if told else ("", "", "", "")
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_reads_that_were_answered(final: bool) -> None:
+    story = (*FREE, turn(call("1.1"), call("1.2"), final=final), c.Start(), ends("1.1"), ends("1.2", None))
+    assert judged(*story)[:3] == ("reads-answered", "success", "complete" if final else "continue")
+
+
+@pytest.mark.parametrize(("final", "goes_on"), [(False, "continue"), (True, "complete")])
+def test_a_change_that_the_result_shows(final: bool, goes_on: str) -> None:
+    story = (*FOUND, turn(cancel("2.1"), final=final), c.Start(), ends("2.1", CANCELLED))
+    assert judged(*story)[:3] == ("change-shown", "success", goes_on)
+
+
+@pytest.mark.parametrize(
+    "result", [None, "", "null", "[]", "cancelled", json.dumps(ORDER), json.dumps({**ORDER, "order_id": "#W0"})]
+)
+def test_a_change_that_the_result_does_not_show_is_for_a_model(result: Any) -> None:
+    assert judged(*FOUND, turn(cancel("2.1"), final=True), c.Start(), ends("2.1", result))[0] == ""
+
+
+def test_a_change_by_a_tool_that_nobody_here_knows_is_for_a_model() -> None:
+    """Another source's tool may have the very words of the store's results."""
+    sends = call("1.1", "send_mail", "write")
+    assert judged(*FREE, turn(sends), c.Start(), ends("1.1", CANCELLED))[0] == ""
+
+
+def test_a_typed_error_is_tried_otherwise() -> None:
+    one = (*FREE, turn(call("1.1"), final=True), c.Start(), ends("1.1", "Error: order not found", ok=False))
+    assert judged(*one) == ("tool-error", "failure", "retry", "fetch: Error: order not found")
+    two = (*FREE, turn(call("1.1"), call("1.2"), final=True), c.Start(), ends("1.1"), ends("1.2", "no", ok=False))
+    assert judged(*two)[:3] == ("tool-error", "partial", "retry")
+
+
+def test_two_changes_of_which_the_first_fails_are_not_complete() -> None:
+    other = call("2.2", "cancel_pending_order", "write", arguments={**ID, "reason": "ordered by mistake"})
+    after = cancel("2.1"), other.model_copy(update={"depends_on": ("2.1",)})
+    story = (*FOUND, turn(*after, final=True), c.Start(), ends("2.1", "Error: payment method not found", ok=False))
+    assert judged(*story)[:3] == ("tool-error", "failure", "retry")
+
+
+def test_a_long_error_is_cut() -> None:
+    assert len(judged(*FREE, turn(call("1.1")), c.Start(), ends("1.1", "e" * 9_000, ok=False))[3]) == 2_000
+
+
+@pytest.mark.parametrize(
+    ("no", "why"),
+    [
+        (c.Reject(action_id="1.2", reason="the other one"), "denied: the other one"),
+        (c.Reject(action_id="1.2"), "denied"),
+        (c.Expire(asked=2), "denied: nobody decided in time"),
+        (c.Skip(action_id="1.2"), "skipped: skipped by the person"),
+    ],
+)
+def test_what_a_person_did_not_want_is_not_fulfilled(no: Told, why: str) -> None:
+    """Neither alone nor beside calls that went well, and not in a turn that was to be the last either."""
+    write = call("1.2", "send_mail", "write")
+    beside = (*ASKS, turn(call("1.1"), write, final=True), no, c.Start(), ends("1.1"))
+    assert judged(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({why}).")
+    alone = (*ASKS, turn(write, final=True), no)
+    assert judged(*alone) == ("nothing-run", "failure", "continue", f"Not run: send_mail ({why}).")
+
+
+def test_what_a_stop_swept_away_is_not_taken_for_done() -> None:
+    """Retry after a stop at the approval: the change of the turn was never asked about to its end."""
+    turns = turn(call("1.1"), call("1.2", "send_mail", "write").model_copy(update={"depends_on": ("1.1",)}), final=True)
+    story = (*ASKS, turns, c.Start(), ends("1.1"), c.Stop(), c.Retry())
+    assert judged(*story) == ("not-all-run", "partial", "continue", "Not run: send_mail (skipped).")
+
+
+def test_what_was_done_already_is_a_success() -> None:
+    done = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1"), verdict("continue"))
+    again = call("2.1", "send_mail", "write")
+    assert judged(*done, turn(again, final=True))[:3] == ("done-already", "success", "complete")
+    beside = (*done, turn(again, call("2.2"), final=True), c.Start(), ends("2.2"))
+    assert judged(*beside)[:3] == ("reads-answered", "success", "complete")
+
+
+def test_a_forbidden_tool_is_no_success() -> None:
+    story = (*FREE, c.Remember(tool="send_mail", policy="deny"), turn(call("1.1", "send_mail", "write"), final=True))
+    rule, status, goes_on, why = judged(*story)
+    assert (rule, status, goes_on) == ("nothing-run", "failure", "continue")
+    assert "must not be used here" in why
+
+
+def test_a_doubt_is_neither_success_nor_tried_again_by_itself() -> None:
+    doubt = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
+    story = (*FREE, turn(call("1.1", "send_mail", "write"), call("1.2"), final=True), c.Start(), ends("1.2"), doubt)
+    left = judged(*story, say(LEAVE))
+    assert left == ("in-doubt", "partial", "continue", "Nobody knows whether this took effect: send_mail.")
+    assert judged(*story, say(HAPPENED))[0] == "", "a person's word is not shown by a result: a model judges"
+
+
+def test_a_handover_ends_with_a_person() -> None:
+    away = call("1.1", "transfer_to_human_agents", arguments={"summary": "wants a loan"})
+    story = (*FREE, turn(away, final=True), c.Start(), ends("1.1", "Transfer successful"))
+    assert judged(*story)[:3] == ("handed-over", "success", "escalate")
+
+
+def test_a_change_against_the_store_s_rules_is_escalated_whoever_planned_it() -> None:
+    """The planner weighs the rules before; a proposal that got past it all the same is seen here."""
+    story = (*FREE, turn(cancel("1.1"), final=True), c.Start(), ends("1.1", CANCELLED))
+    rule, status, goes_on, why = judged(*story)
+    assert (rule, status, goes_on) == ("against-the-rules", "failure", "escalate")
+    assert "not known yet" in why
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "status"),
+    [
+        ((ends("2.1"), ends("2.2")), "success"),
+        ((ends("2.1"), ends("2.2", "no", ok=False)), "partial"),
+        ((ends("2.1", "no", ok=False), ends("2.2", "no", ok=False)), "failure"),
+        ((ends("2.1"), c.Uncertain(action_id="2.2", reason="?"), say(LEAVE)), "partial"),
+    ],
+)
+def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[Told, ...], status: str) -> None:
+    taken = c.TakeOver(sub_goal="by hand", actions=(cancel("2.1"), call("2.2")))
+    story = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"), verdict("escalate"), taken, c.Start(), *outcomes)
+    assert judged(*story)[:3] == ("taken-over", status, "continue")
+
+
+# --- who is asked
+
+
+async def verdict_of(quality: str, *story: Told, reply: VerdictReply | None = None) -> tuple[c.VerifyTurn, int]:
+    session = given(*story).session
+    session = replace(session, settings=session.settings.model_copy(update={"quality": quality}))
+    model = ScriptedModel(*([reply] if reply else []))
+    log = InMemoryLog()
+    kit = Kit("verifier", InMemoryStore(log), log, model, Drafts(None), Settings())
+    told = await verify(Desk(kit, Loaded(session, 0), cause="s1:c"))
+    assert isinstance(told, c.VerifyTurn)
+    return told, len(model.prompts)
+
+
+SEEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"))
+OPEN = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1", "sent"))
+BROKEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1", "Error: no", ok=False))
+LOOKED = VerdictReply(status="partial", next_action="continue", reasoning="half of it", memory_analysis="one is open")
+
+
+@pytest.mark.parametrize(
+    ("quality", "story", "calls", "rule"),
+    [
+        ("economy", SEEN, 0, "reads-answered"),
+        ("balanced", SEEN, 0, "reads-answered"),
+        ("thorough", SEEN, 1, ""),
+        ("economy", OPEN, 0, "not-judged"),
+        ("balanced", OPEN, 1, ""),
+        ("thorough", OPEN, 1, ""),
+        ("thorough", BROKEN, 0, "tool-error"),
+    ],
+)
+async def test_a_model_is_asked_where_the_session_pays_for_it(
+    quality: str, story: tuple[Told, ...], calls: int, rule: str
+) -> None:
+    told, asked = await verdict_of(quality, *story, reply=LOOKED)
+    assert (asked, told.rule) == (calls, rule)
+    if calls:
+        assert told == c.VerifyTurn(**LOOKED.model_dump())
+
+
+async def test_a_model_that_escalates_brings_a_person() -> None:
+    escalates = VerdictReply(status="failure", next_action="escalate", reasoning="look at this")
+    told, _ = await verdict_of("balanced", *OPEN, reply=escalates)
+    given(*OPEN).when(told).then("turn.verified").leaves("escalated", "user")
+
+
+# --- the prompt
+
+
+def test_the_turn_at_hand_stands_apart_from_what_was_done_before() -> None:
+    session: Session = given(*FOUND, turn(cancel("2.1")), c.Start(), ends("2.1", CANCELLED)).session
+    assert session.turn is not None
+    body = turn_brief(session, session.turn)[1]["content"]
+    executed, actions = body.split("<executed>\n")[1].split("</executed>")[0], body.split("<actions>\n")[1]
+    assert ('"1.1"' in executed, '"2.1"' in executed) == (True, False)
+    assert ('"1.1"' in actions, '"2.1"' in actions) == (False, True)
+    assert "cancel my order" in body
+
+
+def test_a_question_s_answer_is_what_the_verdict_is_about_too() -> None:
+    story = (*ASKS, c.Ask(text="Which?"), say("#W7"), turn(call("1.1", "send_mail", "write")), allow("1.1"), c.Start())
+    session = given(*story, ends("1.1", "sent")).session
+    assert session.turn is not None
+    assert "Q: Which?\nA: #W7" in turn_brief(session, session.turn)[1]["content"]
