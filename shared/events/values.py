@@ -45,9 +45,9 @@ class SessionSettings(Value):
     """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
 
     `world`: the store that everybody shares, or a copy of its first state that is this session's own. `recall`: what
-    earlier sessions of the same owner came to may be told to the planner, and what this one came to to later ones. `quality`: economy lets no model judge what
-    rules leave open, thorough has a model judge every turn; a model can be named for each. `task`: the answer is a
-    test task, drafted from the knowledge that came with the request.
+    earlier sessions of the same owner came to may be told to the planner, and what this one came to to later ones.
+    `quality`: economy lets no model judge what rules leave open, thorough has a model judge every turn; a model can be
+    named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
     """
 
     max_turns: int = Field(5, ge=1, le=100)

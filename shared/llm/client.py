@@ -86,7 +86,7 @@ class OpenAIModel:
         """Close the connections."""
         await self._client.close()
 
-    async def ask[R: BaseModel](
+    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
         role: Role,
         messages: Sequence[Message],

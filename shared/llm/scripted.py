@@ -28,7 +28,7 @@ class ScriptedModel:
         self._replies = list(replies)
         self.prompts: list[Prompt] = []
 
-    async def ask[R: BaseModel](
+    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
         role: Role,
         messages: Sequence[Message],

@@ -40,7 +40,7 @@ OnPartial = Callable[[Mapping[str, Any]], Awaitable[None]]
 class Model(Protocol):
     """Anything that answers a prompt with a validated object."""
 
-    async def ask[R: BaseModel](
+    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
         role: Role,
         messages: Sequence[Message],

@@ -26,7 +26,7 @@ class LateModel:
             self._loading = asyncio.create_task(asyncio.to_thread(_client, self._settings))
         return self._loading
 
-    async def ask[R: BaseModel](
+    async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
         role: Role,
         messages: Sequence[Message],

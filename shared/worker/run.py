@@ -49,15 +49,14 @@ def run_worker(service: Service, opens: Opens) -> None:
     async def live(stop: asyncio.Event) -> None:
         bus = Bus(settings, service)
         model = LateModel(settings)
-        async with health(settings.health_port, lambda: bus.ready):
-            async with contextlib.AsyncExitStack() as opened:
-                opened.push_async_callback(model.aclose)
-                opened.push_async_callback(bus.stop)
-                if await started(_start(service, opens, settings, bus, model, opened), stop):
-                    log.info("ready")
-                    asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
-                    await stop.wait()
-                    await bus.stop()  # no new work, and what is in hand ends, before what it needs is closed
+        async with health(settings.health_port, lambda: bus.ready), contextlib.AsyncExitStack() as opened:
+            opened.push_async_callback(model.aclose)
+            opened.push_async_callback(bus.stop)
+            if await started(_start(service, opens, settings, bus, model, opened), stop):
+                log.info("ready")
+                asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
+                await stop.wait()
+                await bus.stop()  # no new work, and what is in hand ends, before what it needs is closed
 
     run(service, settings, live)
 

@@ -10,13 +10,13 @@ from pydantic import BaseModel
 from retail.generate import generate
 from retail.store import Worlds
 from services.executor.retail import own_world
-from services.generator.answer_prompt import AnswerReply, TaskReply
+from services.generator.answer_prompt import AnswerReply, TaskCall, TaskReply
 from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events import facts
-from shared.events.values import SessionSettings
+from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.stack import Person, working
@@ -180,12 +180,8 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
     replies = (turn(transfer), TurnReply(reasoning="A person has done it."), answer("Done by a person."))
     async with talking(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("escalated")
-        spec = facts.ActionSpec(
-            id="2.1",
-            tool="cancel_pending_order",
-            arguments=dict(CANCEL.arguments),
-            effect="write",  # type: ignore[arg-type]
-        )
+        cancel = {"order_id": ORDER["order_id"], "reason": "no longer needed"}
+        spec = ActionSpec(id="2.1", tool="cancel_pending_order", arguments=cancel, effect="write")
         await ann.does(c.TakeOver(sub_goal="by hand", actions=(spec,)))
         taken = await ann.sees(lambda session: session.phase == "escalated" and session.turns == 2)
         assert taken.turn
@@ -196,7 +192,7 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
 
 
 async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, session_id: str) -> None:
-    task = TaskReply(q="You are Ann.", agt=[{"name": "think", "arguments": {"thought": "x"}}], ogt=["1"])  # type: ignore[list-item]
+    task = TaskReply(q="You are Ann.", agt=[TaskCall(name="think", arguments={"thought": "x"})], ogt=["1"])
     async with talking(settings, bus, session_id, task, task=True, world="own") as (ann, model):
         done = await ann.phase("resting", "failed")
         assert '"q":"You are Ann."' in done.answer
