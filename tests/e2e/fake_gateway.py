@@ -3,7 +3,8 @@
     python -m tests.e2e.fake_gateway [port]      serves the built page on 127.0.0.1 (default 8099)
 
 Protocol, domain and views are the real ones. Words in a message play the rare cases: "fail" (the planner fails),
-"ask" (it asks back), "slow" (it takes its time), "broken" (the code does not pass its tests).
+"ask" (it asks back), "slow" (it takes its time), "broken" (the code does not pass its tests); fake_agentflow.py has
+those of the workflow with tools, whose tools are the real ones over the project's own store.
 """
 
 import asyncio
@@ -20,7 +21,10 @@ from fastapi import FastAPI, HTTPException, Response, WebSocket, WebSocketDiscon
 from fastapi.responses import FileResponse
 from pydantic import ValidationError
 
+from retail.specs import SPECS
 from services.gateway import derive, views
+from services.gateway.commands import orders
+from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
@@ -28,10 +32,11 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.events.values import Check, Step
+from shared.events.values import Check
 from shared.protocol import client as m
 from shared.protocol import server as s
-from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN, state_name
+from shared.protocol.names import state_name
+from tests.e2e.fake_agentflow import Store
 from tests.e2e.fake_drafts import CODE, SPENT, TESTS, plan_for
 
 PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page"
@@ -55,6 +60,7 @@ class World:
 
     def __init__(self) -> None:
         self.kept: dict[str, Kept] = {}
+        self.store = Store()
 
     def of(self, session_id: str) -> Kept:
         return self.kept.setdefault(session_id, Kept(Session(session_id)))
@@ -78,6 +84,9 @@ class World:
         session = kept.session
         work, phase = session.work, session.phase
         assert work is not None
+        if session.workflow == "agentflow":
+            await self.store.work(self, kept, work)
+            return
         said = " ".join((session.request, *session.feedback)).lower()
         slow = 6 if "slow" in said else 1
 
@@ -153,44 +162,6 @@ async def tell(kept: Kept, message: s.ServerMessage) -> None:
             kept.sockets.discard(socket)
 
 
-def command_of(message: Any, session: Session) -> AnyCommand:  # noqa: C901
-    """A client's message as the domain's command."""
-    match message:
-        case m.UserMessage() | m.Feedback() | m.HandBack():
-            return c.Say(text=message.content, knowledge=getattr(message, "knowledge", ()))
-        case m.Approval(approved=True, version=version):
-            return c.Approve(version=version or 0, hash=message.hash, action_id=message.action_id)
-        case m.Approval():
-            return c.Reject(version=message.version, action_id=message.action_id, reason=message.reason)
-        case m.Replan():
-            return c.Reject(version=message.version, replan=True, target=message.plan_type)
-        case m.Edit(target="code"):
-            return c.EditCode(base=message.version, code=message.content or "")
-        case m.Edit():
-            steps = tuple(step if isinstance(step, Step) else Step(text=step) for step in message.steps or ())
-            return c.EditPlan(base=message.version, steps=steps, goal=message.goal, notes=message.notes)
-        case m.QuestionReply() | m.AnswerReply():
-            return c.Answer(text=message.content, action_id=message.question_id)
-        case m.ContinueChoice(content=content):
-            known: dict[str, AnyCommand] = {
-                OPTION_FEEDBACK: c.Continue(),
-                OPTION_RUN: c.Run(),
-                OPTION_COMPLETE: c.Complete(),
-            }
-            return known.get(content) or (c.Say(text=content) if content else c.Continue())
-        case m.Run():
-            return c.Run(stdin=message.stdin, args=message.args)
-        case m.Rename():
-            return c.Rename(title=message.title)
-        case m.Stop():
-            return c.Stop(reason=message.reason)
-    plain: dict[str, AnyCommand] = {
-        "complete": c.Complete(), "pause": c.Pause(), "unpause": c.Resume(),
-        "cancel": c.CancelPlan(), "retry": c.Retry(),
-    }  # fmt: skip
-    return plain[message.type]
-
-
 async def handle(world: World, socket: WebSocket, message: Any, here: str) -> None:
     kept = world.of(message.session_id or here)
     kept.sockets.add(socket)
@@ -207,7 +178,8 @@ async def handle(world: World, socket: WebSocket, message: Any, here: str) -> No
         child.session = evolve(kept.session, event)
         await socket.send_json(s.dump(s.Forked(session_id=kept.session.id, fork_id=child.session.id)))
         return
-    await world.do(kept, command_of(message, kept.session), by)
+    for number, command in enumerate(orders(message, kept.session, None, {spec.name: spec for spec in SPECS})):
+        await world.do(kept, command, by._replace(id=f"{by.id}.{number}") if number else by)
 
 
 async def refuse(socket: WebSocket, session_id: str, message: Any, code: str, why: str) -> None:
@@ -234,7 +206,7 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
         here = uuid4().hex[:12]
         greeting = s.Greeting(
             session_id=here, message="What shall we plan?", user=USER, rehearsal=rehearsal, model="rehearsal",
-            workflows=("conversation",), can_run_code=can_run,
+            workflows=("conversation", "agentflow"), can_run_code=can_run,
         )  # fmt: skip
         await socket.send_json(s.dump(greeting))
         async for text in incoming(socket):
@@ -246,7 +218,7 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
                 await handle(world, socket, message, here)
             except ValidationError as error:
                 await refuse(socket, here, message, "bad_message", str(error.errors(include_url=False)))
-            except Refused as error:
+            except (Refused, Trouble) as error:
                 await refuse(socket, message.session_id or here, message, error.code, str(error))
         for kept in world.kept.values():
             kept.sockets.discard(socket)
@@ -263,10 +235,21 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
         found.sort(key=lambda one: str(one["updated_at"]), reverse=True)
         return {"sessions": found[:limit], "total": len(found)}
 
+    @app.get("/api/sessions/{session_id}")
+    async def snapshot(session_id: str) -> s.Snapshot:
+        return views.snapshot(world.of(session_id).session)
+
+    @app.get("/api/sessions/{session_id}/journal")
+    async def journal(session_id: str) -> dict[str, Any]:
+        events = world.of(session_id).events
+        return {"events": [event.model_dump(mode="json") for event in events], "total": len(events)}
+
     @app.get("/api/sessions/{session_id}/export")
     async def export(session_id: str, format: str = "md") -> Response:  # noqa: A002
         code = world.of(session_id).session.code
         return Response(code.code if code and format == "py" else f"# {session_id}\n", media_type="text/plain")
+
+    app.include_router(world.store.router(world))
 
     @app.get("/{path:path}")
     async def page(path: str) -> FileResponse:

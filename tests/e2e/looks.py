@@ -63,7 +63,7 @@ WITHOUT_FOCUS_MARK = """async () => {
   const settled = SETTLED;
   const one = document.activeElement;
   if (one === document.body) return '';
-  const look = () => [one, one.parentElement, one.closest('.cm-editor') ?? one].map((at) => {
+  const look = () => [one, one.parentElement, one.closest('.cm-editor, .mantine-TagsInput-input') ?? one].map((at) => {
     const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(at);
     return [outlineStyle === 'none' ? '' : outlineWidth, boxShadow, borderColor].join();
   }).join();
@@ -75,3 +75,18 @@ WITHOUT_FOCUS_MARK = """async () => {
   one.focus({ focusVisible: true, preventScroll: true });
   return focused === plain ? `no focus mark: ${one.outerHTML.slice(0, 160)}` : '';
 }""".replace("SETTLED", SETTLED)
+
+# What sticks out of the window at the right: boxes that scroll by themselves may be wider inside.
+OUTSIDE = """() => [...document.querySelectorAll('main *, header *, footer *, [role=dialog] *')]
+  .filter((one) => one.checkVisibility() && one.getBoundingClientRect().right > innerWidth + 1)
+  .filter((one) => !one.closest('pre, .cm-editor, .markdown-table, .sr-only'))
+  .map((one) => `sticks out: ${one.className} ${one.innerText?.slice(0, 40)}`)"""
+
+# From now on `window.moved` tells what moved without anybody having touched the page, as Layout Instability counts it.
+LAYOUT_SHIFT = """() => {
+  window.moved = [];
+  const told = (one) => ({ by: one.value, what: one.sources.map((s) => s.node?.className ?? s.node?.nodeName) });
+  const fresh = (list) => list.getEntries().filter((one) => !one.hadRecentInput).map(told);
+  new PerformanceObserver((list) => window.moved.push(...fresh(list)))
+    .observe({ type: 'layout-shift' });
+}"""

@@ -4,6 +4,7 @@ import "./styles/frame.css";
 import "./styles/sessions.css";
 import "./styles/conversation.css";
 import "./styles/review.css";
+import "./styles/turns.css";
 import "./styles/foot.css";
 import "./styles/narrow.css";
 import { MantineProvider } from "@mantine/core";

@@ -14,7 +14,7 @@ export function Banner() {
       <Warning />
       <div className="banner-text">
         <strong>Rehearsal: rules, not a language model.</strong>{" "}
-        <span className="banner-more">It plans and writes a small catalogue of programs, and says so when it cannot. </span>
+        <span className="banner-more">It plans and writes a few kinds of programs, serves a sample store, and says so when it cannot. </span>
         <Anchor component="button" type="button" size="sm" onClick={toggle} aria-expanded={open}>
           Use a real model
         </Anchor>

@@ -34,7 +34,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} />}
+            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} tools={state.snapshot?.workflow === "agentflow"} />}
             <div ref={review}>
               <Review />
             </div>

@@ -11,13 +11,14 @@ const TITLES: Record<DraftKind, string> = {
   verdict: "Judging the result",
 };
 
-export function DraftView({ draft }: { draft: Draft }) {
+export function DraftView({ draft, tools }: { draft: Draft; tools: boolean }) {
+  const title = tools && draft.kind === "plan" ? "Planning the next turn" : TITLES[draft.kind];
   const text = draft.torn ? "…" : draft.text;
   const asCode = draft.kind === "code" || draft.kind === "tests" || /^\s*[{[]/.test(text);
   return (
-    <section className="draft" data-testid="draft" aria-label={TITLES[draft.kind]} aria-busy="true">
+    <section className="draft" data-testid="draft" aria-label={title} aria-busy="true">
       <h2 className="draft-title">
-        <Loader size={14} type="dots" aria-hidden="true" /> {TITLES[draft.kind]}
+        <Loader size={14} type="dots" aria-hidden="true" /> {title}
       </h2>
       {asCode ? <pre className="draft-code">{unfenced(text)}</pre> : <Markdown text={text} />}
     </section>

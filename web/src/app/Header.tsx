@@ -2,6 +2,7 @@
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useState } from "react";
 import { exportUrl } from "../net/api";
+import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
 import * as Icon from "../ui/icons";
 import { Tone, toneOf } from "../ui/Tone";
@@ -37,6 +38,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
         </Tone>
       )}
       <UsageNote />
+      <Inbox />
       <ColorToggle />
       {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} />}
     </header>

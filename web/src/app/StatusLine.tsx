@@ -5,6 +5,8 @@ import { Problem } from "../ui/Problem";
 import { worker } from "../state/state";
 import { useAct, useCan, useSession } from "./session";
 
+// Where the same phase is another kind of work.
+const WITH_TOOLS: Record<string, string> = { planning: "is planning the next turn", executing: "is running the actions of this turn" };
 const DOING: Record<string, string> = {
   planning: "is drafting a plan",
   coding: "is writing the code",
@@ -22,7 +24,9 @@ export function StatusLine() {
   const elapsed = useElapsed(service ? sinceOf(state) : null);
   const stop = () => stopping.send({ type: "stop" });
   useStopKeys(can("stop"), service !== null, stop);
-  const doing = service ? `${service} ${DOING[state.snapshot?.phase ?? ""] ?? "is at work"}` : "";
+  const phase = state.snapshot?.phase ?? "";
+  const words = (state.snapshot?.workflow === "agentflow" && WITH_TOOLS[phase]) || DOING[phase] || "is at work";
+  const doing = service ? `${service} ${words}` : "";
   const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? "Enter sends, Shift+Enter begins a new line" : "";
   return (
     <div className="status-line">

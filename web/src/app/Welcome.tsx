@@ -1,31 +1,65 @@
+// The front page: what the next request is for, with a few to try.
+import { SegmentedControl } from "@mantine/core";
+import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
 import { Logo } from "../ui/icons";
 import { useSession } from "./session";
 
-const EXAMPLES = [
-  { title: "A simple calculator", text: "Help me create a simple calculator" },
-  { title: "A to-do list", text: "Write a to-do list for the terminal that keeps its tasks in a file" },
-  { title: "Word statistics", text: "Count the words of a text and show the ten most frequent ones" },
-];
+interface Example {
+  title: string;
+  text: string;
+}
+
+// Those for the store name a customer and orders of the sample data.
+const WORDS: Record<string, { what: string; examples: Example[] }> = {
+  conversation: {
+    what: "Say what you need. You get a plan first, and nothing goes on before you approve it. Edit it, argue with it, ask for another one; then the same with the code.",
+    examples: [
+      { title: "A simple calculator", text: "Help me create a simple calculator" },
+      { title: "A to-do list", text: "Write a to-do list for the terminal that keeps its tasks in a file" },
+      { title: "Word statistics", text: "Count the words of a text and show the ten most frequent ones" },
+    ],
+  },
+  agentflow: {
+    what: "Say what should be done in the store. Parley looks things up by itself, shows every step, and asks you before it changes anything.",
+    examples: [
+      { title: "Look something up", text: "I am jude.mendes3817@example.com. What is in my order #W3997796, and where is it?" },
+      { title: "Cancel an order", text: "I am jude.mendes3817@example.com. Please cancel order #W4260124, I no longer need it." },
+      { title: "Change an address", text: "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA instead." },
+    ],
+  },
+};
 
 export function Welcome() {
   const { client, pending, state } = useSession();
+  const { choice, change } = useChoice(state);
   const sending = pending.some((one) => one.command.type === "user_message");
+  const workflows = (state.greeting?.workflows ?? []).filter((one) => one in WORKFLOWS);
+  const shown = workflows.includes(choice.workflow) ? choice.workflow : "conversation";
+  const { what, examples } = WORDS[shown] ?? { what: "", examples: [] };
   return (
     <section className="welcome" aria-label="Start">
       <Logo size={44} />
-      <h2>What shall we plan?</h2>
-      <p>
-        Say what you need. You get a plan first, and nothing goes on before you approve it. Edit it, argue with it, ask for another one; then the
-        same with the code.
-      </p>
+      <h2>What shall we {shown === "agentflow" ? "do" : "plan"}?</h2>
+      <div className="welcome-choice">
+        {workflows.length > 1 && (
+          <SegmentedControl
+            aria-label="How to work on it"
+            data-testid="workflow"
+            value={shown}
+            onChange={(value) => change({ workflow: value as Workflow })}
+            data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
+          />
+        )}
+      </div>
+      <p>{what}</p>
       <div className="welcome-examples">
-        {EXAMPLES.map((example) => (
+        {examples.map((example) => (
           <button
             key={example.title}
             type="button"
             data-testid="example"
             disabled={sending || !state.greeting}
-            onClick={() => client.send({ type: "user_message", content: example.text })}
+            onClick={() => client.send({ type: "user_message", content: example.text, ...carried({ ...choice, workflow: shown }, state) })}
           >
             <strong>{example.title}</strong>
             <span>{example.text}</span>

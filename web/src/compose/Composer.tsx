@@ -1,14 +1,16 @@
 // One place to write, whatever the session waits for: Enter sends, Shift+Enter begins a new line.
-import { ActionIcon, NativeSelect, Textarea } from "@mantine/core";
+import { ActionIcon, Textarea } from "@mantine/core";
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
-import type { Command, Knowledge, ServerMessageOf } from "../protocol";
+import type { Command, Knowledge } from "../protocol";
 import { type SessionState, working } from "../state/state";
 import { Send } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+import { carried, useChoice } from "./choice";
 import { KnowledgeChips, KnowledgeMenu } from "./Knowledge";
+import { RequestSettings } from "./RequestSettings";
 
-type Workflow = ServerMessageOf<"greeting">["workflows"][number];
+type Extra = { knowledge?: Knowledge[] } & ReturnType<typeof carried>;
 const LONGEST = 50_000;
 
 export function Composer() {
@@ -17,18 +19,17 @@ export function Composer() {
   const act = useAct();
   const [text, setText] = useState("");
   const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
-  const [workflow, setWorkflow] = useState<Workflow | null>(null);
+  const { choice } = useChoice(state);
   const field = useRef<HTMLTextAreaElement>(null);
   useFocus(field, state.sessionId === null || !!state.snapshot?.question);
 
   const fresh = state.sessionId === null;
   const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
   const allowed = fresh || can("user_message");
-  const workflows = state.greeting?.workflows ?? [];
   const send = () => {
     const content = text.trim();
     if (!content || !allowed) return;
-    act.send(commandOf(content, state, request ? { knowledge, ...(fresh && workflow ? { workflow } : {}) } : {}));
+    act.send(commandOf(content, state, request ? { knowledge, ...carried(choice, state) } : {}));
     setText("");
     setKnowledge([]);
   };
@@ -45,6 +46,7 @@ export function Composer() {
       {request && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
       <div className="composer-row">
         {request && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
+        {request && <RequestSettings />}
         <Textarea
           ref={field}
           className="composer-text"
@@ -64,13 +66,6 @@ export function Composer() {
             send();
           }}
         />
-        {fresh && workflows.length > 1 && (
-          <NativeSelect
-            aria-label="Workflow"
-            data={workflows.map((one) => ({ value: one, label: one.replace("_", " ") }))}
-            onChange={(event) => setWorkflow(event.currentTarget.value as Workflow)}
-          />
-        )}
         <ActionIcon type="submit" size={42} aria-label="Send" data-testid="send" disabled={!allowed || !text.trim()}>
           <Send />
         </ActionIcon>
@@ -86,7 +81,7 @@ function useFocus(field: RefObject<HTMLTextAreaElement | null>, wanted: boolean)
   }, [wanted, field]);
 }
 
-function commandOf(content: string, { snapshot }: SessionState, extra: { knowledge?: Knowledge[]; workflow?: Workflow }): Command {
+function commandOf(content: string, { snapshot }: SessionState, extra: Extra): Command {
   if (snapshot?.question) return { type: "answer", content, question_id: snapshot.question.question_id };
   if (snapshot?.can.includes("hand_back")) return { type: "hand_back", content };
   return { type: "user_message", content, ...extra };
@@ -97,7 +92,7 @@ function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (!snapshot) return missing ? "" : "Loading…";
   if (snapshot.question) return "Your answer";
   if (working(snapshot)) return "Add a word: it is taken in before the next draft";
-  if (snapshot.phase.startsWith("awaiting")) return snapshot.approval_request ? "What should be done instead?" : "What should be different?";
-  if (snapshot.phase === "escalated") return "Tell the planner how to go on";
+  if (snapshot.phase.startsWith("awaiting")) return snapshot.approval_request ? "Or say what to do instead" : "What should be different?";
+  if (snapshot.phase === "escalated") return "Hand back: say how to go on";
   return "What next?";
 }

@@ -1,11 +1,13 @@
 // What services made, small: the newest of it is shown in full below the journal.
 import { useSession } from "../app/session";
 import { clock, plural } from "../ui/format";
+import { confidenceWords } from "../ui/values";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
 import { MARKS, wordOf } from "../review/Checks";
 import type { Entry } from "./entries";
+import { showAction } from "./showAction";
 
 type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
@@ -78,9 +80,19 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
 
 export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
   return (
-    <article className="card" data-testid="answer">
+    <article className="card answer" data-testid="answer">
       <Markdown text={entry.text} />
-      <span className="card-what">confidence {Math.round(entry.confidence * 100)} %</span>
+      <p className="answer-foot">
+        <span data-testid="confidence">
+          {confidenceWords(entry.confidence)} <span className="dimmed">({Math.round(entry.confidence * 100)} %)</span>
+        </span>
+        {entry.evidence.length > 0 && <span className="dimmed">because of</span>}
+        {entry.evidence.map((one) => (
+          <button key={one.id} type="button" className="chip" onClick={() => showAction(one.id)} data-testid="evidence">
+            {one.id} {one.tool}
+          </button>
+        ))}
+      </p>
     </article>
   );
 }

@@ -1,11 +1,11 @@
 // What has happened, in order. Screen readers hear what is added.
-import { memo, useMemo } from "react";
+import { lazy, memo, Suspense, useMemo } from "react";
 import { useNameOf, useSession } from "../app/session";
 import { type Entry, entries } from "./entries";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
-import { TurnCard } from "./TurnCard";
 import { clock } from "../ui/format";
 
+const TurnCard = lazy(() => import("./TurnCard"));
 const SAID: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
 
 export function Journal() {
@@ -50,7 +50,11 @@ function ShownEntry({ entry }: { entry: Entry }) {
     case "question":
       return <QuestionCard entry={entry} by={by} />;
     case "turn":
-      return <TurnCard entry={entry} by={by} />;
+      return (
+        <Suspense fallback={<div className="card turn-waiting" />}>
+          <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />
+        </Suspense>
+      );
     case "answer":
       return <AnswerCard entry={entry} />;
     case "failure":

@@ -1,96 +1,76 @@
-// One turn: its actions as they run, what came out, and the verdict.
-import { Loader } from "@mantine/core";
+// One turn: what it was for, its actions as they run, what came out, and the verdict.
+import type { EventOf } from "../protocol";
 import { clock } from "../ui/format";
 import { Tone, type ToneName } from "../ui/Tone";
-import type { ActionEntry, ActionState, Entry } from "./entries";
+import { ActionShown } from "./ActionShown";
+import type { TurnEntry } from "./entries";
+import { Recall } from "./Recall";
 
-const TONES: Record<ActionState, ToneName> = {
-  planned: "plain",
-  approved: "plain",
-  denied: "bad",
-  started: "work",
-  finished: "good",
-  failed: "bad",
-  skipped: "plain",
-  uncertain: "wait",
-};
-
-export function TurnCard({ entry, by }: { entry: Extract<Entry, { kind: "turn" }>; by: string }) {
-  const { verdict } = entry;
+export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by: string; byPerson: boolean }) {
   return (
-    <article className="card" data-testid="turn">
+    <article className="card turn" data-testid="turn">
       <header className="card-head">
         <strong>{entry.subGoal}</strong>
-        <span className="card-what">
-          {by} · turn {entry.number}
-        </span>
+        <span className="card-what">turn {entry.number}</span>
+        <Tone tone={byPerson ? "work" : "plain"} data-testid="turn-by">
+          {by}
+        </Tone>
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </header>
-      {entry.actions.map((action) => (
-        <ActionShown key={action.spec.id} action={action} />
-      ))}
-      {verdict && (
-        <p className="verdict" data-testid="verdict" data-status={verdict.status}>
-          <Tone tone={verdict.status === "success" ? "good" : verdict.status === "partial" ? "wait" : "bad"}>{verdict.status}</Tone>
-          {verdict.reasoning}
-        </p>
-      )}
+      {entry.actions.length === 0 && <p className="dimmed">Nothing is left to do: the answer follows.</p>}
+      <ul className="actions">
+        {entry.actions.map((action) => (
+          <li key={action.spec.id}>
+            <ActionShown action={action} turn={entry.number} />
+          </li>
+        ))}
+      </ul>
+      <Thoughts entry={entry} />
+      {entry.recalled.length > 0 && <Recall recalled={entry.recalled} />}
+      {entry.verdict && <Verdict verdict={entry.verdict} />}
     </article>
   );
 }
 
-function ActionShown({ action }: { action: ActionEntry }) {
-  const { spec, state } = action;
+/** Why it was planned so: folded, for those who want to know. */
+function Thoughts({ entry }: { entry: TurnEntry }) {
+  const { selectedTool, skills, reasoning, final } = entry;
+  if (!reasoning && skills.length === 0) return null;
   return (
-    <div className="action" data-testid="action" data-state={state}>
-      <p className="action-head">
-        {state === "started" && <Loader size={12} aria-hidden="true" />}
-        <Tone tone={TONES[state]}>{state === "started" ? "running" : state}</Tone>
-        <code>{spec.tool}</code>
-        {spec.tool !== "run_code" && spec.text}
-        {action.seconds > 0 && <span className="dimmed">{action.seconds.toFixed(2)} s</span>}
+    <details className="thoughts" data-testid="thoughts">
+      <summary>Why this</summary>
+      {reasoning && <p>{reasoning}</p>}
+      <p className="dimmed">
+        {[selectedTool && `chosen tool: ${selectedTool}`, skills.length > 0 && `skills: ${skills.join(", ")}`, final && "meant to be the last turn"]
+          .filter(Boolean)
+          .join(" · ")}
       </p>
-      {action.error && <p className="problem">{action.error}</p>}
-      {action.result !== null && <Result result={action.result} />}
-    </div>
+    </details>
   );
 }
 
-interface Ran {
-  exit_code: number | null;
-  stdout: string;
-  stderr: string;
-  ended: string;
-  truncated: boolean;
-}
+const TONES: Record<string, ToneName> = { success: "good", partial: "wait", failure: "bad" };
+const NEXT: Record<string, string> = { continue: "goes on", retry: "is tried again", escalate: "a person is asked", complete: "the request is done" };
 
-function isRun(result: unknown): result is Partial<Ran> {
-  return typeof result === "object" && result !== null && ("stdout" in result || "stderr" in result);
-}
-
-const ENDED: Record<string, string> = {
-  timeout: "stopped: it took too long",
-  output_limit: "stopped: it wrote too much",
-  memory_limit: "stopped: it wanted too much memory",
-  disk_limit: "stopped: it wrote too large files",
-  killed: "ended by a signal",
-};
-
-function Result({ result }: { result: unknown }) {
-  if (!isRun(result)) return <pre tabIndex={0}>{typeof result === "string" ? result : JSON.stringify(result, null, 2)}</pre>;
-  const how = (result.ended && ENDED[result.ended]) || (result.exit_code === undefined ? "" : `exit code ${result.exit_code}`);
+function Verdict({ verdict }: { verdict: EventOf<"turn.verified"> }) {
+  const analyses = [verdict.execution_analysis, verdict.memory_analysis].filter(Boolean);
   return (
-    <div className="run-output" data-testid="run-output">
-      {result.stdout ? <pre tabIndex={0} aria-label="Standard output">{result.stdout}</pre> : <p className="dimmed">It wrote nothing.</p>}
-      {result.stderr && (
-        <pre tabIndex={0} className="run-stderr" aria-label="Standard error">
-          {result.stderr}
-        </pre>
-      )}
-      <p className="dimmed">
-        {how}
-        {result.truncated ? " · the output is cut" : ""}
+    <div className="verdict-box">
+      <p className="verdict" data-testid="verdict" data-status={verdict.status}>
+        <Tone tone={TONES[verdict.status] ?? "plain"}>{verdict.status}</Tone>
+        <span>{verdict.reasoning}</span>
+        <span className="dimmed" data-testid="verdict-by">
+          {verdict.rule ? `by rule: ${verdict.rule.replaceAll(/[_-]/g, " ")}` : "judged by a model"} · {NEXT[verdict.next_action] ?? verdict.next_action}
+        </span>
       </p>
+      {analyses.length > 0 && (
+        <details className="thoughts">
+          <summary>The verifier's notes</summary>
+          {analyses.map((text) => (
+            <p key={text}>{text}</p>
+          ))}
+        </details>
+      )}
     </div>
   );
 }

@@ -1,14 +1,24 @@
 // The journal as it is read: events that tell of the same thing become one entry. Pure.
-import type { ActionSpecOutput as ActionSpec, EventOf, SessionEvent } from "../protocol";
+import type { EventOf, Recalled, SessionEvent } from "../protocol";
+import { type ActionEntry, leftBehind, planned, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
-export type ActionState = "planned" | "approved" | "denied" | "started" | "finished" | "failed" | "skipped" | "uncertain";
-export interface ActionEntry {
-  spec: ActionSpec;
-  state: ActionState;
-  result: unknown;
-  error: string;
-  seconds: number;
+/** An action that an answer rests on. */
+export interface Evidence {
+  id: string;
+  tool: string;
+}
+export interface TurnEntry extends Base {
+  kind: "turn";
+  number: number;
+  subGoal: string;
+  selectedTool: string;
+  skills: readonly string[];
+  reasoning: string;
+  final: boolean;
+  recalled: readonly Recalled[];
+  actions: readonly ActionEntry[];
+  verdict: EventOf<"turn.verified"> | null;
 }
 export type Entry = Base &
   (
@@ -16,8 +26,8 @@ export type Entry = Base &
     | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited"> }
     | { kind: "code"; number: number; event: EventOf<"code.drafted"> | EventOf<"code.edited">; checks: EventOf<"code.verified">["checks"] | null }
     | { kind: "question"; actionId: string; text: string; options: readonly string[]; answer: string | null }
-    | { kind: "turn"; number: number; subGoal: string; actions: ActionEntry[]; verdict: EventOf<"turn.verified"> | null }
-    | { kind: "answer"; text: string; confidence: number }
+    | TurnEntry
+    | { kind: "answer"; text: string; confidence: number; evidence: Evidence[] }
     | { kind: "failure"; stage: string; reason: string; raw: string }
     | { kind: "note"; tone: "good" | "bad" | "plain"; text: string }
   );
@@ -35,6 +45,7 @@ function told(all: Entry[], event: SessionEvent): void {
   const note = (text: string, tone: "good" | "bad" | "plain" = "plain") => all.push({ ...base, kind: "note", tone, text });
   switch (event.type) {
     case "message.received":
+      if (event.intent !== "steer") leave(all, "left out: you said something else");
       all.push({ ...base, kind: "said", text: event.text, intent: event.intent, knowledge: event.knowledge.map((one) => one.name) });
       return;
     case "plan.drafted":
@@ -71,27 +82,33 @@ function told(all: Entry[], event: SessionEvent): void {
       return;
     case "question.answered":
       change(all, "question", (one) => one.actionId === event.action_id, { answer: event.text });
-      outcome(all, event.action_id, { state: "finished", result: event.text });
+      answered(all, event);
       return;
     case "turn.planned":
-      all.push({ ...base, kind: "turn", number: event.turn, subGoal: event.sub_goal, actions: event.actions.map(planned), verdict: null });
+      leave(all, "left out: the turn was planned again");
+      all.push({ ...base, kind: "turn", ...turnOf(event) });
       return;
     case "approval.given":
-      outcome(all, event.action_id, { state: "approved" });
-      note(`approved action ${event.action_id}`, "good");
+      outcome(all, event.action_id, { state: "approved", decidedBy: event.actor });
       return;
     case "approval.denied":
-      outcome(all, event.action_id, { state: "denied", error: event.reason });
-      note(`refused action ${event.action_id}${event.reason ? `: ${event.reason}` : ""}`, "bad");
+      outcome(all, event.action_id, { state: "denied", error: event.reason, decidedBy: event.actor });
       return;
     case "approval.expired":
+      leave(all, "not run: nobody decided in time");
       note("Nobody decided in time", "bad");
       return;
     case "actions.started":
       for (const id of event.action_ids) outcome(all, id, { state: "started" });
       return;
     case "action.finished":
-      outcome(all, event.action_id, { state: event.ok ? "finished" : "failed", result: event.result, error: event.error, seconds: event.seconds });
+      outcome(all, event.action_id, {
+        state: event.ok ? "finished" : "failed",
+        result: event.result,
+        error: event.error,
+        seconds: event.seconds,
+        artefact: event.artefact,
+      });
       return;
     case "action.skipped":
       outcome(all, event.action_id, { state: "skipped", error: event.reason });
@@ -103,7 +120,7 @@ function told(all: Entry[], event: SessionEvent): void {
       change(all, "turn", (one) => one.number === event.turn, { verdict: event });
       return;
     case "answer.given":
-      all.push({ ...base, kind: "answer", text: event.text, confidence: event.confidence });
+      all.push({ ...base, kind: "answer", text: event.text, confidence: event.confidence, evidence: evidenceOf(all, event.evidence) });
       return;
     case "usage.spent":
       return; // summed in the header
@@ -114,6 +131,7 @@ function told(all: Entry[], event: SessionEvent): void {
       note(`from now on, approval for ${event.tool}: ${event.policy}`);
       return;
     case "session.stopped":
+      leave(all, "not begun when it was stopped");
       note(`stopped${event.reason ? `: ${event.reason}` : ""}`, "bad");
       return;
     case "session.paused":
@@ -154,8 +172,32 @@ function told(all: Entry[], event: SessionEvent): void {
 /** What a newer gateway records and this page does not know is left out. */
 function unknown(_event: never): void {}
 
-function planned(spec: ActionSpec): ActionEntry {
-  return { spec, state: "planned", result: null, error: "", seconds: 0 };
+function turnOf(event: EventOf<"turn.planned">) {
+  return {
+    number: event.turn,
+    subGoal: event.sub_goal,
+    selectedTool: event.selected_tool,
+    skills: event.required_skills,
+    reasoning: event.reasoning,
+    final: event.final,
+    recalled: event.recalled,
+    actions: planned(event),
+    verdict: null,
+  };
+}
+
+/** The newest turn, if there is one since the last request, will not go on. */
+function leave(all: Entry[], why: string): void {
+  const at = all.findLastIndex((one) => one.kind === "turn");
+  const turn = all[at];
+  if (turn?.kind !== "turn") return;
+  const actions = leftBehind(turn.actions, why);
+  if (actions !== turn.actions) all[at] = { ...turn, actions };
+}
+
+function evidenceOf(all: readonly Entry[], ids: readonly string[]): Evidence[] {
+  const actions = all.flatMap((one) => (one.kind === "turn" ? one.actions : []));
+  return ids.map((id) => ({ id, tool: actions.findLast((one) => one.spec.id === id)?.spec.tool ?? "" }));
 }
 
 function count(all: readonly Entry[], kind: Entry["kind"]): number {
@@ -172,10 +214,21 @@ function change<K extends Entry["kind"]>(all: Entry[], kind: K, is: (one: Kind<K
   if (at >= 0) all[at] = { ...all[at], ...fields } as Entry;
 }
 
-function outcome(all: Entry[], actionId: string, fields: Partial<ActionEntry>): void {
+// What people say about an action of which nobody knew whether it took effect.
+const CLEARED: Record<string, Partial<ActionEntry>> = {
+  "It happened": { state: "finished", error: "" },
+  "It did not happen: run it again": { state: "approved", error: "" },
+};
+
+/** The answer is the action's result, or tells what became of one that was uncertain. */
+function answered(all: Entry[], event: EventOf<"question.answered">): void {
+  const action = all.flatMap((one) => (one.kind === "turn" ? one.actions : [])).findLast((one) => one.spec.id === event.action_id);
+  if (action?.state !== "uncertain") return outcome(all, event.action_id, { state: "finished", result: event.text });
+  outcome(all, event.action_id, { ...(CLEARED[event.text] ?? { left: true }), decidedBy: event.actor });
+}
+
+function outcome(all: Entry[], actionId: string, news: Partial<ActionEntry>): void {
   const has = (one: Kind<"turn">) => one.actions.some((action) => action.spec.id === actionId);
   const turn = all.findLast((one): one is Kind<"turn"> => one.kind === "turn" && has(one));
-  if (!turn) return;
-  const actions = turn.actions.map((one) => (one.spec.id === actionId ? { ...one, ...fields } : one));
-  change(all, "turn", has, { actions });
+  if (turn) change(all, "turn", has, { actions: withNews(turn.actions, actionId, news) });
 }

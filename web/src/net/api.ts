@@ -1,4 +1,5 @@
 // The few things the page asks over plain HTTP.
+import type { Preview, ToolPage } from "../protocol";
 
 export interface Me {
   user: string;
@@ -21,10 +22,25 @@ export interface SessionSummary {
 export class Denied extends Error {}
 
 async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
-  const response = await fetch(path, { headers: { Accept: "application/json" }, signal });
+  return asked<T>(path, { headers: { Accept: "application/json" }, signal });
+}
+
+async function asked<T>(path: string, request: RequestInit): Promise<T> {
+  const response = await fetch(path, request);
   if (response.status === 401 || response.status === 403) throw new Denied();
-  if (!response.ok) throw new Error(`The gateway answered ${response.status}.`);
+  if (!response.ok) throw new Error(await reasonOf(response));
   return (await response.json()) as T;
+}
+
+/** What the gateway says about a refusal, else only that there was one. */
+async function reasonOf(response: Response): Promise<string> {
+  try {
+    const { message, hint } = (await response.json()) as { message?: string; hint?: string };
+    if (message) return hint ? `${message} ${hint}` : message;
+  } catch {
+    // no JSON: the number has to do
+  }
+  return `The gateway answered ${response.status}.`;
 }
 
 export const me = (): Promise<Me> => get<Me>("/api/me");
@@ -32,13 +48,39 @@ export const me = (): Promise<Me> => get<Me>("/api/me");
 /** A summary as the gateway sends it: plan_store's row, whose key is `id`. */
 type Row = Omit<SessionSummary, "session_id"> & { id?: string; session_id?: string };
 
-export async function sessions(query: string, limit: number, signal?: AbortSignal): Promise<{ sessions: SessionSummary[]; total: number }> {
-  const page = await get<{ sessions: Row[]; total: number }>(`/api/sessions?${new URLSearchParams({ q: query, limit: String(limit), offset: "0" })}`, signal);
-  return { total: page.total, sessions: page.sessions.map((row) => ({ ...row, session_id: row.session_id ?? row.id ?? "" })) };
+type Page = { sessions: SessionSummary[]; total: number };
+
+async function page(path: string, query: Record<string, string>, signal?: AbortSignal): Promise<Page> {
+  const found = await get<{ sessions: Row[]; total: number }>(`${path}?${new URLSearchParams(query)}`, signal);
+  return { total: found.total, sessions: found.sessions.map((row) => ({ ...row, session_id: row.session_id ?? row.id ?? "" })) };
 }
 
+export const sessions = (q: string, limit: number, signal?: AbortSignal): Promise<Page> => page("/api/sessions", { q, limit: String(limit), offset: "0" }, signal);
+
+/** The sessions in which a person is asked for something. */
+export const inbox = (limit: number, signal?: AbortSignal): Promise<Page> => page("/api/inbox", { limit: String(limit) }, signal);
+
+export const tools = (q: string, limit: number, signal?: AbortSignal): Promise<ToolPage> =>
+  get<ToolPage>(`/api/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);
+
+const inSession = (sessionId: string): string => `/api/sessions/${encodeURIComponent(sessionId)}`;
+
+/** What an action that waits would change. */
+export const previewAction = (sessionId: string, actionId: string, signal?: AbortSignal): Promise<Preview> =>
+  get<Preview>(`${inSession(sessionId)}/actions/${encodeURIComponent(actionId)}/preview`, signal);
+
+/** What a call would change that a person thinks of making. */
+export const previewCall = (sessionId: string, tool: string, args: Record<string, unknown>): Promise<Preview> =>
+  asked<Preview>(`${inSession(sessionId)}/preview`, {
+    method: "POST",
+    headers: { Accept: "application/json", "Content-Type": "application/json" },
+    body: JSON.stringify({ tool, arguments: args }),
+  });
+
+export const artefactUrl = (sessionId: string, turn: number, actionId: string): string => `${inSession(sessionId)}/artefacts/${turn}/${encodeURIComponent(actionId)}`;
+
 export function exportUrl(sessionId: string, format: "md" | "json" | "py"): string {
-  return `/api/sessions/${encodeURIComponent(sessionId)}/export?format=${format}`;
+  return `${inSession(sessionId)}/export?format=${format}`;
 }
 
 /** Only a clear refusal counts: a gateway that is down is no matter of login. */

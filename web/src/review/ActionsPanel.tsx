@@ -1,50 +1,151 @@
-// Actions that run only after a yes, each bound to its exact arguments.
-import { Button } from "@mantine/core";
+// Actions that run only after a yes: a card each, with what the action would change, bound to its exact arguments.
+import { Button, TextInput } from "@mantine/core";
+import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
+import { previewAction } from "../net/api";
 import type { ActionView } from "../protocol";
+import { type Asked, Changes } from "../ui/Changes";
+import { plural } from "../ui/format";
 import { Check, Cross } from "../ui/icons";
-import { Tone } from "../ui/Tone";
 import { Problem } from "../ui/Problem";
+import { Tone } from "../ui/Tone";
+import { Arguments } from "../ui/Details";
 
-export function ActionsPanel() {
-  const { state } = useSession();
+const PATIENCE = 2_000; // milliseconds: a decision does not wait for a preview that does not come
+
+export default function ActionsPanel() {
+  const { state, client } = useSession();
+  const all = useAct();
+  const box = useRef<HTMLElement>(null);
   const asked = state.snapshot?.approval_request;
+  const ids = asked?.actions.map((action) => action.action_id).join(" ") ?? "";
+  const before = useRef(ids);
+
+  // A decided card is gone, and the focus with it: it goes on to the next card, not to its button, which a key pressed
+  // once too often would press.
+  useEffect(() => {
+    const fewer = before.current !== ids && ids !== "";
+    before.current = ids;
+    if (fewer && document.activeElement?.matches("body, main")) box.current?.querySelector<HTMLElement>(".approval")?.focus();
+  }, [ids]);
+
   if (!asked) return null;
+  const approveAll = () => {
+    const [last, ...others] = asked.actions.toReversed();
+    for (const action of others.toReversed()) client.send(approval(action));
+    if (last) all.send(approval(last));
+  };
   return (
-    <section className="panel" data-testid="approval-request" aria-label="Actions to approve">
-      <p>{asked.message}</p>
+    <section className="panel" data-testid="approval-request" aria-label="Actions to approve" ref={box}>
+      <h2>{asked.actions.length === 1 ? "One action waits for your yes" : `${plural(asked.actions.length, "action")} wait for your yes`}</h2>
+      {asked.actions.length > 1 && <p className="hint">Nothing runs before all of them are decided.</p>}
       {asked.actions.map((action) => (
-        <OneAction key={action.action_id} action={action} />
+        <Approval key={`${action.action_id} ${action.hash}`} action={action} />
       ))}
+      {asked.actions.length > 1 && (
+        <div className="decision-buttons">
+          <Button size="sm" variant="light" leftSection={<Check />} loading={all.busy} onClick={approveAll} data-testid="approve-all">
+            Approve all {asked.actions.length}
+          </Button>
+        </div>
+      )}
+      <Problem error={all.error} />
     </section>
   );
 }
 
-function OneAction({ action }: { action: ActionView }) {
+function approval(action: ActionView, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
+  return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
+}
+
+function Approval({ action }: { action: ActionView }) {
   const act = useAct();
-  const decide = (approved: boolean, remember = false) =>
-    act.send({ type: "approval", approved, action_id: action.action_id, hash: action.hash, remember });
+  const { asked, ready } = usePreview(action);
+  const [refusing, setRefusing] = useState(false);
+  const title = `approval-${action.action_id}`;
   return (
-    <div className="action" data-testid="action-request">
-      <p className="action-head">
-        <code>{action.tool}</code>
+    <div className="approval" role="group" tabIndex={-1} aria-labelledby={title} data-testid="action-request">
+      <p className="action-head" id={title}>
         <Tone tone={action.effect === "read" ? "plain" : action.effect === "write" ? "wait" : "bad"}>{action.effect}</Tone>
-        {action.text}
+        <strong className="action-text">{action.text || action.tool}</strong>
+        <code>{action.tool}</code>
       </p>
-      {action.approval && <p className="hint">{action.approval}</p>}
-      <pre tabIndex={0}>{JSON.stringify(action.arguments, null, 2)}</pre>
-      <div className="decision-buttons">
-        <Button size="sm" leftSection={<Check />} loading={act.busy} onClick={() => decide(true)} data-testid="action-approve">
-          Allow
-        </Button>
-        <Button size="sm" variant="light" loading={act.busy} onClick={() => decide(true, true)}>
-          Allow, and do not ask again for {action.tool}
-        </Button>
-        <Button size="sm" variant="default" leftSection={<Cross />} loading={act.busy} onClick={() => decide(false)} data-testid="action-deny">
-          Refuse
-        </Button>
-      </div>
+      <Arguments values={action.arguments} />
+      {action.repairs && action.repairs.length > 0 && <p className="dimmed">put right: {action.repairs.join("; ")}</p>}
+      <Changes asked={asked} />
+      {action.approval && <p className="hint">You are asked because {action.approval}.</p>}
+      {ready && refusing && <Refusal action={action} act={act} onClose={() => setRefusing(false)} />}
+      {ready && !refusing && (
+        <div className="decision-buttons">
+          <Button size="sm" leftSection={<Check />} loading={act.busy} onClick={() => act.send(approval(action))} data-testid="action-approve">
+            Approve
+          </Button>
+          <Button size="sm" variant="default" leftSection={<Cross />} disabled={act.busy} onClick={() => setRefusing(true)} data-testid="action-refuse">
+            Refuse…
+          </Button>
+          <Button
+            size="sm"
+            variant="subtle"
+            className="wraps"
+            loading={act.busy}
+            onClick={() => act.send(approval(action, { remember: true }))}
+            data-testid="action-remember"
+            title={`Approve, and do not ask again for ${action.tool} in this session`}
+          >
+            Approve, and don't ask again for this tool
+          </Button>
+        </div>
+      )}
       <Problem error={act.error} />
     </div>
   );
+}
+
+function Refusal({ action, act, onClose }: { action: ActionView; act: ReturnType<typeof useAct>; onClose: () => void }) {
+  const [reason, setReason] = useState("");
+  return (
+    <form
+      className="refusal"
+      onSubmit={(event) => {
+        event.preventDefault();
+        act.send(approval(action, { approved: false, reason: reason.trim() }));
+      }}
+      onKeyDown={(event) => {
+        if (event.key !== "Escape") return;
+        event.stopPropagation();
+        onClose();
+      }}
+    >
+      <TextInput label="Why not? The planner is told." placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
+      <div className="decision-buttons">
+        <Button type="submit" size="sm" color="red" loading={act.busy} data-testid="action-deny">
+          Refuse
+        </Button>
+        <Button size="sm" variant="subtle" onClick={onClose}>
+          Back
+        </Button>
+      </div>
+    </form>
+  );
+}
+
+/** What the action would change. The buttons come when that is known, so that they do not move when it comes. */
+function usePreview(action: ActionView): { asked: Asked; ready: boolean } {
+  const { state } = useSession();
+  const [asked, setAsked] = useState<Asked>("asking");
+  const [patient, setPatient] = useState(true);
+  const sessionId = state.sessionId;
+  useEffect(() => {
+    if (sessionId === null) return;
+    const aborter = new AbortController();
+    previewAction(sessionId, action.action_id, aborter.signal)
+      .then((preview) => setAsked({ preview }))
+      .catch((error: unknown) => !aborter.signal.aborted && setAsked({ problem: error instanceof Error ? error.message : String(error) }));
+    const timer = setTimeout(() => setPatient(false), PATIENCE);
+    return () => {
+      aborter.abort();
+      clearTimeout(timer);
+    };
+  }, [sessionId, action.action_id, action.hash]);
+  return { asked, ready: asked !== "asking" || !patient };
 }

@@ -1,8 +1,11 @@
 // What went wrong or was stopped, and how to go on from there.
 import { Button } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { Redo } from "../ui/icons";
 import { Problem } from "../ui/Problem";
+
+const StopReport = lazy(() => import("./StopReport"));
 
 export function FailurePanel() {
   const { state } = useSession();
@@ -16,6 +19,11 @@ export function FailurePanel() {
     <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? "Failure" : "Stopped"}>
       <h2>{failure ? `Failed while ${failure.stage}` : "Stopped"}</h2>
       <p>{failure?.reason ?? "Go on where it stopped, or say what you want instead."}</p>
+      {stopped && snapshot.turn && (
+        <Suspense>
+          <StopReport />
+        </Suspense>
+      )}
       {failure?.raw && (
         <details>
           <summary>What the model said</summary>

@@ -1,8 +1,13 @@
 // A question to the person: its options as buttons; anything else is written into the composer.
 import { Button } from "@mantine/core";
+import { lazy, Suspense } from "react";
 import { useAct, useSession } from "../app/session";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
+
+// Only its options answer such a question.
+const FIXED: ReadonlySet<string> = new Set(["budget", "uncertain"]);
+const RaiseBudget = lazy(() => import("./RaiseBudget"));
 
 export function QuestionPanel() {
   const { state } = useSession();
@@ -27,7 +32,12 @@ export function QuestionPanel() {
           ))}
         </div>
       )}
-      <p className="hint">{question.options.length > 0 && question.about !== "budget" ? "Or write your own answer below." : "Answer below."}</p>
+      {question.about === "budget" && (
+        <Suspense>
+          <RaiseBudget />
+        </Suspense>
+      )}
+      {!FIXED.has(question.about) && <p className="hint">{question.options.length > 0 ? "Or write your own answer below." : "Answer below."}</p>}
       <Problem error={act.error} />
     </section>
   );

@@ -4,11 +4,12 @@ import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useSession } from "../app/session";
 import { type Snapshot, working } from "../state/state";
-import { ActionsPanel } from "./ActionsPanel";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
 import { QuestionPanel } from "./QuestionPanel";
 
+const ActionsPanel = lazy(() => import("./ActionsPanel"));
+const TakeOver = lazy(() => import("../takeover/TakeOver"));
 const PlanPanel = lazy(() => import("./PlanPanel"));
 const CodePanel = lazy(() => import("./CodePanel"));
 
@@ -28,7 +29,16 @@ export function Review() {
         </Alert>
       )}
       <FailurePanel />
-      {!busy && <ActionsPanel />}
+      {snapshot.approval_request && (
+        <Suspense>
+          <ActionsPanel />
+        </Suspense>
+      )}
+      {snapshot.phase === "escalated" && (
+        <Suspense>
+          <TakeOver />
+        </Suspense>
+      )}
       {!busy && <QuestionPanel />}
       {!busy && <NextPanel />}
       <Folded folded={!deciding} hidden={busy} label={snapshot.code ? "plan and code" : "plan"}>

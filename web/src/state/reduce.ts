@@ -39,6 +39,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
     case "question":
     case "approval_request":
     case "continue":
+    case "answer":
     case "completion":
     case "completed":
     case "stopped":

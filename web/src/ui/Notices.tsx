@@ -10,9 +10,11 @@ const READ_ERROR = 15_000;
 
 export function Notices() {
   const { state, client } = useSession();
+  // Who must take over is told so in the panel, where it does not go by itself.
+  const shown = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error") : state.notices;
   return (
     <div className="notices">
-      {state.notices.map((notice) => (
+      {shown.map((notice) => (
         <One key={notice.key} notice={notice} onClose={() => client.dismiss(notice.key)} />
       ))}
     </div>

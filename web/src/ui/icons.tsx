@@ -40,6 +40,8 @@ export const Fork = path("M7 4v16M7 14c0-5 10-3 10-8M17 6V4M5 4h4M15 4h4");
 export const Download = path("M12 4v11M7 11l5 5 5-5M5 20h14");
 export const Warning = path("M12 4l9 16H3zM12 10v4M12 17h.01");
 export const Grip = path("M9 6h.01M15 6h.01M9 12h.01M15 12h.01M9 18h.01M15 18h.01");
+export const Sliders = path("M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4");
+export const Inbox = path("M4 13l3-8h10l3 8v6H4zM4 13h5l1 3h4l1-3h5");
 export const Terminal = path("M5 7l5 5-5 5M12 18h7");
 
 export function Logo({ size = 26 }: { size?: number }) {

@@ -1,0 +1,144 @@
+"""The inbox on the page: what waits for a person in all sessions, and taking an escalated one over."""
+
+from collections.abc import AsyncIterator
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.fake_agentflow import DATA, DELIVERED, PENDING
+from tests.e2e.fake_gateway import build
+from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
+from tests.e2e.test_page_access import Keys
+from tests.support.serving import serving
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+WHY = "The payment method is not the customer's: a person must decide."
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ada(browser: Browser) -> AsyncIterator[Person]:
+    """Somebody with a gateway of their own: nothing waits for them yet."""
+    async with serving(build()) as url, Person(browser, url) as person:
+        yield person
+
+
+async def acting(person: Person, request: str, state: str) -> Tab:
+    """A tab with a request to act with tools, when its session stands here."""
+    tab = await person.tab()
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab.say(request)
+    await tab.state(state)
+    return tab
+
+
+async def chosen(tab: Tab, words: str, tool: str) -> None:
+    """Find a tool by words and take it."""
+    await tab("tool-search").fill(words)
+    await tab("tool").filter(has_text=tool).first.click()
+    await tab.sees("tool-form", tool)
+
+
+async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Person) -> None:
+    first = await acting(ada, "Cancel my pending orders", "action_approval")
+    await expect(first("inbox-count")).to_have_text("1")
+    await acting(ada, "escalate: look for my orders", "escalated")
+    tab = await ada.tab()
+    await expect(tab("inbox")).to_have_accessible_name("Inbox: 2 sessions waiting for you")
+    await tab("inbox").focus()
+    await tab.page.keyboard.press("Enter")
+    items = tab("inbox-item")
+    await expect(items).to_have_count(2)
+    await expect(tab("inbox-panel")).to_contain_text("actions to approve")
+    await expect(tab("inbox-panel")).to_contain_text("take over")
+    await expect(items.first).to_be_focused()
+    await tab.page.keyboard.press("ArrowDown")
+    await expect(items.nth(1)).to_be_focused()
+    await tab.page.keyboard.press("ArrowUp")
+    await tab.page.keyboard.press("Enter")
+    await tab.gone("inbox-panel")
+    assert tab.session_id == first.session_id
+    await tab.sees("approve-all")
+    await tab.press("approve-all")
+    await tab.sees("next")
+    await expect(tab("inbox-count")).to_have_text("1")
+
+
+async def test_an_empty_inbox_says_so(ada: Person) -> None:
+    tab = await ada.tab()
+    await tab.gone("inbox-count")
+    await tab.press("inbox")
+    await tab.sees("inbox-panel", "Nothing waits for you.")
+    await tab.page.keyboard.press("Escape")
+    await tab.gone("inbox-panel")
+    await expect(tab("inbox")).to_be_focused()
+
+
+async def test_a_person_takes_over_and_hands_back(ada: Person) -> None:
+    tab = await acting(ada, "escalate: cancel one order", "escalated")
+    await tab.sees("take-over", WHY)
+    await chosen(tab, "cancel", "cancel_pending_order")
+    await tab.press("tool-run")
+    await expect(tab("tool-form")).to_contain_text("Choose one.")  # the reason is missing: nothing is sent
+    await tab("argument-order_id").fill(PENDING[0])
+    await tab("argument-reason").select_option("no longer needed")
+    await tab.press("tool-preview")
+    await tab.sees("change", "status")
+    await tab.press("tool-run")
+    mine = tab("turn").last
+    await expect(mine).to_contain_text("By hand: cancel pending order")
+    await expect(mine.get_by_test_id("turn-by")).to_have_text("You")
+    await expect(mine.get_by_test_id("action")).to_have_attribute("data-state", "finished")
+    await tab.sees("take-over", "You have taken over")
+    await tab.reloaded_the_same()
+    await tab.press("hand-back")
+    await expect(tab("composer")).to_be_focused()
+    await tab.page.keyboard.type("The first order is cancelled. Go on with the rest.")
+    await tab.page.keyboard.press("Enter")
+    await tab.gone("take-over")
+    await tab.sees("said", "Go on with the rest")
+    planned = [event for event in await tab.events() if event["type"] == "turn.planned"]
+    assert planned[1]["actor"] == "user:ada"
+    assert planned[1]["actions"][0]["arguments"] == {"order_id": PENDING[0], "reason": "no longer needed"}
+
+
+async def test_lists_and_refusals_by_keyboard(ada: Person) -> None:
+    tab = await acting(ada, "escalate: return something", "escalated")
+    await tab.sees("tool")
+    keys = Keys(tab)
+    await tab.page.locator("main").focus()
+    await keys.to("tool-search")
+    await tab.page.keyboard.type("return_delivered")
+    await expect(tab("tool")).to_have_count(1)
+    await keys.press("tool")
+    await expect(tab("argument-order_id")).to_be_focused()
+    order = DATA["orders"][DELIVERED[0]]
+    await tab.page.keyboard.type(DELIVERED[0])
+    await keys.to("argument-item_ids")
+    await keys.write(order["items"][0]["item_id"])
+    await keys.to("argument-payment_method_id")
+    await tab.page.keyboard.type("gift_card_of_somebody_else")
+    await keys.press("tool-preview")
+    await tab.sees("preview", "It would be refused: payment method not found")
+    await keys.press("tool-run")
+    await expect(tab("action").last).to_have_attribute("data-state", "failed")
+    action = [event for event in await tab.events() if event["type"] == "turn.planned"][-1]["actions"][0]
+    assert action["arguments"]["item_ids"] == [order["items"][0]["item_id"]]
+
+
+async def test_it_looks_well_on_a_desk_and_a_phone(ada: Person) -> None:
+    tab = await acting(ada, "escalate: " + "W" * 100, "escalated")
+    wrong: list[str] = []
+    for words, tool in (("", ""), ("exchange", "exchange_delivered_order_items")):
+        await tab.sees("tool")
+        if tool:
+            await chosen(tab, words, tool)
+            await tab.press("tool-run")
+        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
+            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
+            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await tab.page.evaluate(SETTLED)
+            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
+            wrong += [f"{tool} {size['width']} {scheme}: {one}" for one in found]
+    assert not wrong, "\n".join(wrong)

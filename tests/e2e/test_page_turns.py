@@ -1,0 +1,346 @@
+"""Acting with tools on the page: the trace of turns, approvals, the answer, and what stopping leaves behind.
+
+The gateway is the fake one, its tools and store are real; the last tests are with all services.
+"""
+
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, WebSocket, expect
+
+from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.fake_agentflow import BIG, PENDING, USER, USER_ID
+from tests.e2e.fake_gateway import build
+from tests.e2e.looks import LAYOUT_SHIFT, LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
+from tests.e2e.running import Client, Parley
+from tests.e2e.test_page_access import Keys
+from tests.support.serving import serving
+
+pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def fake() -> AsyncIterator[str]:
+    async with serving(build()) as url:
+        yield url
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def ada(browser: Browser, fake: str) -> AsyncIterator[Person]:
+    async with Person(browser, fake) as person:
+        yield person
+
+
+async def acting(person: Person, request: str = "Cancel my pending orders") -> Tab:
+    """A tab with a request to act with tools."""
+    tab = await person.tab()
+    await tab.sees("example")
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab.say(request)
+    return tab
+
+
+async def asked(person: Person, request: str = "Cancel my pending orders") -> Tab:
+    """The same, until its changes wait for a yes."""
+    tab = await acting(person, request)
+    await tab.state("action_approval")
+    await tab.sees("action-approve")
+    return tab
+
+
+async def of_type(tab: Tab, kind: str) -> list[dict[str, Any]]:
+    return [event for event in await tab.events() if event["type"] == kind]
+
+
+async def test_the_workflow_and_its_settings_are_chosen_and_remembered(ada: Person) -> None:
+    tab = await ada.tab()
+    await tab.sees("example", "calculator")
+    await tab("workflow").get_by_text("Act with tools").click()
+    await expect(tab("example")).to_have_count(3)
+    await expect(tab("example").first).not_to_contain_text("calculator")
+    await tab.press("request-settings")
+    await (await tab.sees("max-turns")).fill("8")
+    await tab("quality").select_option("thorough")
+    await tab("world").select_option("own")
+    await tab("recall").check()
+    await tab("recall").uncheck()
+    await tab.page.keyboard.press("Escape")
+    await tab.gone("max-turns")
+    await tab.page.reload()
+    await tab.sees("example")
+    await tab.say("Cancel one order")
+    await tab.state("action_approval")
+    first = (await tab.events())[0]
+    assert first["workflow"] == "agentflow"
+    chosen = {"max_turns": 8, "quality": "thorough", "world": "own", "recall": False, "approval": "writes"}
+    assert chosen.items() <= first["settings"].items()
+    other = await ada.tab()
+    await other.sees("example")
+    await other("workflow").get_by_text("Plan and code").click()
+    await other.ask()
+    assert (await other.events())[0]["workflow"] == "conversation"
+
+
+async def test_a_request_of_a_session_keeps_what_the_session_has(ada: Person) -> None:
+    tab = await asked(ada, "recall: cancel one")
+    await tab.press("action-approve")
+    await tab.sees("next")
+    await tab("recalled").locator("summary").click()
+    await tab("recall-off").check()
+    await tab.say("Now cancel one more")
+    await tab.state("action_approval")
+    first, second = [event for event in await of_type(tab, "message.received") if event["intent"] == "request"]
+    assert second["settings"] == first["settings"] | {"recall": False}
+
+
+async def test_the_trace_tells_every_turn(ada: Person) -> None:
+    tab = await asked(ada, "recall: cancel my orders")
+    turns = tab("turn")
+    await expect(turns).to_have_count(3)
+    await expect(turns.nth(0)).to_contain_text("Find out who the customer is")
+    await expect(turns.nth(0).get_by_test_id("turn-by")).to_have_text("planner")
+    await expect(turns.nth(0).get_by_test_id("verdict-by")).to_have_text("by rule: reads answered · goes on")
+    gists = turns.nth(0).get_by_test_id("action-gist")
+    await expect(gists).to_have_text([USER_ID, f"email: {USER['email']}"])
+    await turns.nth(0).get_by_test_id("thoughts").locator("summary").click()
+    await expect(turns.nth(0)).to_contain_text("skills: order handling, careful reading")
+    await turns.nth(0).get_by_test_id("action").nth(1).locator("summary").click()
+    await expect(turns.nth(0)).to_contain_text('"first_name"')
+    earlier = turns.nth(0).get_by_test_id("recalled")
+    await earlier.locator("summary").click()
+    await expect(earlier.get_by_role("link", name="Where is my order?")).to_have_attribute("href", "/s/earlier")
+    await expect(turns.nth(2).get_by_test_id("action")).to_have_count(2)
+    await turns.nth(2).get_by_test_id("action").first.locator("summary").click()
+    await expect(turns.nth(2).get_by_test_id("repairs").first).to_contain_text("the missing # was put before it")
+    await expect(tab("progress")).to_contain_text("turn 3 of 5 · 2 of 3 sub-goals done")
+    await tab.press("progress-line")
+    await expect(tab("sub-goal")).to_contain_text(["done", "done", "to do"])
+
+
+async def test_a_yes_is_bound_to_what_will_change(ada: Person) -> None:
+    tab = await ada.tab()
+    sent: list[dict[str, Any]] = []
+
+    def listen(socket: WebSocket) -> None:
+        socket.on("framesent", lambda frame: sent.append(json.loads(frame)))
+
+    tab.page.on("websocket", listen)
+    await tab.page.reload()
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab.say("Cancel one order")
+    await tab.state("action_approval")
+    change = await tab.sees("change", "status")
+    await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
+    snapshot = await tab.page.evaluate("async (id) => (await fetch(`/api/sessions/${id}`)).json()", tab.session_id)
+    await tab.press("action-approve")
+    await tab.sees("answer", PENDING[0])
+    approval = next(message for message in sent if message["type"] == "approval")
+    waiting = snapshot["approval_request"]["actions"][0]
+    assert (approval["action_id"], approval["hash"]) == (waiting["action_id"], waiting["hash"])
+    await expect(tab("action").last).to_have_attribute("data-state", "finished")
+
+
+async def test_what_the_store_would_refuse_is_said_beforehand(ada: Person) -> None:
+    tab = await asked(ada, "Cancel one that was delivered")
+    await expect(tab("preview")).to_have_text("It would be refused: non-pending order cannot be cancelled")
+    await tab.press("action-approve")
+    await expect(tab("action").last).to_have_attribute("data-state", "failed")
+
+
+async def test_several_are_decided_one_by_one_by_keyboard(ada: Person) -> None:
+    tab = await asked(ada)
+    await expect(tab("action-request")).to_have_count(2)
+    keys = Keys(tab)
+    await tab.page.locator("main").focus()
+    await keys.to("action-refuse")
+    await tab.page.keyboard.press("Enter")
+    await expect(tab("refuse-reason")).to_be_focused()
+    await keys.write("She keeps this one")
+    await expect(tab("action-request")).to_have_count(1)
+    await expect(tab("action-request")).to_be_focused()  # the card, not the button: Enter would press it
+    await keys.press("action-approve")
+    await tab.sees("answer", PENDING[1])
+    denied = (await of_type(tab, "approval.denied"))[0]
+    assert denied["reason"] == "She keeps this one"
+    await expect(tab("action-gist").nth(-2)).to_have_text("She keeps this one")
+    await tab.reloaded_the_same()
+    await keys.to("evidence")
+    await tab.page.keyboard.press("Enter")
+    lit = tab.page.locator("[data-lit]")
+    await expect(lit).to_have_attribute("open", "")
+    await expect(lit.locator("summary")).to_be_focused()
+    await expect(lit).to_contain_text("cancelled")
+
+
+async def test_all_at_once(ada: Person) -> None:
+    tab = await asked(ada)
+    await tab.press("approve-all")
+    await tab.sees("answer")
+    assert len(await of_type(tab, "approval.given")) == 2
+    await expect(tab("confidence")).to_have_text("very sure (93 %)")
+    await expect(tab("evidence")).to_have_count(2)
+
+
+async def test_yes_and_do_not_ask_again(ada: Person) -> None:
+    tab = await asked(ada, "Cancel one order")
+    await tab.press("action-remember")
+    await tab.sees("answer")
+    await tab.sees("note", "approval for cancel_pending_order: never")
+    remembered = await of_type(tab, "policy.remembered")
+    assert [(event["tool"], event["policy"]) for event in remembered] == [("cancel_pending_order", "never")]
+
+
+async def test_one_action_is_skipped_and_the_session_paused(ada: Person) -> None:
+    tab = await acting(ada, "slow: cancel my orders")
+    await expect(tab("action").first).to_have_attribute("data-state", "started")
+    await tab.press("skip")
+    await expect(tab("action").nth(1)).to_have_attribute("data-state", "skipped")
+    await expect(tab("action-gist").nth(1)).to_have_text("skipped by the person")
+    await tab.press("pause")
+    await tab.sees("status", "Paused")
+    await expect(tab("action").first).to_have_attribute("data-state", "finished")  # what had begun may end
+    await tab.press("unpause")
+    await tab.sees("approve-all")
+
+
+async def test_stop_in_the_middle_says_what_happened(ada: Person) -> None:
+    tab = await asked(ada, "slow: cancel my orders")
+    await tab.press("approve-all")
+    await expect(tab("action").nth(-2)).to_have_attribute("data-state", "finished")
+    await tab.press("stop")
+    report = await tab.sees("stop-report")
+    await expect(report).to_contain_text(f"Done, and stays done:Cancel order {PENDING[0]}")
+    await expect(report).to_contain_text(f"is recorded when it is known:Cancel order {PENDING[1]}")
+    await expect(report).not_to_contain_text("is recorded when it is known", timeout=5_000)
+    await expect(tab("action").last).to_have_attribute("data-state", "finished")
+    await tab.reloaded_the_same()
+
+
+async def test_stop_before_a_yes_changes_nothing(ada: Person) -> None:
+    tab = await asked(ada)
+    await tab.press("stop")
+    report = await tab.sees("stop-report")
+    await expect(report).to_contain_text(f"Not done:Cancel order {PENDING[0]}")
+    await expect(report).to_contain_text("Nothing was changed in this turn.")
+
+
+async def test_a_budget_is_raised_by_an_amount(ada: Person, fake: str) -> None:
+    async with Client(fake.replace("http", "ws") + "/ws") as client:
+        settings = {"token_budget": 500}
+        await client.send(type="user_message", content="Cancel one", workflow="agentflow", settings=settings)
+        await client.event("question.asked")
+        tab = await ada.tab(f"/s/{client.session_id}")
+        await expect(tab("question-option")).to_have_count(2)
+        await tab("raise-amount").fill("9000")
+        await tab.press("raise")
+        raised = await client.event("budget.raised")
+        assert (raised["tokens"], raised["cost"]) == (9000, 0)
+        await tab.sees("action-approve")
+
+
+async def test_a_large_result_is_shortened_and_downloaded(ada: Person, tmp_path: Path) -> None:
+    tab = await acting(ada, "Show me the big list")
+    await tab.sees("answer")
+    await tab("action").locator("summary").click()
+    await tab.sees("action", "the whole is 1.3 MB")
+    async with tab.page.expect_download() as started:
+        await tab.press("artefact")
+    await (await started.value).save_as(tmp_path / "big.txt")
+    assert (tmp_path / "big.txt").read_text() == BIG
+
+
+async def test_nothing_moves_while_turns_stream_in(ada: Person) -> None:
+    tab = await ada.tab()
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab.page.evaluate(LAYOUT_SHIFT)
+    await tab.say("Cancel my pending orders")
+    await tab.sees("approve-all")
+    moved = await tab.page.evaluate("window.moved")
+    assert sum(one["by"] for one in moved) < 0.1, moved
+
+
+async def states(tab: Tab) -> AsyncIterator[str]:
+    """One request, halting wherever the page looks different."""
+    yield "welcome"
+    await tab.press("request-settings")
+    await tab.sees("max-turns")
+    yield "settings"
+    await tab.page.keyboard.press("Escape")
+    await tab.gone("max-turns")
+    await tab.say("recall: cancel my pending orders " + "W" * 120)
+    await tab.sees("approve-all")
+    for one in ("thoughts", "recalled", "action"):
+        await tab(one).first.locator("summary").click()
+    await tab.press("progress-line")
+    yield "approval"
+    await tab.press("action-refuse")
+    await tab.sees("refuse-reason")
+    yield "refusal"
+    await tab.press("action-deny")
+    await tab.press("action-approve")
+    await tab.sees("next")
+    await tab.press("evidence")
+    yield "answer"
+    await tab.say("slow: cancel my orders")
+    await tab.sees("skip")
+    yield "running"
+    await tab.press("stop")
+    await tab.sees("stop-report")
+    yield "stopped"
+    await tab.press("inbox")
+    await tab.sees("inbox-panel")
+    yield "inbox"
+
+
+async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) -> None:
+    tab = await ada.tab()
+    await tab("workflow").get_by_text("Act with tools").click()
+    wrong: list[str] = []
+    async for name in states(tab):
+        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
+            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
+            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await tab.page.evaluate(SETTLED)
+            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
+            if wider := await tab.overflow():
+                found.append(f"{wider} pixels too wide")
+            wrong += [f"{name} {size['width']} {scheme}: {one}" for one in found]
+    assert not wrong, "\n".join(wrong)
+
+
+async def test_the_examples_are_carried_out_by_all_services(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab("example").nth(0).click()
+    await tab.sees("answer", "#W3997796")
+    await tab.press("new-session")
+    await tab("example").nth(1).click()
+    change = await tab.sees("change", "status")
+    await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
+    await tab.press("action-approve")
+    await tab.sees("answer", PENDING[0])
+    await expect(tab("action").last).to_have_attribute("data-state", "finished")
+    await tab.reloaded_the_same()
+    await tab.press("new-session")
+    await tab("example").nth(2).click()
+    await tab.sees("change", "12 Harbor View")
+    await tab.press("action-approve")
+    await tab.sees("answer", "#W3990615")
+    await expect(tab("inbox-count")).to_have_count(0)
+
+
+async def test_a_request_for_a_person_is_taken_over_with_all_services(person: Person, running: Parley) -> None:
+    tab = await acting(person, f"I am {USER['email']}. I want to speak with a human being.")
+    await tab.sees("take-over")
+    await expect(tab("inbox-count")).to_have_text("1")
+    await tab("tool-search").fill("details of a user")
+    await tab("tool").filter(has_text="get_user_details").click()
+    await tab("argument-user_id").fill(USER_ID)
+    await tab.press("tool-run")
+    await expect(tab("turn").last.get_by_test_id("turn-by")).to_have_text("You")
+    await expect(tab("action-gist").last).to_contain_text(USER["email"])
+    await tab.sees("take-over", "You have taken over")

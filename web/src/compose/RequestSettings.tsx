@@ -1,0 +1,36 @@
+// How the next request is worked on, tucked away behind a button beside the composer.
+import { ActionIcon, Loader, Popover } from "@mantine/core";
+import { lazy, Suspense, useState } from "react";
+import { useSession } from "../app/session";
+import { Sliders } from "../ui/icons";
+
+const SettingsForm = lazy(() => import("./SettingsForm"));
+
+export function RequestSettings() {
+  const { state } = useSession();
+  const [opened, setOpened] = useState(false);
+  if ((state.greeting?.workflows.length ?? 0) < 2) return null;
+  return (
+    <Popover opened={opened} onChange={setOpened} position="top-start" width={330} shadow="md" trapFocus withinPortal>
+      <Popover.Target>
+        <ActionIcon
+          variant="subtle"
+          color="gray"
+          size={42}
+          aria-label="Settings of the next request"
+          title="Settings of the next request"
+          aria-expanded={opened}
+          data-testid="request-settings"
+          onClick={() => setOpened(!opened)}
+        >
+          <Sliders />
+        </ActionIcon>
+      </Popover.Target>
+      <Popover.Dropdown>
+        <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+          <SettingsForm />
+        </Suspense>
+      </Popover.Dropdown>
+    </Popover>
+  );
+}

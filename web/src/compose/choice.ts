@@ -1,0 +1,94 @@
+// How the next request is to be worked on: the workflow and, for tools, its settings. A new conversation begins with
+// what was chosen last in this browser; in a session it is what the session has, until the person changes it.
+import { useSyncExternalStore } from "react";
+import type { ServerMessageOf, SessionSettingsInput } from "../protocol";
+import type { SessionState } from "../state/state";
+
+export type Workflow = ServerMessageOf<"greeting">["workflows"][number];
+type Settings = ServerMessageOf<"snapshot">["settings"];
+export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality">;
+
+const KEY = "parley.choice";
+export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced" };
+
+export const WORKFLOWS: Record<string, string> = { conversation: "Plan and code", agentflow: "Act with tools" };
+
+/** What was kept, as far as it still means something. */
+export function restored(kept: string | null): Choice {
+  try {
+    const read = JSON.parse(kept ?? "{}") as Partial<Choice>;
+    const known = Object.fromEntries(Object.entries(FIRST).map(([name, value]) => [name, typeof read[name as keyof Choice] === typeof value ? read[name as keyof Choice] : value]));
+    const choice = known as unknown as Choice;
+    return choice.workflow in WORKFLOWS && choice.max_turns >= 1 && choice.max_turns <= 100 ? choice : FIRST;
+  } catch {
+    return FIRST;
+  }
+}
+
+interface Held {
+  remembered: Choice;
+  /** Changes in a session that its next request will carry. */
+  changes: { sessionId: string; change: Partial<Choice> } | null;
+}
+
+let held: Held | null = null;
+const listeners = new Set<() => void>();
+
+function now(): Held {
+  held ??= { remembered: restored(read()), changes: null };
+  return held;
+}
+
+function set(next: Held): void {
+  held = next;
+  for (const listener of listeners) listener();
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  return () => listeners.delete(listener);
+}
+
+/** The choice for the next request, given where the session stands. Pure. */
+export function chosen({ remembered, changes }: Held, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): Choice {
+  if (sessionId === null || !snapshot) return remembered;
+  const { max_turns, approval, world, recall, quality } = snapshot.settings;
+  const has: Choice = { workflow: snapshot.workflow, max_turns, approval, world, recall, quality };
+  return changes?.sessionId === sessionId ? { ...has, ...changes.change } : has;
+}
+
+/** What a request must say about it: nothing where the session goes on as it is. Pure. */
+export function carried(choice: Choice, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): { workflow?: Workflow; settings?: SessionSettingsInput } {
+  const { workflow, ...settings } = choice;
+  if (sessionId === null || !snapshot) return workflow === "conversation" ? { workflow } : { workflow, settings };
+  const same = Object.entries(settings).every(([name, value]) => snapshot.settings[name as keyof typeof settings] === value);
+  return { ...(workflow === snapshot.workflow ? {} : { workflow }), ...(same ? {} : { settings: { ...snapshot.settings, ...settings } }) };
+}
+
+export function useChoice(state: SessionState) {
+  const all = useSyncExternalStore(subscribe, now);
+  const change = (change: Partial<Choice>) => {
+    const { remembered, changes } = now();
+    const kept = { ...remembered, ...change };
+    write(JSON.stringify(kept));
+    const before = changes?.sessionId === state.sessionId ? changes.change : {};
+    set({ remembered: kept, changes: state.sessionId === null ? null : { sessionId: state.sessionId, change: { ...before, ...change } } });
+  };
+  return { choice: chosen(all, state), change };
+}
+
+function read(): string | null {
+  try {
+    return localStorage.getItem(KEY);
+  } catch {
+    return null;
+  }
+}
+
+function write(text: string): void {
+  try {
+    localStorage.setItem(KEY, text);
+  } catch {
+    // a full or forbidden storage: the choice still holds in this page
+  }
+}

@@ -1,0 +1,73 @@
+// How many sessions wait for the person, and the list of them: in the header, whichever session is on the screen.
+import { ActionIcon } from "@mantine/core";
+import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
+import { useSession } from "../app/session";
+import { inbox, type SessionSummary } from "../net/api";
+import { plural } from "../ui/format";
+import { Inbox as Sign } from "../ui/icons";
+
+const InboxPanel = lazy(() => import("./InboxPanel"));
+const SHOWN = 50;
+const LOOK = 15_000; // milliseconds: what waits in other sessions
+
+export interface Waiting {
+  list: SessionSummary[] | null;
+  total: number;
+}
+
+export function Inbox() {
+  const { state } = useSession();
+  const [opened, { open, close }] = useDisclosure(false);
+  const button = useRef<HTMLButtonElement>(null);
+  const [loaded, setLoaded] = useState(false);
+  if (opened && !loaded) setLoaded(true);
+  const { snapshot } = state;
+  const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, opened);
+  const leave = () => {
+    close();
+    button.current?.focus();
+  };
+  const said = waiting.total === 0 ? "Inbox: nothing waits for you" : `Inbox: ${plural(waiting.total, "session")} waiting for you`;
+  return (
+    <>
+      <ActionIcon ref={button} className="inbox-button" variant="subtle" color="gray" size="lg" onClick={open} aria-label={said} title={said} aria-expanded={opened} data-testid="inbox">
+        <Sign />
+        {waiting.total > 0 && (
+          <span className="inbox-count" data-testid="inbox-count" aria-hidden="true">
+            {waiting.total > 99 ? "99+" : waiting.total}
+          </span>
+        )}
+      </ActionIcon>
+      {loaded && (
+        <Suspense fallback={null}>
+          <InboxPanel opened={opened} waiting={waiting} current={state.sessionId} onClose={leave} onChosen={close} />
+        </Suspense>
+      )}
+    </>
+  );
+}
+
+/** Asked again when the session on the screen has `changed`, when the panel opens, and now and then. */
+function useInbox(changed: string, opened: boolean): Waiting {
+  const [waiting, setWaiting] = useState<Waiting>({ list: null, total: 0 });
+  const [settled] = useDebouncedValue(changed, 500);
+  useEffect(() => {
+    const aborter = new AbortController();
+    const load = async () => {
+      try {
+        const { sessions, total } = await inbox(SHOWN, aborter.signal);
+        setWaiting({ list: sessions, total });
+      } catch {
+        // what was known stays until the next time
+      }
+    };
+    void load();
+    const timer = setInterval(() => document.visibilityState === "visible" && void load(), LOOK);
+    return () => {
+      aborter.abort();
+      clearInterval(timer);
+    };
+  }, [settled, opened]);
+  return waiting;
+}

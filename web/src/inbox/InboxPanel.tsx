@@ -1,0 +1,67 @@
+import { Drawer } from "@mantine/core";
+import { type KeyboardEvent, useRef } from "react";
+import { go, pathOf } from "../app/route";
+import type { SessionSummary } from "../net/api";
+import { ago } from "../ui/format";
+import { Tone } from "../ui/Tone";
+import { askOf } from "./ask";
+import type { Waiting } from "./Inbox";
+
+interface Props {
+  opened: boolean;
+  waiting: Waiting;
+  current: string | null;
+  onClose: () => void;
+  onChosen: () => void;
+}
+
+export default function InboxPanel({ opened, waiting, current, onClose, onChosen }: Props) {
+  const list = useRef<HTMLUListElement>(null);
+  const step = (event: KeyboardEvent) => {
+    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
+    const all = [...(list.current?.querySelectorAll("a") ?? [])];
+    const next = all[all.findIndex((one) => one === document.activeElement) + (event.key === "ArrowDown" ? 1 : -1)];
+    event.preventDefault();
+    next?.focus();
+  };
+  return (
+    <Drawer opened={opened} onClose={onClose} position="right" returnFocus={false} size={380} padding="sm" title="Waiting for you" closeButtonProps={{ "aria-label": "Close the inbox" }}>
+      <div className="inbox" data-testid="inbox-panel" onKeyDown={step}>
+        {waiting.list?.length === 0 && <p className="dimmed">Nothing waits for you.</p>}
+        <ul ref={list}>
+          {waiting.list?.map((session, index) => (
+            <li key={session.session_id}>
+              <Item session={session} current={session.session_id === current} first={index === 0} onChosen={onChosen} />
+            </li>
+          ))}
+        </ul>
+        {waiting.list && waiting.total > waiting.list.length && <p className="dimmed">and {waiting.total - waiting.list.length} more</p>}
+      </div>
+    </Drawer>
+  );
+}
+
+function Item({ session, current, first, onChosen }: { session: SessionSummary; current: boolean; first: boolean; onChosen: () => void }) {
+  const ask = askOf(session);
+  return (
+    <a
+      href={pathOf(session.session_id)}
+      className="sessions-item"
+      data-testid="inbox-item"
+      data-autofocus={first || undefined}
+      aria-current={current ? "page" : undefined}
+      onClick={(event) => {
+        if (event.metaKey || event.ctrlKey || event.shiftKey) return;
+        event.preventDefault();
+        onChosen();
+        go(session.session_id);
+      }}
+    >
+      <span className="inbox-title">{session.title || "Untitled"}</span>
+      <span className="sessions-meta">
+        <Tone tone={ask.tone}>{ask.words}</Tone>
+        <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>
+      </span>
+    </a>
+  );
+}

@@ -1,0 +1,142 @@
+// One action: a line that says how it stands, and all there is to know about it when it is opened.
+import { Button, Loader } from "@mantine/core";
+import { useState } from "react";
+import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { artefactUrl } from "../net/api";
+import { Download } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+import { Tone, type ToneName } from "../ui/Tone";
+import { bytes, gist, inline, seconds } from "../ui/values";
+import { Arguments } from "../ui/Details";
+import { isRun, Result } from "./Result";
+import type { ActionEntry, ActionState } from "./turns";
+
+const TONES: Record<ActionState, ToneName> = {
+  planned: "plain",
+  approved: "plain",
+  asked: "wait",
+  denied: "bad",
+  started: "work",
+  finished: "good",
+  failed: "bad",
+  skipped: "plain",
+  uncertain: "wait",
+};
+const WORDS: Partial<Record<ActionState, string>> = { started: "running", finished: "done", denied: "refused", approved: "allowed", asked: "asks you" };
+
+export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
+  const waits = action.state === "planned" || action.state === "approved";
+  return (
+    <div className="action-row">
+      <One action={action} turn={turn} />
+      {waits && <Skip id={action.spec.id} />}
+    </div>
+  );
+}
+
+function One({ action, turn }: { action: ActionEntry; turn: number }) {
+  const { spec, state } = action;
+  const nameOf = useNameOf();
+  const [opened, setOpened] = useState<boolean | null>(null);
+  return (
+    <details
+      className="action"
+      id={`action-${spec.id}`}
+      data-testid="action"
+      data-state={state}
+      open={opened ?? isRun(action.result)}
+      onToggle={(event) => setOpened(event.currentTarget.open)}
+    >
+      <summary>
+        <span className="action-head">
+          {state === "started" && <Loader size={12} aria-hidden="true" />}
+          <Tone tone={TONES[state]}>{WORDS[state] ?? state}</Tone>
+          <code>{spec.tool}</code>
+          {spec.tool !== "run_code" && <span className="action-text">{spec.text || brief(spec.arguments)}</span>}
+          {action.seconds > 0 && <span className="dimmed action-time">{seconds(action.seconds)}</span>}
+        </span>
+        <span className="action-gist" data-testid="action-gist">
+          {gistOf(action, action.decidedBy && nameOf(action.decidedBy))}
+        </span>
+      </summary>
+      <div className="action-body">
+        {spec.tool !== "run_code" && <Arguments values={spec.arguments} />}
+        {spec.repairs.length > 0 && (
+          <p className="dimmed" data-testid="repairs">
+            put right: {spec.repairs.join("; ")}
+          </p>
+        )}
+        <p className="dimmed">{rulingOf(action, action.decidedBy && nameOf(action.decidedBy))}</p>
+        {action.error && <p className="problem">{action.error}</p>}
+        {action.result !== null && <Result result={action.result} />}
+        {action.artefact && <Whole action={action} turn={turn} />}
+      </div>
+    </details>
+  );
+}
+
+function brief(values: Record<string, unknown>): string {
+  return Object.values(values).map(inline).join(", ");
+}
+
+/** The second line is always there: nothing below moves when the outcome comes. */
+function gistOf({ spec, state, result, error, left }: ActionEntry, decider: string): string {
+  if (left) return `${decider} left it at that: nobody knows whether it took effect`;
+  if (state === "finished") return gist(result) || "done";
+  if (error) return error;
+  if (state === "started") return "started: its outcome will be told here";
+  if (state === "approved") return decider ? `allowed by ${decider}` : "allowed";
+  if (state === "denied") return decider ? `refused by ${decider}` : "refused";
+  if (state === "planned") return spec.approval ? `waits for a yes: ${spec.approval}` : "waits for its turn";
+  return "";
+}
+
+const RULINGS: Record<string, string> = {
+  proceed: "ran without asking",
+  mutate: "ran with its arguments put right",
+  require_approval: "asked first",
+  skip: "not run",
+  deny: "not allowed",
+};
+
+function rulingOf({ spec, decidedBy, state }: ActionEntry, decider: string): string {
+  const decided = decidedBy ? `${state === "denied" ? "refused" : "allowed"} by ${decider}` : "";
+  return [`${spec.id} · ${spec.effect}`, spec.why || spec.approval || RULINGS[spec.ruling], decided].filter(Boolean).join(" · ");
+}
+
+function Whole({ action, turn }: { action: ActionEntry; turn: number }) {
+  const { state } = useSession();
+  if (!action.artefact || state.sessionId === null) return null;
+  return (
+    <p className="dimmed artefact">
+      This is only the beginning: the whole is {bytes(action.artefact.size)}.
+      <Button
+        component="a"
+        href={artefactUrl(state.sessionId, turn, action.spec.id)}
+        download
+        size="compact-xs"
+        variant="default"
+        leftSection={<Download size={14} />}
+        data-testid="artefact"
+      >
+        Download
+      </Button>
+    </p>
+  );
+}
+
+function Skip({ id }: { id: string }) {
+  const { state } = useSession();
+  const can = useCan();
+  const act = useAct();
+  const mine = state.snapshot?.turn?.actions.some((one) => one.action_id === id && (one.status === "planned" || one.status === "approved"));
+  if (!mine || !can("skip")) return null;
+  return (
+    <div className="action-skip">
+      <Button size="compact-xs" variant="default" loading={act.busy} onClick={() => act.send({ type: "skip", action_id: id })} data-testid="skip" aria-label={`Skip action ${id}`}>
+        Skip
+      </Button>
+      <Problem error={act.error} />
+    </div>
+  );
+}

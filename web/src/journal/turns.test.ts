@@ -1,0 +1,68 @@
+import { expect, it } from "vitest";
+import type { SessionEvent } from "../protocol";
+import { entries } from "./entries";
+import { stopReport } from "./turns";
+
+const of = (...events: object[]) =>
+  entries(events.map((one, index) => ({ version: index + 1, at: "2026-01-01T00:00:00Z", actor: "user:ada", ...one }) as unknown as SessionEvent));
+const spec = (id: string, more: object = {}) => ({ id, tool: "t", arguments: {}, effect: "write", depends_on: [], ruling: "proceed", why: "", repairs: [], ...more });
+const planned = (turn: number, ...actions: object[]) => ({ type: "turn.planned", turn, sub_goal: "Do it", actions, recalled: [] });
+const turn = (...events: object[]) => {
+  const found = of(...events).findLast((one) => one.kind === "turn");
+  if (found?.kind !== "turn") throw new Error("there is no turn");
+  return found;
+};
+const states = (...events: object[]) => turn(...events).actions.map((one) => one.state);
+const finished = (id: string, ok = true) => ({ type: "action.finished", action_id: id, ok, result: ok ? "r" : null, error: ok ? "" : "no", seconds: 1, artefact: null });
+
+it("knows from the ruling what is not run at all", () => {
+  expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { ruling: "deny" }), spec("1.3")))).toEqual(["skipped", "denied", "planned"]);
+});
+
+it("skips what depends on an action that came to nothing, and what depends on that", () => {
+  const chain = planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] }), spec("1.3", { depends_on: ["1.2"] }));
+  expect(states(chain, { type: "actions.started", action_ids: ["1.1"] }, finished("1.1", false))).toEqual(["failed", "skipped", "skipped"]);
+  expect(states(chain, { type: "actions.started", action_ids: ["1.1"] }, finished("1.1"))).toEqual(["finished", "planned", "planned"]);
+});
+
+it("lets run what depends on an action that had been done already", () => {
+  expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { depends_on: ["1.1"] })))).toEqual(["skipped", "planned"]);
+});
+
+it("remembers who allowed and who refused", () => {
+  const { actions } = turn(planned(1, spec("1.1"), spec("1.2")), { type: "approval.given", action_id: "1.1" }, { type: "approval.denied", action_id: "1.2", reason: "keep it" });
+  expect(actions).toMatchObject([
+    { state: "approved", decidedBy: "user:ada" },
+    { state: "denied", decidedBy: "user:ada", error: "keep it" },
+  ]);
+});
+
+it("tells after a stop what happened, what may still happen, and what will not", () => {
+  const stopped = [planned(1, spec("1.1"), spec("1.2"), spec("1.3")), { type: "actions.started", action_ids: ["1.1", "1.2"] }, finished("1.1"), { type: "session.stopped", reason: "" }];
+  const ids = (report: ReturnType<typeof stopReport>) => [report.done, report.running, report.never].map((part) => part.map((one) => one.spec.id));
+  expect(ids(stopReport(turn(...stopped).actions))).toEqual([["1.1"], ["1.2"], ["1.3"]]);
+  expect(ids(stopReport(turn(...stopped, finished("1.2")).actions))).toEqual([["1.1", "1.2"], [], ["1.3"]]);
+});
+
+it("does not leave actions waiting in a turn that was left", () => {
+  const all = of(planned(1, spec("1.1")), { type: "message.received", text: "no", intent: "feedback", knowledge: [] }, planned(2, spec("2.1")));
+  expect(all.filter((one) => one.kind === "turn").map((one) => one.actions[0]?.state)).toEqual(["skipped", "planned"]);
+});
+
+it("takes a person's word for what nobody knows", () => {
+  const doubt = [planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), { type: "actions.started", action_ids: ["1.1"] }, { type: "action.uncertain", action_id: "1.1", reason: "lost" }];
+  const said = (text: string) => states(...doubt, { type: "question.answered", action_id: "1.1", text });
+  expect(said("It happened")).toEqual(["finished", "planned"]);
+  expect(said("It did not happen: run it again")).toEqual(["approved", "planned"]);
+  expect(said("Leave it")).toEqual(["uncertain", "skipped"]);
+});
+
+it("names the tools that an answer rests on", () => {
+  const all = of(planned(1, spec("1.1", { tool: "look" })), { type: "answer.given", text: "a", confidence: 0.8, evidence: ["1.1", "9.9"] });
+  expect(all.at(-1)).toMatchObject({
+    evidence: [
+      { id: "1.1", tool: "look" },
+      { id: "9.9", tool: "" },
+    ],
+  });
+});

@@ -1,0 +1,80 @@
+// A session that was escalated: why, the tools for a person to act with, and how it is handed back.
+import { Button, Loader, TextInput } from "@mantine/core";
+import { useDebouncedValue } from "@mantine/hooks";
+import { useEffect, useState } from "react";
+import { useSession } from "../app/session";
+import { tools } from "../net/api";
+import type { ToolSpec } from "../protocol";
+import { Search } from "../ui/icons";
+import { Tone } from "../ui/Tone";
+import { escalation } from "./escalation";
+import { ToolForm } from "./ToolForm";
+
+const SHOWN = 30;
+
+export default function TakeOver() {
+  const { state } = useSession();
+  const [tool, setTool] = useState<ToolSpec | null>(null);
+  if (state.snapshot?.phase !== "escalated") return null;
+  const { why, mine } = escalation(state.events);
+  return (
+    <section className="panel panel-question" data-testid="take-over" aria-label="Take over">
+      <h2>{mine ? "You have taken over" : "A person must take over"}</h2>
+      {why && <p>{why}</p>}
+      <p className="hint">Act with the same tools as the planner, as often as you like; every step goes into the journal as yours.</p>
+      {tool ? <ToolForm key={tool.name} tool={tool} onClose={() => setTool(null)} /> : <ToolChoice onChoice={setTool} />}
+      <div className="decision-buttons">
+        <Button variant="light" size="sm" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()} data-testid="hand-back">
+          Hand back with a message…
+        </Button>
+      </div>
+    </section>
+  );
+}
+
+function ToolChoice({ onChoice }: { onChoice: (tool: ToolSpec) => void }) {
+  const [query, setQuery] = useState("");
+  const { list, problem } = useTools(query);
+  return (
+    <div className="tool-choice">
+      <TextInput
+        type="search"
+        label="Tool"
+        placeholder="What do you want to do?"
+        leftSection={<Search size={16} />}
+        value={query}
+        onChange={(event) => setQuery(event.currentTarget.value)}
+        data-testid="tool-search"
+      />
+      {problem && <p className="problem">{problem}</p>}
+      {!list && !problem && <Loader size="sm" aria-label="Loading" />}
+      {list?.length === 0 && <p className="hint">No tool fits these words.</p>}
+      <ul className="tools">
+        {list?.map((tool) => (
+          <li key={tool.name}>
+            <button type="button" onClick={() => onChoice(tool)} data-testid="tool">
+              <span className="action-head">
+                <code>{tool.name}</code>
+                {tool.effect !== "read" && <Tone tone={tool.effect === "write" ? "wait" : "bad"}>{tool.effect}</Tone>}
+              </span>
+              <span className="dimmed">{tool.description}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </div>
+  );
+}
+
+function useTools(query: string) {
+  const [found, setFound] = useState<{ list: ToolSpec[] | null; problem: string }>({ list: null, problem: "" });
+  const [wanted] = useDebouncedValue(query, 200);
+  useEffect(() => {
+    const aborter = new AbortController();
+    tools(wanted.trim(), SHOWN, aborter.signal)
+      .then((page) => setFound({ list: page.tools, problem: "" }))
+      .catch((error: unknown) => !aborter.signal.aborted && setFound({ list: null, problem: error instanceof Error ? error.message : String(error) }));
+    return () => aborter.abort();
+  }, [wanted]);
+  return found;
+}
