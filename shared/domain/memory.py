@@ -109,13 +109,17 @@ def planned(memory: Memory, event: facts.TurnPlanned, heard: tuple[str, ...]) ->
 
 
 def judged(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:
+    """What became of the turn's sub-goal; a request that is fulfilled has reached all of them."""
     status = "pending" if event.next_action == "retry" else BECOMES[event.status]
+    fulfilled = event.next_action == "complete" and event.status == "success"
     verdict = Judged(turn.number, turn.sub_goal, event.status, event.next_action, event.reasoning[:REASONS])
     return replace(
         memory,
         verdicts=(*memory.verdicts, verdict)[-VERDICTS:],
         sub_goals=tuple(
-            replace(sub_goal, status=status) if sub_goal.goal == turn.sub_goal else sub_goal
+            replace(sub_goal, status=status)
+            if sub_goal.goal == turn.sub_goal or (fulfilled and sub_goal.status == "pending")
+            else sub_goal
             for sub_goal in memory.sub_goals
         ),
     )
