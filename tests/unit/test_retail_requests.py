@@ -1,6 +1,7 @@
-"""The hundred requests in plain English: each one's expected writes succeed in a fresh world, as its own customer's.
+"""The hundred requests in plain English, and eighty more by eight kinds of writers: the expected writes are right.
 
-What the answer must contain is checked too: it lies in the customer's documents or the catalogue, or is worked out.
+They succeed in a fresh world, as the request's own customer's. What the answer must contain is checked too: it lies
+in the customer's documents or the catalogue, or is worked out.
 """
 
 import json
@@ -21,15 +22,19 @@ KEYS = ["id", "q", "replies", "agt", "ogt", "outcome", "kind", "set"]
 KINDS = {"cancel": 12, "return": 12, "exchange": 12, "modify_items": 12, "payment": 10, "address": 10, "lookup": 15}
 KINDS |= {"several": 10, "forbidden": 4, "human": 2, "ask": 1}
 WRITES = {spec.name for spec in SPECS if spec.effect == "write"}
+MORE_KINDS = {"cancel": 8, "return": 8, "exchange": 8, "modify_items": 8, "payment": 7, "address": 7, "lookup": 15}
+MORE_KINDS |= {"several": 8, "forbidden": 6, "human": 1, "ask": 4}
 WORKED_OUT = {"87.86": "44.71 + 43.15", "19.2": "289.03 - 269.83", "97.82": "46.02 + 51.8"}
+WORKED_OUT |= {"100.58": "54.56 + 46.02", "118.62": "36.35 + 82.27"}
 
 
 def read(name: str) -> list[Any]:
     return [json.loads(line) for line in (REQUESTS / f"retail_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-OPEN, HELD = read("open"), read("held")
-ALL = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
+OPEN, HELD, MORE = read("open"), read("held"), read("more")
+HUNDRED = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
+ALL = HUNDRED + MORE
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
@@ -56,22 +61,25 @@ async def replay(world: World, request: Any) -> list[str]:
     return [await world.call(step["name"], step["arguments"]) for step in request["agt"]]
 
 
-def test_the_set_is_as_described() -> None:
-    assert [one["id"] for one in ALL] == [f"r{number:03}" for number in range(1, 101)]
+def test_the_sets_are_as_described() -> None:
+    assert [one["id"] for one in HUNDRED] == [f"r{number:03}" for number in range(1, 101)]
+    assert [one["id"] for one in MORE] == [f"m{number:03}" for number in range(1, 81)]
     assert all(list(one) == KEYS and one["q"].isascii() for one in ALL)
-    assert len({one["q"] for one in ALL}) == 100
-    assert Counter(one["kind"] for one in ALL) == KINDS
+    assert len({one["q"] for one in ALL}) == 180
+    assert Counter(one["kind"] for one in HUNDRED) == KINDS
+    assert Counter(one["kind"] for one in MORE) == MORE_KINDS
     assert (len(OPEN), len(HELD)) == (40, 60)
-    assert {one["set"] for one in OPEN} == {"open"}
-    assert {one["set"] for one in HELD} == {"held"}
+    for name, requests in {"open": OPEN, "held": HELD, "more": MORE}.items():
+        assert {one["set"] for one in requests} == {name}
     assert {one["kind"] for one in OPEN} >= KINDS.keys() - {"ask"}
 
 
-def test_only_what_is_done_changes_anything() -> None:
-    assert {one["outcome"] for one in ALL} == {"done", "refused", "human"}
-    assert all(one["agt"] == [] for one in ALL if one["outcome"] != "done" or one["kind"] == "lookup")
-    assert all(one["agt"] or one["ogt"] for one in ALL if one["outcome"] == "done")
-    assert {step["name"] for one in ALL for step in one["agt"]} == WRITES
+@pytest.mark.parametrize("requests", [HUNDRED, MORE], ids=["hundred", "more"])
+def test_only_what_is_done_changes_anything(requests: list[Any]) -> None:
+    assert {one["outcome"] for one in requests} == {"done", "refused", "human"}
+    assert all(one["agt"] == [] for one in requests if one["outcome"] != "done" or one["kind"] == "lookup")
+    assert all(one["agt"] or one["ogt"] for one in requests if one["outcome"] == "done")
+    assert {step["name"] for one in requests for step in one["agt"]} == WRITES
 
 
 @pytest.mark.asyncio(loop_scope="module")
