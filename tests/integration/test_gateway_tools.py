@@ -208,4 +208,4 @@ async def test_an_answer_with_its_evidence(world: World) -> None:
     assert snapshot["turn"]["actions"][0]["seconds"] == 0.5
     memory = snapshot["memory"]
     assert (memory["turns"], memory["max_turns"], memory["planned"]) == (1, 5, 1)
-    assert memory["sub_goals"] == [{"goal": "Find it", "status": "completed"}, {"goal": "Tell", "status": "pending"}]
+    assert memory["sub_goals"] == [{"goal": "Find it", "status": "completed"}, {"goal": "Tell", "status": "completed"}]
