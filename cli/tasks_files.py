@@ -48,10 +48,10 @@ async def correct(settings: Settings, file: Path, out: Path, data: Path | None) 
     shop = shop_of(settings, data)
     raws = _read(file)
     made = [correcting.correct(raw, shop) for raw in raws]
-    kept = [one.task for one in made if one.task is not None]
-    reports = iter(judge([one.model_dump(mode="json") for one in kept], shop))
+    forms = [None if one.task is None else one.task.model_dump(mode="json") for one in made]
+    reports = judge(forms, shop)  # also of those that are rejected: they count
     results = []
-    for number, one in enumerate(made, 1):
+    for number, (one, report) in enumerate(zip(made, reports, strict=True), 1):
         for correction in one.corrections:
             where = "" if correction.action is None else f" call {correction.action + 1},"
             change = f"{_short(correction.before)} -> {_short(correction.after)}"
@@ -59,15 +59,14 @@ async def correct(settings: Settings, file: Path, out: Path, data: Path | None) 
         if one.task is None:
             print(f"task {number}: rejected: {'; '.join(one.problems)}", file=sys.stderr)
             continue
-        report = next(reports)
         _tell(number, report)
         told = {"corrections": one.as_json()}
         task = tasks.as_json(one.task)
         results.append({"task": task, "validation_report": report.as_json(), "corrections_applied": told})
     _write(out, json.dumps(results, indent=1, ensure_ascii=False) + "\n")
     count = sum(len(one.corrections) for one in made)
-    print(f"{out}: {len(kept)} of {len(raws)} tasks, {count} corrections.")
-    return 0 if len(kept) == len(raws) else 1
+    print(f"{out}: {len(results)} of {len(raws)} tasks, {count} corrections.")
+    return 0 if len(results) == len(raws) else 1
 
 
 async def export(settings: Settings, file: Path, out: Path, data: Path | None, tau_bench: Path | None) -> int:

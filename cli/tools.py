@@ -50,7 +50,7 @@ async def serve(data: Callable[[], Data], requests: Iterable[bytes], answers: Bi
     try:
         await worlds.open()
     except (ValueError, LookupError, TypeError) as error:  # what is not the data of a store, in whatever way
-        print(f"parley tools: the data cannot be used: {error!r}", file=sys.stderr)
+        print(f"parley tools: the data cannot be used: {error}", file=sys.stderr)
         return 2
     try:
         world = worlds.world("lines")

@@ -1,7 +1,7 @@
 """A running Parley as an object: begin sessions, follow them, and do what a person can do in them."""
 
 import uuid
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from typing import Any, Self
 
 from pydantic import TypeAdapter
@@ -42,16 +42,19 @@ class Parley:
         request: str,
         *,
         workflow: Workflow | None = None,
-        settings: SessionSettings | None = None,
+        settings: SessionSettings | Mapping[str, Any] | None = None,
         knowledge: Sequence[Knowledge] = (),
         id: str | None = None,  # noqa: A002
     ) -> "Session":
-        """Begin a session. With an `id` (letters, digits, _ and -, at most 64) the same call begins it only once."""
+        """Begin a session, with `settings` as values or as `{"world": "own"}`.
+
+        With an `id` (letters, digits, _ and -, at most 64) the same call begins it only once.
+        """
         body = {
             "request": request,
             "id": id or uuid.uuid4().hex,
             "workflow": workflow,
-            "settings": plain(settings) if settings else None,
+            "settings": plain(settings) if isinstance(settings, SessionSettings) else settings,
             "knowledge": [plain(item) for item in knowledge],
         }
         found = await self._wire.ask("POST", "/api/sessions", body=body)

@@ -75,10 +75,12 @@ class _Work:
         parts: dict[str, JsonValue] = dict(raw)
         for part, aliases in _PARTS.items():
             self._renamed(parts, part, aliases, None)
-        for part in ("agt", "ogt"):
-            if parts.get(part) is None:
-                self.note(None, part, None, [], "nothing given: an empty list")
-                parts[part] = []
+        if parts.get("agt") is None:  # an empty list would say that nothing is to be done: that is a meaning
+            self.problems.append("agt: no calls are given; [] says that nothing is to be changed")
+            parts["agt"] = []
+        if parts.get("ogt") is None:
+            self.note(None, "ogt", None, [], "nothing given: an empty list")
+            parts["ogt"] = []
         for name in [name for name in parts if name not in _PARTS]:
             self.note(None, name, parts.pop(name), None, "no part of a task, dropped")
         parts["agt"] = self._calls(parts["agt"])

@@ -3,6 +3,8 @@
 from services.gateway import views
 from services.gateway.parts import failure_view
 from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.domain.waves import find
 from shared.events import SessionEvent, facts
 from shared.protocol import server as s
 
@@ -25,7 +27,7 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             text = "Completed. A new message goes on from here."
             return (s.Completed(session_id=after.id, version=event.version, content=text),)
         case facts.SessionStopped() | facts.PlanCancelled() | facts.PlanDeleted() | facts.ApprovalExpired():
-            stopped = s.Stopped(session_id=after.id, version=event.version, message=_why_stopped(event))
+            stopped = s.Stopped(session_id=after.id, version=event.version, message=_why_stopped(event, after))
             return (stopped,) if _rests(after, "stopped") else ()
         case facts.SessionFailed():
             failure = failure_view(after)
@@ -34,7 +36,7 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             )
             failed = failure and s.Failed(session_id=after.id, version=event.version, failure=failure, message=message)
             return (failed,) if failed else ()
-    text = _handed_over(before, event, after) or _worth_telling(event)
+    text = _handed_over(before, event, after) or _late(event, after) or _worth_telling(event)
     log = s.Log(session_id=after.id, version=event.version, content=text) if text else None
     finished = _rests(after, "answered") and before.phase != "resting"
     return (log,) if log else (views.completion(after),) if finished else ()
@@ -95,7 +97,7 @@ def _worth_telling(event: SessionEvent) -> str:
             return ""
 
 
-def _why_stopped(event: SessionEvent) -> str:
+def _why_stopped(event: SessionEvent, after: Session) -> str:
     match event:
         case facts.PlanCancelled():
             return "The plan was cancelled."
@@ -104,4 +106,24 @@ def _why_stopped(event: SessionEvent) -> str:
         case facts.ApprovalExpired():
             return "Nobody decided in time. Retry shows it again."
         case _:
-            return "Stopped."
+            begun = [action.spec.tool for action in _begun(after)]
+            return f"Stopped. {', '.join(begun)} had begun and is not cut off." if begun else "Stopped."
+
+
+def _begun(session: Session) -> list[Action]:
+    """What changes something and is still on its way."""
+    actions = session.turn.actions if session.turn else ()
+    return [action for action in actions if action.status == "started" and action.spec.effect != "read"]
+
+
+def _late(event: SessionEvent, after: Session) -> str:
+    """What came of a write that had begun before the person stopped the session."""
+    if not _rests(after, "stopped"):
+        return ""
+    match event:
+        case facts.ActionFinished() if (action := find(after, event.action_id)) and action.spec.effect != "read":
+            return f"{action.spec.tool} {'took effect' if event.ok else 'failed'} after the stop."
+        case facts.ActionUncertain() if action := find(after, event.action_id):
+            return f"Nobody can tell whether {action.spec.tool} took effect. Retry asks what happened."
+        case _:
+            return ""

@@ -1,6 +1,7 @@
 """The executor's tools, asked over the bus; and a person's own actions with them, made ready for the domain."""
 
 import difflib
+import json
 from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
@@ -17,6 +18,7 @@ from shared.repair import repair
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 
 PATIENCE = 10.0  # seconds for the executor's answer
+SHOWN = 1_000  # characters of arguments in a refusal
 
 Tools = Mapping[str, ToolSpec]
 
@@ -67,8 +69,12 @@ def _spec(action: OwnAction, action_id: str, session: Session, tools: Tools) -> 
         hint = f" Do you mean {' or '.join(near)}?" if near else ""
         raise Invalid(f"There is no tool {action.tool}.{hint}")
     read = repair(action.arguments, tool.parameters)
-    if wrong := (*read.problems, *read.repairs):
-        raise Invalid(f"These are no arguments for {tool.name}: {'; '.join(wrong[:3])}.")
+    if read.problems:
+        raise Invalid(f"These are no arguments for {tool.name}: {'; '.join(read.problems[:3])}.")
+    if read.repairs:  # a person's own call is done as it was sent, or not at all
+        better = json.dumps(read.arguments, ensure_ascii=False)[:SHOWN]
+        fields = ", ".join(dict.fromkeys(fix.field or "arguments" for fix in read.fixes))
+        raise Invalid(f"{tool.name} does not take these arguments ({fields}). If you mean {better}, send that.")
     spec = ActionSpec(
         id=action_id,
         tool=tool.name,

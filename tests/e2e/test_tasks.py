@@ -213,9 +213,10 @@ async def test_on_a_terminal_it_asks(up: Running) -> None:
 
 async def test_the_client_does_what_a_person_can_do(up: Running) -> None:
     async with Parley(up.url) as parley:
-        session = await parley.start("Help me create a simple calculator", id="sdk-1")
+        session = await parley.start("Help me create a simple calculator", id="sdk-1", settings={"max_turns": 3})
         assert (await parley.start("Help me create a simple calculator", id="sdk-1")).id == session.id
         shown = await session.wait()
+        assert shown.settings.max_turns == 3
         assert shown.plan is not None
         await session.feedback("Add support for floating point numbers")
         shown = await session.wait()

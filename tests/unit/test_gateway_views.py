@@ -6,13 +6,13 @@ from services.gateway import views
 from services.gateway.derive import told
 from services.gateway.export import export
 from shared.domain import commands as c
-from shared.domain.commands import By
+from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.events.values import ActionSpec, Check, Step
+from shared.events.values import ActionSpec, Check, SessionSettings, Step
 from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -28,11 +28,11 @@ class Told:
     def does(self, command: AnyCommand) -> list[str]:
         return [type(message).__name__ for message in self.hears(command)]
 
-    def hears(self, command: AnyCommand) -> tuple[ServerMessage, ...]:
+    def hears(self, command: AnyCommand, work: Work | None = None) -> tuple[ServerMessage, ...]:
         person = isinstance(command, PersonCommand)
         spending = isinstance(command, c.Spend)
         named = By("user:ann" if person else "planner", NOW, f"c{self.session.version}")
-        by = named if person or spending else By("planner", NOW, work=self.session.work)
+        by = named if person or spending else By("planner", NOW, work=work or self.session.work)
         event = decide(self.session, command, by)
         before, self.session = self.session, evolve(self.session, event)
         self.events.append(event)
@@ -136,6 +136,25 @@ def test_actions_are_asked_for_until_all_are_decided() -> None:
     assert it.does(c.Skip(action_id="1.3")) == ["Event", "ApprovalRequest"]
     assert it.does(c.Approve(version=2, action_id="1.1")) == ["Event", "ApprovalRequest"]
     assert it.does(c.Reject(action_id="1.2")) == ["Event"]
+
+
+def test_a_stop_tells_of_the_write_that_had_begun_and_of_what_came_of_it() -> None:
+    it = Told()
+    it.does(c.Say(text="Pay twice", workflow="agentflow", settings=SessionSettings(approval="never")))
+    pay = tuple(ActionSpec(id=f"1.{n}", tool=f"pay_{n}", effect="write", arguments={}) for n in (1, 2, 3))
+    look = ActionSpec(id="1.4", tool="look")
+    it.does(c.PlanTurn(sub_goal="Pay", actions=(*pay, look)))
+    it.does(c.Start())
+    work = it.session.work
+    (_, stopped) = it.hears(c.Stop())
+    assert dump(stopped)["message"] == "Stopped. pay_1, pay_2, pay_3 had begun and is not cut off."
+    (_, done) = it.hears(c.Finish(action_id="1.1", ok=True), work)
+    assert dump(done)["content"] == "pay_1 took effect after the stop."
+    (_, failed) = it.hears(c.Finish(action_id="1.2", ok=False, error="no money"), work)
+    assert dump(failed)["content"] == "pay_2 failed after the stop."
+    (_, unknown) = it.hears(c.Uncertain(action_id="1.3", reason="no answer"), work)
+    assert dump(unknown)["content"] == "Nobody can tell whether pay_3 took effect. Retry asks what happened."
+    assert len(it.hears(c.Finish(action_id="1.4", ok=True), work)) == 1
 
 
 def test_exports() -> None:

@@ -89,6 +89,15 @@ def test_the_answer_sees_what_was_done_and_what_was_not_and_why() -> None:
     assert lines[0]["result"] == "the other one"
 
 
+def test_the_answer_knows_what_earlier_requests_found() -> None:
+    """A customer is found once in a session: the next request is about them too, and the answer has to know that."""
+    first = (*LOOKED, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
+    session = given(*first, say("and now?"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
+    assert json.loads(section(session.session, "earlier"))["arguments"] == {"id": "1.1"}
+    assert json.loads(section(session.session, "executed"))["id"] == "2.1"
+    assert "earlier" not in answer_brief(given(*LOOKED, verdict()).session)[1]["content"]
+
+
 def test_a_doubt_is_told_as_a_doubt() -> None:
     doubt = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
     write = act("1.1", effect="write")

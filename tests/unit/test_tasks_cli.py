@@ -72,6 +72,14 @@ def test_correct_lists_its_corrections_and_rejects_the_rest(tasks: Path, tmp_pat
     assert "task 2: duplicates: the same calls as task 1" in again.stdout
 
 
+def test_correct_counts_tasks_as_the_file_does(tasks: Path, tmp_path: Path) -> None:
+    """A task that is rejected does not shift the numbers of those that come after it."""
+    tasks.write_text("".join(f"{json.dumps(one)}\n" for one in (HOPELESS, GOOD, GOOD)))
+    done = parley("correct", tasks, "--out", tmp_path / "right.json", cwd=tmp_path)
+    assert "task 2: valid" in done.stdout
+    assert "task 3: duplicates: the same words as task 2; the same calls as task 2" in done.stdout
+
+
 def test_export_writes_what_is_valid(tasks: Path, tmp_path: Path) -> None:
     done = parley("export", tasks, "--out", tmp_path / "out", "--tau-bench", tmp_path, cwd=tmp_path)
     assert done.returncode == 1

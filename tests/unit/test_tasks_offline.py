@@ -211,6 +211,15 @@ def test_corrections_are_made_and_listed() -> None:
     assert (dropped["before"], dropped["after"], dropped["action"]) == ("somebody", None, 0)
 
 
+def test_calls_that_are_missing_are_not_made_up() -> None:
+    """Without calls a task would say that nothing is to be done: that is its meaning, not its form."""
+    good = of_kind("cancel")
+    for bad in ({"q": good["q"], "ogt": []}, good | {"agt": None}):
+        done = correct(bad, SHOP)
+        assert (done.task, done.problems) == (None, ("agt: no calls are given; [] says that nothing is to be changed",))
+    assert correct({"q": good["q"], "agt": []}, SHOP).task == Task(q=good["q"], agt=(), ogt=())
+
+
 def test_what_is_right_needs_no_correction() -> None:
     for number in range(20):
         raw = drafted(DECK[number])
