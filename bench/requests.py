@@ -2,20 +2,26 @@
 
 Each request is played against a retail store in memory, with every write approved. It is solved if the data are then
 as after the right calls, and the answer has every fact that it must have (tau-bench's measure: lower case, no commas).
-Prints the share by kind, and model calls a solved request beside those of the plainest loop: two a turn, one an answer.
+What is not solved is worst where something was written that was not wanted: that is counted apart from what was only
+asked, refused or left unsaid without need. Prints the share by kind, and model calls a solved request beside those of
+the plainest loop: two a turn, one an answer.
 """
 
 import argparse
 import json
 from collections import defaultdict
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from retail.data import load
 from retail.generate import generate
+from retail.specs import SPECS
 from retail.tasks.outputs import plain
 from retail.tasks.replay import Shop
 from tests.support.retail_play import Played, expected, play
+
+WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")
 
 
 def solved(request: dict[str, Any], played: Played, shop: Shop) -> str:
@@ -27,6 +33,21 @@ def solved(request: dict[str, Any], played: Played, shop: Shop) -> str:
     if lacking:
         problems.append(f"not said: {', '.join(lacking)}")
     return "; ".join(problems)
+
+
+def wrong_writes(request: dict[str, Any], played: Played, shop: Shop) -> list[str]:
+    """Writes that are none of the right ones, where the data are not as they ought to be."""
+    if played.changed == expected(request["agt"], shop):
+        return []
+    right = {_written(call["name"], call["arguments"]) for call in request["agt"]}
+    done = [deed for deed in played.deeds if deed["status"] == "finished" and deed["tool"] in WRITES]
+    return [deed["tool"] for deed in done if _written(deed["tool"], deed["arguments"]) not in right]
+
+
+def _written(tool: str, arguments: dict[str, Any]) -> str:
+    """The same for the same effect: in whatever order the items are told."""
+    items = sorted(zip_longest(arguments.get("item_ids") or (), arguments.get("new_item_ids") or ()))
+    return json.dumps([tool, {**arguments, "item_ids": items, "new_item_ids": None}], sort_keys=True)
 
 
 def handed_over(played: Played) -> bool:
@@ -46,14 +67,16 @@ def show(request: dict[str, Any], played: Played, why: str) -> None:
 
 def run(file: Path, shop: Shop, *, verbose: bool) -> None:
     results: dict[str, list[bool]] = defaultdict(list)
-    calls = plain_calls = handed = due = 0
+    calls = plain_calls = handed = due = wrong = 0
     for request in map(json.loads, file.read_text(encoding="utf-8").splitlines()):
         played = play(request["q"], shop, request.get("replies", ()))
         why = solved(request, played, shop)
         results[request.get("kind", "all")].append(not why)
         if not why:
-            turns = len({deed["turn"] for deed in played.deeds}) + len(played.questions)
-            calls, plain_calls = calls + played.calls, plain_calls + 2 * turns + 1
+            calls, plain_calls = calls + played.calls, plain_calls + 2 * (played.turns + len(played.questions)) + 1
+        elif written := wrong_writes(request, played, shop):
+            wrong += 1
+            why = f"WRONG WRITE ({', '.join(written)}); {why}"
         if request.get("outcome") == "human":
             due, handed = due + 1, handed + handed_over(played)
         if verbose and why:
@@ -62,6 +85,7 @@ def run(file: Path, shop: Shop, *, verbose: bool) -> None:
         print(f"{kind:16} {sum(fine):3} of {len(fine):3}")
     every = [one for fine in results.values() for one in fine]
     print(f"{'all':16} {sum(every):3} of {len(every):3}  ({sum(every) / len(every):.0%})")
+    print(f"not solved: {wrong} with a wrong write, {len(every) - sum(every) - wrong} asked, refused or left unsaid")
     if sum(every):
         print(f"model calls a solved request: {calls / sum(every):.1f}; plain loop: {plain_calls / sum(every):.1f}")
     if due:

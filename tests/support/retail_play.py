@@ -1,28 +1,59 @@
-"""Plays a request through the rehearsal model and a retail store in memory, without services: the plainest agent loop.
-
-Every write is approved at once; questions are answered from a list. For tests and benchmarks of the model's rules.
+"""Plays a request through the rehearsal model and a retail store in memory: the domain's own session and the services'
+own prompts, without a bus. Every write is approved at once; questions are answered from a list; nobody takes over.
 """
 
+import asyncio
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from datetime import UTC, datetime
+from typing import Any, cast
+
+from pydantic import BaseModel
 
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.tasks.replay import Changed, Replay, Shop
 from retail.tasks.task import TaskCall
+from services.executor.ranking import best
+from services.generator.answer_prompt import AnswerReply, TaskReply
+from services.generator.handlers import write_answer
+from services.planner.agentflow import plan_turn
+from services.planner.agentflow_prompt import TurnReply
+from services.planner.catalogue import FEW, SHOWN
 from services.rehearsal.prompt import read_prompt
 from services.rehearsal.rules import answer
 from services.rehearsal.wire import ChatMessage
+from services.verifier.handlers import verify
+from services.verifier.prompt import VerdictReply
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decide
+from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
+from shared.domain.session import Session
+from shared.domain.waves import running
+from shared.events.values import Recalled, SessionSettings
 from shared.llm.sections import prompt
+from shared.llm.types import Message
+from shared.tools import ToolPage, ToolSpec
+from shared.worker import Desk
 
-TURNS = 12
+NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
+TURNS = SessionSettings().max_turns
 DEFAULT = "Whatever you think is best."
+PATIENCE = 20  # questions that somebody answers
+HANDED_BACK = "I have seen to it."
 TOOLS = [
     json.dumps({"name": one.name, "description": one.description, "effect": one.effect, "parameters": one.parameters})
     for one in SPECS
 ]
+REPLIES: dict[str, type[BaseModel]] = {
+    "turn": TurnReply,
+    "turn_verdict": VerdictReply,
+    "answer": AnswerReply,
+    "task": TaskReply,
+}
 
 
 @dataclass
@@ -35,60 +66,110 @@ class Played:
     confidence: float = 0.0
     evidence: list[str] = field(default_factory=list)
     calls: int = 0
+    turns: int = 0
     changed: Changed = field(default_factory=dict)
     planned: list[dict[str, Any]] = field(default_factory=list)
 
 
-def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
-    """One call of the rehearsal model, through the text of a prompt."""
-    messages = [ChatMessage(role=one["role"], content=one["content"]) for one in prompt(role, task, "", sections)]
-    reply = answer(read_prompt(messages))
+def replied(messages: Sequence[Message]) -> dict[str, Any]:
+    """One call of the rehearsal model; what it replies is what the services take."""
+    read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
+    reply = answer(read)
     assert isinstance(reply, dict), reply
+    REPLIES[read.task].model_validate(reply)
     return reply
 
 
-def play(request: str, shop: Shop, replies: Sequence[str] = (), *, turns: int = TURNS) -> Played:
-    """Turn by turn until the planner has nothing left to do, then the answer."""
-    played, world, left = Played(), shop.fresh(), list(replies)
-    said: list[str] = []
-    for turn in range(1, turns + 1):
-        sections = _sections(request, said, played)
-        planned = model("planner", "turn", {"rules": RULES, "tools": TOOLS, "turn": f"{turn} of {turns}", **sections})
-        played.calls += 1
-        played.planned.append(planned)
-        if planned["question"]:
-            played.questions.append(planned["question"])
-            said.append(f"Q: {planned['question']}\nA: {left.pop(0) if left else DEFAULT}")
-            continue
-        _carry_out(planned["actions"], turn, world, played)
-        if not planned["actions"] or (planned["final"] and _fine(played, turn)):
-            break
-    given = model("generator", "answer", _sections(request, said, played))
-    played.calls += 1
-    played.answer, played.confidence, played.evidence = given["answer"], given["confidence"], given["evidence"]
-    played.changed = world.changed
-    return played
+def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
+    """The same for a prompt of these sections."""
+    return replied(prompt(role, task, "", sections))
+
+
+class Play:
+    """Stands in for the desk that the services work at, and for the catalogue of tools."""
+
+    def __init__(
+        self, request: str, world: Replay, replies: Sequence[str], turns: int, tools: Sequence[ToolSpec] = SPECS
+    ) -> None:
+        self.session, self.played = Session("s1"), Played()
+        self._world, self._left, self._tools = world, list(replies), tools
+        settings = SessionSettings(max_turns=turns, approval="never", recall=False)
+        self._do(c.Say(text=request, workflow="agentflow", settings=settings))
+
+    async def ask(self, messages: Sequence[Message], reply: type[BaseModel], **_: object) -> BaseModel:
+        found = replied(messages)
+        self.played.calls += 1
+        if reply is TurnReply:
+            self.played.planned.append(found)
+        return reply.model_validate(found)
+
+    async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
+        """As the catalogue has them: all where they are few, else those that fit the words or are in use."""
+        shown = self._tools
+        if len(shown) > FEW:
+            fitting = best(shown, words)[:SHOWN]
+            shown = [*fitting, *(one for one in shown if one.name in used and one not in fitting)]
+        return ToolPage(tools=tuple(shown), total=len(self._tools), rules=RULES)
+
+    async def recall(self, session: Session) -> tuple[Recalled, ...]:
+        return ()
+
+    async def through(self) -> Played:
+        while self.session.phase not in ("resting", "failed"):
+            assert len(self.played.questions) <= PATIENCE, self.played.questions[-1]
+            await self._step(cast(Desk, self))
+        played, session = self.played, self.session
+        played.answer, played.confidence, played.evidence = session.answer, session.confidence, list(session.evidence)
+        played.changed, played.turns = self._world.changed, session.turns
+        return played
+
+    async def _step(self, desk: Desk) -> None:
+        match self.session.phase:
+            case "planning":
+                self._do(await plan_turn(desk, self, self.recall))
+            case "executing":
+                self._carry_out()
+            case "verifying":
+                self._do(cast(AnyCommand, await verify(desk)))
+            case "answering":
+                self._do(await write_answer(desk))
+            case "awaiting_input":
+                self.played.questions.append(self.session.question.text if self.session.question else "")
+                self._do(c.Say(text=self._left.pop(0) if self._left else DEFAULT))
+            case "escalated":
+                self._do(c.Say(text=HANDED_BACK))
+            case phase:
+                raise AssertionError(phase)
+
+    def _carry_out(self) -> None:
+        self._do(c.Start())
+        for action in running(self.session):
+            spec, turn = action.spec, self.session.turn
+            result = self._world.call(spec.tool, spec.arguments)
+            ok = not result.startswith(("Error", "Unknown"))
+            self._do(c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result))
+            deed = {"id": spec.id, "turn": turn.number if turn else 0, "tool": spec.tool, "arguments": spec.arguments}
+            self.played.deeds.append({**deed, "status": "finished" if ok else "failed", "result": result})
+
+    def _do(self, command: AnyCommand) -> None:
+        mine = isinstance(command, PersonCommand)
+        work = None if mine or not self.session.work else self.session.work
+        by = By("user:ann" if mine or not work else work.service, NOON, work=work)
+        self.session = evolve(self.session, decide(self.session, command, by))
+
+
+def play(
+    request: str,
+    shop: Shop,
+    replies: Sequence[str] = (),
+    *,
+    turns: int = TURNS,
+    tools: Sequence[ToolSpec] = SPECS,
+) -> Played:
+    """Until the answer is given."""
+    return asyncio.run(Play(request, shop.fresh(), replies, turns, tools).through())
 
 
 def expected(calls: Sequence[Mapping[str, Any]], shop: Shop) -> Changed:
     """What differs in the store after these calls."""
     return shop.after([TaskCall.model_validate(call) for call in calls])
-
-
-def _sections(request: str, said: Sequence[str], played: Played) -> dict[str, Any]:
-    return {"request": request, "dialogue": said, "executed": [json.dumps(deed) for deed in played.deeds]}
-
-
-def _carry_out(actions: Sequence[Mapping[str, Any]], turn: int, world: Replay, played: Played) -> None:
-    failed: set[int] = set()
-    for number, action in enumerate(actions, 1):
-        skipped = bool(failed & set(action["depends_on"]))
-        result = "" if skipped else world.call(action["tool"], action["arguments"])
-        status = "skipped" if skipped else "failed" if result.startswith(("Error", "Unknown")) else "finished"
-        failed |= {number} if status != "finished" else set()
-        deed = {"id": f"{turn}.{number}", "turn": turn, "tool": action["tool"], "arguments": action["arguments"]}
-        played.deeds.append({**deed, "status": status, "result": result})
-
-
-def _fine(played: Played, turn: int) -> bool:
-    return all(deed["status"] == "finished" for deed in played.deeds if deed["turn"] == turn)

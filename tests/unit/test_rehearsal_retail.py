@@ -203,7 +203,8 @@ def test_asks_for_tools_that_it_is_not_shown() -> None:
     few = [tool for tool in TOOLS if "cancel_pending_order" not in tool]
     reply = turn(CANCEL, *known(PENDING), tools=few, more_tools="There are 30 other tools.")
     assert reply["more_tools"] == "cancel pending order"
-    again = turn(CANCEL, *known(PENDING), tools=few, more_tools="There are 30 other tools.", nudge="None fits.")
+    nudge = "These are the tools that fit “cancel pending order”."
+    again = turn(CANCEL, *known(PENDING), tools=few, more_tools="There are 30 other tools.", nudge=nudge)
     assert (again["actions"], again["more_tools"]) == ([], "")
 
 

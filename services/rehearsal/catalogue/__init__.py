@@ -13,7 +13,7 @@ from services.rehearsal.catalogue.puzzles import (
 )
 from services.rehearsal.catalogue.tools import BANK, CALCULATOR, CSV, PASSWORD, TEMPERATURE, TODO, WORDS
 
-__all__ = ["CONFIGURE", "HONEST", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
+__all__ = ["BY_NAME", "CONFIGURE", "HONEST", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
 
 PROGRAMS = (
     CALCULATOR,
@@ -35,7 +35,9 @@ PROGRAMS = (
 HONEST = Program("honest", "a program that tells what the rehearsal model is", (), ((), ()))
 KINDS = ", ".join(program.title for program in PROGRAMS)
 CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
+BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'
 INTRODUCTION = (
     "This is Parley's rehearsal model. It is a set of rules and no language model. "
-    f"It can plan, write and revise these programs: {KINDS}. {CONFIGURE}"
+    f"It can plan, write and revise these programs: {KINDS}. "
+    f"With tools it serves the customers of a sample retail store. {BY_NAME} {CONFIGURE}"
 )

@@ -3,10 +3,12 @@
 from typing import Any
 
 from services.rehearsal.prompt import Prompt
+from services.rehearsal.retail.besides import besides, told_besides
 from services.rehearsal.retail.planning import Outcome, Overview, deed_of, survey
 from services.rehearsal.retail.state import Deed, State, read_state
 from services.rehearsal.retail.turns import ABLE, NO_STORE
-from services.rehearsal.retail.writes import Write
+from services.rehearsal.retail.words import listing
+from services.rehearsal.tooluse import told_calls
 
 NOT_DONE = {
     "denied": "Not done, because it was not approved",
@@ -18,28 +20,46 @@ NOT_DONE = {
 
 def answer_answer(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `answer`."""
+    if (calls := told_calls(prompt)) is not None:
+        return _reply(prompt, *calls, doubts=0)
     state = read_state(prompt)
     overview = survey(state)
     told: list[str] = []
-    doubts = 0
+    doubts = unknown = 0
+    others = besides(state, overview)
     for outcome in overview.outcomes:
         sentences, doubt = _told(state, overview, outcome)
         told += [sentence for sentence in sentences if sentence not in told]
         doubts += doubt
-    if prompt["ended"]:
-        told.append(f"I could not finish: {prompt['ended']}")
-        doubts += 1
+        unknown += bool(outcome.reads) and (outcome.wish.kind == "lookup" or not others)
+    told += told_besides(others)
+    if (state.handed_over or others) and state.feedback:
+        told.append(f"I was told: “{state.feedback[:1000]}”")
+    if unknown:
+        told.append(prompt["reasoning"] or _missing(overview))
     if not told:
-        told, doubts = [_nothing(state)], doubts + 1
-    confidence = max(0.95 - 0.25 * doubts, 0.1)
-    return {"answer": " ".join(told), "confidence": round(confidence, 2), "evidence": _evidence(state, overview)}
+        told, doubts = [prompt["reasoning"] or _nothing(state)], doubts + 1
+    return _reply(prompt, told, _evidence(state, overview) + [deed.id for deed in others if deed.id], doubts)
+
+
+def _reply(prompt: Prompt, told: list[str], evidence: list[str], doubts: int) -> dict[str, Any]:
+    if prompt["ended"]:
+        told, doubts = [*told, f"I could not finish: {prompt['ended']}"], doubts + 1
+    confidence = round(max(0.95 - 0.25 * doubts, 0.1), 2)
+    return {"answer": " ".join(told), "confidence": confidence, "evidence": list(dict.fromkeys(evidence))}
+
+
+def _missing(overview: Overview) -> str:
+    """What could not be told, where the planner has not said why."""
+    calls = dict.fromkeys(call.tool.replace("_", " ") for one in overview.outcomes for call in one.reads)
+    return f"What this would have shown is not known: {listing(list(calls))}."
 
 
 def _told(state: State, overview: Overview, outcome: Outcome) -> tuple[list[str], int]:
     """Sentences about one wish, and how many doubts they leave."""
     told, doubts = list(outcome.facts), 0
     for write in outcome.writes:
-        deed = deed_of(state, write) or _inside(state, write)
+        deed = deed_of(state, write)
         if deed is not None and deed.fine:
             told.append(write.told)
         elif deed is None:
@@ -56,21 +76,7 @@ def _told(state: State, overview: Overview, outcome: Outcome) -> tuple[list[str]
     if outcome.question:
         told.append(f"This is still open: {outcome.question}")
         doubts += 1
-    if outcome.reads:
-        told.append("I could not look up everything that is needed for this.")
-        doubts += 1
-    return told, doubts
-
-
-def _inside(state: State, write: Write) -> Deed | None:
-    """The deed that this write was made part of: one call for all items of an order."""
-    if "item_ids" not in write.arguments:
-        return None
-    for deed in state.deeds:
-        same = deed.tool == write.tool and deed.arguments.get("order_id") == write.arguments["order_id"]
-        if same and set(write.arguments["item_ids"]) <= set(deed.arguments.get("item_ids") or ()):
-            return deed
-    return None
+    return told, doubts + bool(outcome.reads)
 
 
 def _reason(deed: Deed) -> str:

@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 
 from services.rehearsal.retail.identity import customer
-from services.rehearsal.retail.items import Held, called, described, distinct, mentions, narrow
-from services.rehearsal.retail.options import axes_of, named_options
+from services.rehearsal.retail.items import Held, called, distinct, mentions, narrow
 from services.rehearsal.retail.orders import STATUS_WORDS, Talk, find_orders, named_ids, order_ids, said_status
-from services.rehearsal.retail.payments import label, named
-from services.rehearsal.retail.state import Call, Document, Need, Refused, State
+from services.rehearsal.retail.payments import label, mentioned, named
+from services.rehearsal.retail.shelf import compared, on_offer
+from services.rehearsal.retail.state import Document
 from services.rehearsal.retail.wishes import Wish
 from services.rehearsal.retail.words import listing, money
 
@@ -64,7 +64,16 @@ _STOCK = re.compile(
     re.IGNORECASE,
 )
 _PAST = re.compile(
-    r"\b(?:was|were|did|paid|bought|ordered|spent)\b|(?<!it )(?<!they )(?<!would )\bcost\b(?! (?:me )?(?:now|today))",
+    r"\b(?:was|were|did|paid|bought|ordered|spent)\b"
+    r"|^(?!.*\b(?:do|does|would|will|could|can|is|are)\b.*\bcost\b).*\bcost\b(?! (?:me )?(?:now|today))",
+    re.IGNORECASE,
+)
+
+
+_COMPARED = re.compile(
+    r"\b(?:cheaper|cheapest|dearer|pricier|most expensive|more expensive|less expensive)\b"
+    r"|\b(?:more|less|higher|lower|difference|compare[ds]?|comparison)\b(?=.*\b(?:than|cost|price|between|with|to"
+    r"|current|now|available|shop|store)\b)|\b(?:other|another) (?:variants?|versions?|ones?|options?)\b",
     re.IGNORECASE,
 )
 
@@ -73,9 +82,17 @@ def facets_of(text: str) -> list[str]:
     return [facet for facet, pattern in _PATTERNS.items() if pattern.search(text)]
 
 
+def is_about_the_store(wish: Wish) -> bool:
+    return bool(facets_of(wish.own) or order_ids(wish.own))
+
+
 def look_up(talk: Talk, wish: Wish) -> list[str]:
     """Sentences with the facts that the wish asks for; none where it asks for nothing that can be known."""
-    facets = facets_of(wish.text)
+    facets = facets_of(wish.text) or facets_of(wish.own)
+    if re.search(r"\b(?:left|remains?|worth|on (?:it|them|each))\b", wish.text) and re.search(
+        r"\bgift cards?\b", wish.before, re.IGNORECASE
+    ):
+        facets = ["balance"]
     facts: list[str] = []
     if not facets and not order_ids(wish.own):
         return []
@@ -84,7 +101,7 @@ def look_up(talk: Talk, wish: Wish) -> list[str]:
     about_order = bool({"tracking", "refund", "paid", "total", "status", "items", "orders", "address"} & set(facets))
     account = {"balance", "methods", "profile"} & set(facets)
     if offered and not account and not order_ids(wish.own) and not (mine and not _STOCK.search(wish.text)):
-        facts += _shop(talk, wish)
+        facts += on_offer(talk, wish)
         if facts and not (mine or {"tracking", "balance", "methods"} & set(facets)):
             return facts
     about_order = about_order or (offered and mine)
@@ -116,24 +133,27 @@ def _account(user: Document, facets: Sequence[str]) -> list[str]:
 
 
 def _orders(talk: Talk, wish: Wish, facets: Sequence[str]) -> list[str]:
-    held = _held_items(talk, wish)
+    held, counted = _held_items(talk, wish), list[str]()
     if held:
         talk.remember([one.order_id for one in held])
         orders = talk.orders_of(list(dict.fromkeys(one.order_id for one in held)))
     elif "orders" in facets and not named_ids(talk, wish):
-        orders = _filtered(talk.all_orders(), wish.text)
+        orders = _filtered(talk.all_orders(), wish.text, customer(talk.state)["payment_methods"])
         if not orders:
             return ["None of your orders is like that."]
+        count = f"{len(orders)} of your orders are" if len(orders) > 1 else "One of your orders is"
+        counted = [f"{count} meant: {listing([order['order_id'] for order in orders])}.", *_extremes(orders, wish.text)]
     else:
         orders = find_orders(talk, wish, list(STATUS_WORDS), "know about")
         talk.remember([order["order_id"] for order in orders])
     methods = customer(talk.state)["payment_methods"]
     facts = [_order(order, facets, methods) for order in orders]
     if len(orders) > 1 and re.search(
-        r"\btotal\b|\bsum\b|\btogether\b|\ball\b|\bspen[dt]\b|\bhow many\b", wish.text.lower()
+        r"\btotal\b|\bsum\b|\btogether\b|\ball\b|\bspen[dt]\b|\bhow many\b|\badd up\b|\baltogether\b", wish.text.lower()
     ):
         facts.append(f"Together these {len(orders)} orders come to {money(sum(_total(order) for order in orders))}.")
-    return [*_prices(held), *facts]
+    about_shop = compared(talk, held, wish.text) if held and _COMPARED.search(wish.text) else []
+    return [*_prices(held), *about_shop, *counted, *facts]
 
 
 def _held_items(talk: Talk, wish: Wish) -> list[Held]:
@@ -165,7 +185,22 @@ def _prices(held: Sequence[Held]) -> list[str]:
     return [told, *([f"Together that is {money(total)}."] if len(held) > 1 else [])]
 
 
-def _filtered(orders: Sequence[Document], text: str) -> list[Document]:
+def _extremes(orders: Sequence[Document], text: str) -> list[str]:
+    """Which order cost most or least, where that is asked."""
+    if not re.search(r"\b(?:most expensive|cheapest|biggest|largest|highest|lowest|smallest|least)\b", text.lower()):
+        return []
+    ranked = sorted(orders, key=_total)
+    told = [f"{one['order_id']} with {money(_total(one))}" for one in (ranked[0], ranked[-1])]
+    return [f"The lowest total has {told[0]}, the highest {told[1]}."]
+
+
+def _filtered(orders: Sequence[Document], text: str, methods: Document) -> list[Document]:
+    """Those of a status that was said, and paid as was said."""
+    if re.search(r"\b(?:paid|pay|charged|billed|using|used|bought)\b", text.lower()) and (
+        spoken := mentioned(text, methods)
+    ):
+        wanted_methods = {one for some in spoken for one in some}
+        orders = [order for order in orders if order["payment_history"][0]["payment_method_id"] in wanted_methods]
     wanted = said_status(text)
     if re.search(r"\bnot (?:yet )?(?:been )?delivered\b|\bon (?:its|their) way\b", text.lower()):
         wanted = ["pending", "processed"]
@@ -199,59 +234,3 @@ def _order(order: Document, facets: Sequence[str], methods: Document) -> str:
 def _place(address: Document) -> str:
     street = ", ".join(part for part in (address["address1"], address["address2"]) if part)
     return f"{street}, {address['city']}, {address['state']} {address['zip']}"
-
-
-# --- what the shop has
-
-
-def _types(state: State) -> dict[str, str]:
-    if state.types is None:
-        call = Call("list_all_product_types", {})
-        if call.key in state.by_key and not state.by_key[call.key].fine:
-            raise Refused("the list of products could not be read.")
-        raise Need(call)
-    return state.types
-
-
-def _shop(talk: Talk, wish: Wish) -> list[str]:
-    types = _types(talk.state)
-    spots = mentions(wish.text, types) or mentions(wish.before, types)
-    if re.search(
-        r"\b(?:product types?|types? of products?|kinds? of products?|what (?:products|do you sell)"
-        r"|products do you)\b",
-        wish.text.lower(),
-    ) and not mentions(wish.text, types):
-        return [f"The store has {len(types)} types of products: {', '.join(types)}."]
-    facts = []
-    for name in dict.fromkeys(spot.name for spot in spots):
-        product = talk.state.product(types[name], leaf=True)
-        if product is not None:
-            facts += _product(product, wish.text)
-    return facts
-
-
-def _product(product: Document, text: str) -> list[str]:
-    variants: list[Document] = list(product["variants"].values())
-    there = [one for one in variants if one["available"]]
-    asked = named_options(text, axes_of(one["options"] for one in variants))
-    fitting = [one for one in variants if asked and asked.fits(one["options"])]
-    name = product["name"].lower()
-    facts = [f"There are {len(variants)} variants of the {name}, {len(there)} of them available."]
-    cheap, dear = (pick(there, key=lambda one: one["price"]) if there else None for pick in (min, max))
-    if cheap and dear:
-        facts.append(f"The cheapest available one is {_variant(cheap)}; the most expensive is {_variant(dear)}.")
-    if asked:
-        facts.append(
-            f"As you describe it: {'; '.join(map(_stock, fitting))}." if fitting else f"There is no {name} like that."
-        )
-    elif there:
-        facts.append(f"Available: {'; '.join(map(_variant, there))}.")
-    return facts
-
-
-def _variant(one: Document) -> str:
-    return f"{described(one['options'])} at {money(one['price'])}"
-
-
-def _stock(one: Document) -> str:
-    return f"{_variant(one)} ({'available' if one['available'] else 'out of stock'})"

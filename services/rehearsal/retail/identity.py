@@ -18,7 +18,7 @@ _CUED = re.compile(
 )
 _PAIR = re.compile(rf"(?=\b({_PART})\s+({_PART})\b)")
 _LOWER = re.compile(
-    r"\b([a-z][a-z'-]+) ([a-z][a-z'-]+)(?=[.,;:/()\s-]+(?:(?:my |and |with |in |the )*(?:zip"
+    r"\b([a-z][a-z'-]+) ([a-z][a-z'-]+)(?=[.,;:/()\s-]+(?:my |and |with |in |the |btw |here )*(?:(?:zip"
     r"|postal)[ a-z:]*)?\d{5}\b)"
 )
 _USER_ID = re.compile(r"\b([a-z]+)_([a-z]+)_\d{4}\b")

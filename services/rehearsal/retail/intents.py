@@ -7,7 +7,8 @@ from services.rehearsal.retail.addresses import find_addresses
 
 FAMILIES = {
     "cancel": re.compile(
-        r"\bcancel(?!l?ed\b|l?ation)\w*|\bcancell?ation\b(?= (?:of|for))|\bcall(?:ing|ed)? (?:[\w#]+ ){0,5}off\b"
+        r"\bgets? cancell?ed\b|\bcancellations?:"
+        r"|\bcancel(?!l?ed\b|l?ation)\w*|\bcancell?ation\b(?= (?:of|for))|\bcall(?:ing|ed)? (?:[\w#]+ ){0,5}off\b"
         r"|\bscrap\b|\babort\b"
         r"|\bkill (?:it|that|this|the|my)\b|\b(?:stop|halt) (?:it|that|this|(?:the |my |your )?(?:order|#w"
         r"|purchase|shipment))"
@@ -23,7 +24,8 @@ FAMILIES = {
         r"|\b(?:want|like|have|need|be)\b[^.;,]{0,30}\breturned\b"
         r"|\b(?:send|sending|give|giving|take|taking|bring|bringing|ship|shipping|hand|mail"
         r"|mailing)\b(?! (?:me )?(?:the |my |your |a )?(?:refund|money|difference))[^.;]{0,500}?\bback\b"
-        r"|\b(?:goes|go|going|#?w\d{7}|one|items?) back\b"
+        r"|(?<!money )\b(?:goes|go|going|#?w\d{7}|one|items?) back\b"
+        r"(?! (?:to|on|onto) (?:the |my |your )?(?:\w+ )?(?:card|visa|mastercard|paypal|gift))"
     ),
     "exchange": re.compile(
         r"(?<!\ban )(?<!\bthe )\bexchang\w+|\bswap\w*|\breplac(?:e|ing|ed)\b|\btrad(?:e|ing)\b|\bupgrad\w+"
@@ -31,12 +33,13 @@ FAMILIES = {
         r"|\binstead\b|\bin place of\b|\brather (?:have|than)\b"
     ),
     "change": re.compile(
-        r"\bchang(?:e|ing)\b(?! (?:my|your|his|her|their) mind)(?! anything)|\b(?:want|like|need|get"
+        r"\b(?:can|could|may) (?:the|my) [^.;?]{0,60}\bbecome\b"
+        r"|\bchang(?:e|ing)\b(?! (?:my|your|his|her|their) mind)(?! anything)|\b(?:want|like|need|get"
         r"|(?<!you )(?<!i )(?<!we )have)\b[^.;,]{0,60}\b(?:changed|corrected|updated|fixed|modified|switched"
         r"|redirected)\b"
         r"|\bswitch(?:ing|ed)?\b(?! type)|\bmodif(?:y|ying)\b|\bupdat(?:e|ing)\b|\bcorrect(?:ing)?\b|\bfix\b"
         r"|\bedit\b|\balter\b|\bamend\b|\badjust\b"
-        r"|\badd (?:a |an |the )?\w+\b(?! (?:\w+ ){0,5}(?:to|into) (?:my|your|the|this|that|order|#w))"
+        r"|\badd (?!up\b)(?:a |an |the )?\w+\b(?! (?:\w+ ){0,5}(?:to|into) (?:my|your|the|this|that|order|#w))"
         r"|\bmake (?:it|them|that|this|the|my|your|sure it is)\b|\bset\b(?= (?:my|your|the|it))|\bmov(?:e|ing)\b"
         r"|\b(?:should|must|shall|has to|have to|needs? to|(?:order|it|them|this|that|everything"
         r"|#w\d{7}) to) (?:be|go|come)\b|\bredirect\w*|\breroute\w*|\bforward(?:ed)? (?:it|to)\b"
@@ -64,7 +67,8 @@ FAMILIES = {
         r"|\badd (?:\w+ ){1,6}(?:to|into) (?:my|your|the|this|that|order) ?(?:order|#w)?|\binvoice\b|\bremove\b"
     ),
     "undo": re.compile(
-        r"\brefund(?:ed)?\b|\bget rid of\b|\bmoney back\b|\breimburs\w+|\bget (?:my|your|the) money\b"
+        r"\brefund\b|(?<!amount )(?<!was )(?<!been )\brefunded\b|\bget rid of\b|\bmoney back\b"
+        r"|\breimburs\w+|\bget (?:my|your|the) money\b"
         r"|\bno longer (?:want|need)|\bnot (?:want|need) (?:it|them|this|that|the|my"
         r"|your)\b[^.;,]{0,40}(?:any ?more|any longer)"
         r"|\bback\b(?= \(|$)"
@@ -74,7 +78,7 @@ FAMILIES = {
         r"|\bstays?\b"
     ),
     "want": re.compile(
-        r"\b(?:want|need|love|prefer|like|get|have)\b"
+        r"\bwant (?:\w+ ){1,3}not\b|\b(?:want|need|love|prefer|like|get|have)\b"
         r"(?= (?:exactly |just |rather )?(?:a|an|the|it|them|that|this|one|another|my|your)\b)"
         r"|\bprefer\b|\b(?:would|will) take\b|\bwrong (?:size|colou?r)"
     ),
@@ -84,7 +88,8 @@ FAMILIES = {
         r"|\bwhen (?:will|does|can|is|did)\b|\bwhere (?:is|are|will|does|do|did)\b|\btell (?:me|you|them)\b"
         r"|\bknow\b(?! that)|(?<!wanted to )\bcheck\b|\bfind out\b|\bfigure out\b"
         r"|\blook up\b|\blist\b(?= (?:of |all |me |my |the ))|\bwhether\b|\bshow\b|\bconfirm (?:if|whether|that"
-        r"|the)\b|\btrack (?:my|the|it|down|your|order)\b|\bgive me\b|\bstatus\b"
+        r"|the)\b|\btrack (?:my|the|it|down|your|order)\b|\bgive me\b|\bread (?:me|out)\b|\bconfirm:"
+        r"|\bstatus\b"
         r"|\b(?:is|are|am|was|were|has|have|do|does|did|will|can) (?:there|you|they|it|i|my|the|any|order"
         r"|#w)\b[^.;]*\?"
         r"|\b(?:need|get|send|want|like|see|have|give|request|provide)\b[^.;]{0,30}\b(?:tracking|status|balance"
@@ -227,6 +232,8 @@ def _paid(lower: str, best: str, *, items: bool) -> str:
     money = re.search(
         r"\bdifference\b|\bleft over\b|\bextra\b|\brest\b|\beverything\b|\ball of (?:it|this|that)\b|\bcredit\b", lower
     )
+    if re.search(r"\bextra\b|\bdifference\b", lower) and not about:
+        return "detail"
     if items and (money or (best in ("pay", "want") and not about)):
         return "detail"
     return "detail" if items and not about and best == "change" and not re.search(r"\bpa(?:y|id)", lower) else "payment"

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from services.rehearsal.retail.options import axes_of, named_options
 from services.rehearsal.retail.words import singular, tokens, words
 
-GENERIC = frozenset(("set", "kit", "machine", "maker", "cleaner"))  # heads that say little
+GENERIC = frozenset(("set", "kit", "machine", "maker", "cleaner", "bag"))  # heads that say little
 SYNONYMS = {
     "bike": "bicycle",
     "carpet": "rug",
@@ -85,7 +85,7 @@ def _match(seen: Sequence[Any], parts: tuple[str, ...]) -> int:
         return len(parts) - 1
     tail = parts[-1]
     if tail in GENERIC:
-        return int(first == parts[0])
+        return int(first in parts[:-1] or first == tail == "bag")
     return int(first == tail or (len(first) > 4 and len(tail) > len(first) and tail.endswith(first)))
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from functools import partial
 
 from services.rehearsal.retail.identity import customer, identify
-from services.rehearsal.retail.items import Held, mentions
+from services.rehearsal.retail.items import Held, mentions, narrow
 from services.rehearsal.retail.state import Document, Refused, State, together
 from services.rehearsal.retail.wishes import Wish
 from services.rehearsal.retail.words import listing
@@ -18,7 +18,8 @@ _SUFFIX = re.compile(
     re.IGNORECASE,
 )
 MANY = re.compile(
-    r"\b(?:everything|all) (?:that is |which is )?(?:still |now )?pending\b|\b(?:all|both|every|each|any"
+    r"\bwhatever\b[^.;]{0,20}\bpending\b"
+    r"|\b(?:everything|all) (?:that is |which is )?(?:still |now )?pending\b|\b(?:all|both|every|each|any"
     r"|two)\b(?: \w+){0,4} orders?\b|\b(?:my|your|the|these|those) (?:\w+ ){0,2}orders\b",
     re.IGNORECASE,
 )
@@ -114,7 +115,9 @@ def holding(talk: Talk, text: str, held: list[Held], statuses: Sequence[str]) ->
     names = {mention.name for mention in mentions(text, [one.item["name"] for one in held])}
     if not names:
         return []
-    orders = talk.all_orders()
+    named = [one for one in held if one.item["name"] in names]
+    close = narrow(text, named)
+    orders = [one for one in talk.all_orders() if one["order_id"] in {one.order_id for one in close}]
     count = {order["order_id"]: len(names & {item["name"] for item in order["items"]}) for order in orders}
     fitting = [one for one in orders if count[one["order_id"]] and one["status"] in statuses] or orders
     best = max(count[one["order_id"]] for one in fitting)

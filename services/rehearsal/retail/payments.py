@@ -30,6 +30,11 @@ _KINDS = {
         re.IGNORECASE,
     ),
 }
+ELSEWHERE = re.compile(
+    r"\b(?:checking|savings|bank) account\b|\bwire\b|\bin cash\b|\bvenmo\b|\bapple pay\b|\bgoogle pay\b|\bbitcoin\b"
+    r"|\bbank transfer\b",
+    re.IGNORECASE,
+)
 Methods = Mapping[str, Document]
 
 
@@ -110,7 +115,7 @@ class Payer:
             if back and (_MONEY.search(text) if not spoken else self.original in spoken[0]):
                 return self.original
             if spoken:
-                return self._settled(spoken[0])
+                return self._settled(self._by_balance(text.lower(), spoken[0]))
         return None
 
     def other(self, texts: Sequence[str]) -> str | None:
@@ -133,6 +138,22 @@ class Payer:
         if chosen := [one for one in spoken[0] if one in choices]:
             return default if default in chosen else chosen[0]
         return self._settled(spoken[0])
+
+    def _by_balance(self, text: str, fitting: list[str]) -> list[str]:
+        """`the gift card with the higher balance`."""
+        much = re.search(
+            r"\b(?:higher|highest|larger|largest|bigger|biggest|more|most)\b[^.;]{0,20}\b(?:balance|money|left|on it)",
+            text,
+        )
+        little = re.search(
+            r"\b(?:lower|lowest|smaller|smallest|less|least)\b[^.;]{0,20}\b(?:balance|money|left|on it)", text
+        )
+        ranked = sorted(
+            (one for one in fitting if "balance" in self.methods[one]), key=lambda one: self.methods[one]["balance"]
+        )
+        if len(ranked) != len(fitting) or not (much or little) or not ranked:
+            return fitting
+        return [ranked[-1 if much else 0]]
 
     def _settled(self, fitting: list[str]) -> str:
         if not fitting:

@@ -4,17 +4,18 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from services.rehearsal.retail.facts import look_up
+from services.rehearsal.retail.addresses import find_addresses
+from services.rehearsal.retail.facts import is_about_the_store, look_up
 from services.rehearsal.retail.identity import identify
 from services.rehearsal.retail.moves import move, pay
 from services.rehearsal.retail.orders import Talk, order_ids
 from services.rehearsal.retail.returns import cancel, give_back, undo
-from services.rehearsal.retail.state import Ask, Call, Deed, Need, Refused, State, Vague
+from services.rehearsal.retail.state import HANDOVER, Ask, Call, Deed, Need, Refused, State, Vague
 from services.rehearsal.retail.swaps import exchange
 from services.rehearsal.retail.wishes import Wish, read_wishes
 from services.rehearsal.retail.writes import Write
 
-HANDOVER = "transfer_to_human_agents"
+BEYOND_US = ("human", "outside")
 BEYOND = "that is beyond what I can do here."
 RESOLVERS: dict[str, Callable[[Talk, Wish], Sequence[Write]]] = {
     "cancel": cancel,
@@ -63,7 +64,7 @@ class Overview:
     @property
     def due(self) -> list[Write]:
         """Writes that were not planned before, whatever became of them."""
-        return [write for write in self.writes if write.key not in self.state.by_key]
+        return [write for write in self.writes if self.state.standing(write) is None]
 
 
 def survey(state: State) -> Overview:
@@ -83,7 +84,10 @@ def survey(state: State) -> Overview:
 
 def _wishes(state: State) -> list[Wish]:
     """Of the request, of what was said since, and of the answer to what is wanted at all."""
-    wishes = list(read_wishes(state.request))
+    wishes = [wish for wish in read_wishes(state.request) if wish.kind != "lookup" or is_about_the_store(wish)]
+    wishes += _unspoken(state.request, wishes)
+    if any(wish.kind == "lookup" for wish in wishes):  # `maybe I should cancel: what would I get back?`
+        wishes = [wish for wish in wishes if wish.kind == "lookup" or not _PERHAPS.search(wish.text)]
     for said in state.feedback.splitlines():
         wishes = _told_since(wishes, said)
     for question, answer in state.said:
@@ -93,10 +97,37 @@ def _wishes(state: State) -> list[Wish]:
     return wishes
 
 
+_SENTENCE = re.compile(r"(?<=[.!?])\s+|\n+")
+_UNTOUCHED = re.compile(
+    r"\b(?:not|never|without|leave) (?:\w+ ){0,2}(?:profile|account)\b|\b(?:profile|account) (?:is |stays )?unchanged\b"
+    r"|\bnot affected\b[^\n]*",
+    re.IGNORECASE,
+)
+_PERHAPS = re.compile(
+    r"\b(?:maybe|perhaps) (?:i|we|you) (?:should|could|might|will)\b|\b(?:i|we|you) might\b|\bshould i\b"
+    r"|\b(?:am|are|was|were) (?:\w+ )?(?:thinking|considering)\b|\bnot sure (?:if|whether)\b",
+    re.IGNORECASE,
+)
+_SENT = re.compile(
+    r"\b(?:deliver\w*|ship\w*|send|sent|go there|address|profile|my new|i moved|living)\b", re.IGNORECASE
+)
+
+
+def _unspoken(request: str, wishes: Sequence[Wish]) -> list[Wish]:
+    """What is wanted without a verb that says so: a new address, or an answer to a bare question."""
+    kinds = {wish.kind for wish in wishes if not wish.soft}
+    if find_addresses(request) and "address" not in kinds and _SENT.search(request) and not kinds - {"exchange"}:
+        return [Wish("address", _UNTOUCHED.sub(" ", request))]
+    if not wishes:
+        asked = (Wish("lookup", one) for one in _SENTENCE.split(request) if one.strip().endswith("?"))
+        return [wish for wish in asked if is_about_the_store(wish)][:1]
+    return []
+
+
 def _told_since(wishes: list[Wish], said: str) -> list[Wish]:
     """Later words replace the last wish of their kind, or tell more about the last one."""
     fresh = read_wishes(said)
-    if not fresh and wishes:
+    if not fresh and wishes and wishes[-1].kind not in BEYOND_US:
         return [*wishes[:-1], replace(wishes[-1], text=f"{said} {wishes[-1].text}")]
     for wish in fresh:
         at = max((at for at, old in enumerate(wishes) if old.kind == wish.kind), default=None)
@@ -123,10 +154,10 @@ def _resolve(talk: Talk, wish: Wish, *, alone: bool) -> Outcome:
         identify(talk.state)
         if wish.kind == "lookup":
             outcome.facts = look_up(talk, wish)
-        elif wish.kind in ("human", "outside"):
+        elif wish.kind in BEYOND_US:
             outcome.refused = BEYOND
             if alone or wish.kind == "human":
-                outcome.writes = [_handover(wish)]
+                outcome.writes = [_handover(talk.state, wish)]
         else:
             outcome.writes = list(RESOLVERS[wish.kind](talk, wish))
     except Need as need:
@@ -138,9 +169,11 @@ def _resolve(talk: Talk, wish: Wish, *, alone: bool) -> Outcome:
     return outcome
 
 
-def _handover(wish: Wish) -> Write:
+def _handover(state: State, wish: Wish) -> Write:
+    """Once for a request: what was said since then does not make it another call."""
     summary = re.sub(r"\s+", " ", f"{wish.before} {wish.own}").strip()[:500]
-    return Write(HANDOVER, {"summary": summary}, "Hand over to a person", "I have handed you over to a colleague.")
+    arguments = state.handed_over.arguments if state.handed_over else {"summary": summary}
+    return Write(HANDOVER, arguments, "Hand over to a person", "I have handed you over to a colleague.")
 
 
 def _without_doubles(outcomes: list[Outcome]) -> list[Outcome]:
@@ -194,4 +227,11 @@ def _joined(one: Write, other: Write) -> Write:
 
 
 def deed_of(state: State, write: Write) -> Deed | None:
-    return state.by_key.get(write.key)
+    """What became of this write, also as a part of a call for more items of the order."""
+    if (deed := state.by_key.get(write.key)) is not None or "item_ids" not in write.arguments:
+        return deed
+    for deed in state.deeds:
+        same = deed.tool == write.tool and deed.arguments.get("order_id") == write.arguments["order_id"]
+        if same and set(write.arguments["item_ids"]) <= set(deed.arguments.get("item_ids") or ()):
+            return deed
+    return None

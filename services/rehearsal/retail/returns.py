@@ -4,8 +4,9 @@ import re
 
 from services.rehearsal.retail.identity import customer
 from services.rehearsal.retail.items import Held, called, mentions
+from services.rehearsal.retail.kept import without_kept
 from services.rehearsal.retail.orders import Talk, find_orders
-from services.rehearsal.retail.payments import Payer, common, label
+from services.rehearsal.retail.payments import ELSEWHERE, Payer, common, label
 from services.rehearsal.retail.state import Document, Refused
 from services.rehearsal.retail.things import Search, find_items
 from services.rehearsal.retail.wishes import Wish
@@ -33,7 +34,7 @@ _NO_NEED = re.compile(
 
 
 def cancel(talk: Talk, wish: Wish) -> list[Write]:
-    orders = find_orders(talk, wish, ["pending"], "cancel")
+    orders = find_orders(talk, without_kept(wish), ["pending"], "cancel")
     return [_cancelled(talk, wish, order) for order in orders]
 
 
@@ -47,7 +48,7 @@ def _cancelled(talk: Talk, wish: Wish, order: Document) -> Write:
     paid = [entry for entry in order["payment_history"] if entry["transaction_type"] == "payment"]
     back = listing([f"{money(one['amount'])} to {label(methods, one['payment_method_id'])}" for one in paid])
     when = "at once" if all("gift_card" in one["payment_method_id"] for one in paid) else "within 5 to 7 days"
-    reason = _reason(talk, wish)
+    reason = _reason(talk, wish, order_id)
     told = f"Order {order_id} ({names(order)}) is cancelled ({reason}); {back} will be refunded {when}."
     return write("cancel_pending_order", f"Cancel order {order_id}", told, order_id=order_id, reason=reason)
 
@@ -63,8 +64,9 @@ def _one_item(text: str, order: Document) -> bool:
     return bare or bool(inside) or bool(re.search(r"\b(?:just|only) the\b", text[: spots[0].start].lower()[-12:]))
 
 
-def _reason(talk: Talk, wish: Wish) -> str:
-    for text in (wish.own, wish.before, talk.everything):
+def _reason(talk: Talk, wish: Wish, order_id: str) -> str:
+    beside = [part for part in re.split(r"(?=#?\bW\d{7})", wish.own) if order_id.lstrip("#") in part]
+    for text in (*beside, wish.own, wish.before, talk.everything):
         if _MISTAKE.search(text):
             return MISTAKE
         if _NO_NEED.search(text):
@@ -77,7 +79,8 @@ def _reason(talk: Talk, wish: Wish) -> str:
 
 def give_back(talk: Talk, wish: Wish) -> list[Write]:
     """Returns, one call for each order."""
-    return _given_back(talk, wish, find_items(Search(talk, wish, wish.text, ["delivered"], "return")))
+    clear = without_kept(wish)
+    return _given_back(talk, wish, find_items(Search(talk, clear, clear.text, ["delivered"], "return")))
 
 
 def _given_back(talk: Talk, wish: Wish, held: list[Held]) -> list[Write]:
@@ -95,6 +98,8 @@ def _returned(talk: Talk, wish: Wish, order: Document, held: list[Held]) -> Writ
     original = order["payment_history"][0]["payment_method_id"]
     allowed = [one for one in methods if one == original or methods[one]["source"] == "gift_card"]
     payer = Payer(talk.state, methods, original, f"Where shall the refund for order {order['order_id']} go?")
+    if ELSEWHERE.search(wish.own):
+        raise Refused("a refund can only go to the payment method that was used, or to a gift card of yours.")
     told = [wish.text, wish.detail, common(talk.everything, methods)]
     spoken = payer.meant(told)
     if spoken is None:
@@ -124,7 +129,8 @@ def undo(talk: Talk, wish: Wish) -> list[Write]:
         orders = find_orders(talk, wish, ["pending", "delivered"], "get refunded")
         if all(order["status"] == "pending" for order in orders):
             return [_cancelled(talk, wish, order) for order in orders]
-    held = find_items(Search(talk, wish, wish.text, ["delivered", "pending"], "get refunded"))
+    clear = without_kept(wish)
+    held = find_items(Search(talk, clear, clear.text, ["delivered", "pending"], "get refunded"))
     orders = talk.orders_of(list(dict.fromkeys(one.order_id for one in held)))
     pending = [order for order in orders if order["status"] == "pending"]
     for order in pending:

@@ -13,6 +13,13 @@ from services.rehearsal.retail.words import tidy
 Document = dict[str, Any]
 Arguments = dict[str, Any]
 KINDS = {"get_user_details": "user_id", "get_order_details": "order_id", "get_product_details": "product_id"}
+HANDOVER = "transfer_to_human_agents"
+ONCE = (
+    "cancel_pending_order",
+    "modify_pending_order_items",
+    "return_delivered_order_items",
+    "exchange_delivered_order_items",
+)
 FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
 
 
@@ -87,6 +94,19 @@ class State:
     tools: frozenset[str] = frozenset()
     nudge: str = ""
 
+    @property
+    def handed_over(self) -> Deed | None:
+        """The call that handed the request over to a person, whatever became of it: once is enough."""
+        return next((deed for deed in self.deeds if deed.tool == HANDOVER), None)
+
+    def standing(self, call: Call) -> Deed | None:
+        """What became of this call; of what an order takes only once, also of one with other arguments."""
+        if (deed := self.by_key.get(call.key)) is not None or call.tool not in ONCE:
+            return deed
+        order_id = call.arguments.get("order_id")
+        made = (one for one in self.deeds if one.tool == call.tool and one.arguments.get("order_id") == order_id)
+        return next((one for one in made if one.fine), None)
+
     @cached_property
     def by_key(self) -> dict[str, Deed]:
         """The latest deed of each call."""
@@ -125,8 +145,11 @@ class State:
     @cached_property
     def types(self) -> dict[str, str] | None:
         """Product ids by name, once they were listed."""
-        listed = (deed.document for deed in self.deeds if deed.tool == "list_all_product_types" and deed.fine)
-        return next((found for found in listed if found), None)
+        lists = [deed for deed in self.deeds if deed.tool == "list_all_product_types" and deed.fine]
+        if not lists or lists[-1].document:
+            return lists[-1].document if lists else None
+        products = [one for key, one in self.known.items() if key.startswith("get_product_details")]
+        return {one["name"]: one["product_id"] for one in products} or None  # of the list only the beginning is left
 
     def answered(self, question: str) -> str | None:
         """What the customer answered to this question, known by its first sentence: the rest may list what was read."""
@@ -165,19 +188,22 @@ def together[T](parts: Iterable[Callable[[], T]]) -> list[T]:
 
 
 def read_state(prompt: Prompt) -> State:
+    said = tuple(questions(prompt["dialogue"]))
+    answers = {line for _, answer in said for line in answer.splitlines()}
+    told = tidy(prompt["feedback"]).splitlines()
     return State(
         request=tidy(prompt["request"]),
-        said=tuple(_said(prompt["dialogue"])),
-        feedback=tidy(prompt["feedback"]),
+        said=said,
+        feedback="\n".join(line for line in told if line not in answers),  # answers to questions stand there too
         previous=tidy(prompt["previous"]),
         deeds=read_deeds(prompt["executed"]),
         earlier=read_deeds(prompt["earlier"]),
-        tools=frozenset(line["name"] for line in _objects(prompt["tools"]) if isinstance(line.get("name"), str)),
+        tools=frozenset(line["name"] for line in json_lines(prompt["tools"]) if isinstance(line.get("name"), str)),
         nudge=prompt["nudge"],
     )
 
 
-def _said(text: str) -> Iterable[tuple[str, str]]:
+def questions(text: str) -> Iterable[tuple[str, str]]:
     """`Q: …` and `A: …`; further lines belong to what stands above them."""
     for part in re.split(r"^Q:[ \t]*", text, flags=re.MULTILINE)[1:]:
         question, _, answer = part.partition("\nA:")
@@ -186,7 +212,7 @@ def _said(text: str) -> Iterable[tuple[str, str]]:
 
 def read_deeds(text: str) -> tuple[Deed, ...]:
     """Deeds from JSON lines, as the sections `executed`, `earlier` and `actions` have them."""
-    return tuple(map(_deed, _objects(text)))
+    return tuple(map(_deed, json_lines(text)))
 
 
 def _deed(line: Document) -> Deed:
@@ -200,7 +226,7 @@ def _deed(line: Document) -> Deed:
     )
 
 
-def _objects(text: str) -> Iterable[Document]:
+def json_lines(text: str) -> Iterable[Document]:
     for line in text.splitlines():
         try:
             found = json.loads(line)

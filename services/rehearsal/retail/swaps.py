@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from services.rehearsal.retail.identity import customer
 from services.rehearsal.retail.items import Held, called, described, distinct, mentions, segments
-from services.rehearsal.retail.orders import Talk, order_ids
+from services.rehearsal.retail.orders import Talk, named_ids, order_ids
 from services.rehearsal.retail.payments import Methods, Payer, common, label
 from services.rehearsal.retail.state import Document, Refused, together
 from services.rehearsal.retail.things import Search, find_items, of_order
@@ -53,9 +53,16 @@ def _product(talk: Talk, held: Held) -> Document:
     return product
 
 
+def _owned(talk: Talk, wish: Wish) -> list[str]:
+    """What is in the orders that the wish names; in all where it names none."""
+    ids = named_ids(talk, wish)
+    orders = talk.orders_of(ids) if ids else talk.all_orders()
+    return [item["name"] for order in orders for item in order["items"]]
+
+
 def _chunks(talk: Talk, wish: Wish) -> list[str]:
     """The wish's words, cut where the next thing is named: `the mug for a black one and the tent for a green one`."""
-    owned = [item["name"] for order in talk.all_orders() for item in order["items"]]
+    owned = _owned(talk, wish)
     spots = [spot for spot in mentions(wish.text, owned) if not of_order(wish.text, spot.start, spot.end)]
     places = spots[:1]
     for spot in spots[1:]:
@@ -74,8 +81,9 @@ def _swaps_of(talk: Talk, wish: Wish, chunk: str) -> list[tuple[Held, tuple[str,
         chunk = f"exchange {chunk.lstrip(' ,;').removeprefix('and ').strip()}"
     old, new, rest = sides(chunk)
     ids = " ".join(order_ids(wish.text))
-    part = Wish(wish.kind, chunk if order_ids(chunk) else f"{chunk} {ids}", wish.detail, wish.before)
-    owned = [item["name"] for order in talk.all_orders() for item in order["items"]]
+    where = "" if order_ids(chunk) else ids
+    part = Wish(wish.kind, f"{chunk} {where}".strip(), wish.detail, f"{wish.before} {wish.text}")
+    owned = _owned(talk, wish)
     where = old if mentions(old, owned) else chunk if mentions(chunk, owned) else f"{old} {wish.before}"
     held = find_items(Search(talk, part, where, STATUSES, "exchange"))
     if len(held) > 1 and len({one.item["item_id"] for one in held}) == 1:

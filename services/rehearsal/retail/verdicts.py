@@ -7,6 +7,7 @@ from services.rehearsal.prompt import Prompt
 from services.rehearsal.retail.planning import Overview, survey
 from services.rehearsal.retail.state import Deed, read_deeds, read_state
 from services.rehearsal.retail.words import listing
+from services.rehearsal.tooluse import told_calls
 
 
 def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
@@ -15,7 +16,7 @@ def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
     state = read_state(prompt)
     known = {(deed.id, deed.key) for deed in state.deeds}
     state = replace(state, deeds=(*state.deeds, *(deed for deed in actions if (deed.id, deed.key) not in known)))
-    overview = survey(state)
+    overview = survey(state) if told_calls(prompt) is None else Overview((), (), state)
     good = [deed for deed in actions if deed.fine]
     bad = [deed for deed in actions if not deed.fine]
     status = "success" if not bad else "partial" if good else "failure"

@@ -76,6 +76,9 @@ def _add(wishes: list[Wish], fresh: Wish) -> list[Wish]:
     last = wishes[-1]
     if last.kind == fresh.kind == "lookup":
         return [*wishes[:-1], replace(last, text=f"{last.text} {fresh.text}")]
+    vague = last.kind == "undo" and fresh.kind in ("cancel", "return") and _THAT.search(last.text)
+    if vague and not _ORDER_ID.search(last.text):
+        return [*wishes[:-1], replace(fresh, before=f"{last.before} {last.own} {fresh.before}")]
     if last.kind == fresh.kind and last.soft:
         return [*wishes[:-1], replace(fresh, before=f"{last.before} {last.own} {fresh.before}")]
     if fresh.revised and not fresh.otherwise and not _ADDED.search(fresh.text):
