@@ -28,7 +28,7 @@ from cli.client import Client, GatewayDown, is_near
 from cli.mcp_state import Sessions, SessionState, Summary, is_due, state_of
 from cli.ports import is_free, who_listens
 from cli.running import Declined
-from shared.events.values import Workflow
+from shared.events.values import SessionSettings, Workflow
 from shared.protocol import server as s
 from shared.settings import Settings
 from shared.store_api import SessionPage
@@ -59,9 +59,11 @@ class Desk:
         self,
         request: Annotated[str, Field(min_length=1, max_length=50_000, description="What the person wants, in words.")],
         workflow: Annotated[Workflow | None, Field(description="None: the usual one.")] = None,
+        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
     ) -> SessionState:
         """Begin a session with a request. Planning takes a while: call wait next."""
-        body = {"request": request, "workflow": workflow, "id": uuid.uuid4().hex}
+        chosen = settings.model_dump(mode="json", exclude_unset=True) if settings else None
+        body = {"request": request, "workflow": workflow, "settings": chosen, "id": uuid.uuid4().hex}
         answer = await self._asks("POST", "/api/sessions", json={k: v for k, v in body.items() if v is not None})
         return await self.read_session(answer.json()["session_id"])
 

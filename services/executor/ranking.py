@@ -1,35 +1,58 @@
-"""Which tools fit some words best: lexical retrieval (BM25) over names, descriptions and parameters."""
+"""Which tools fit some words best: lexical retrieval (BM25) over names, descriptions and parameters.
+
+Tools of one origin work together: what changes an order needs what finds the customer, and no message says so. So
+every tool also has the score of its origin, which is that of all its tools' words taken together.
+"""
 
 import math
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence, Set
 
 from shared.tools import ToolSpec
 
 _WORD = re.compile(r"[a-z0-9]+")
 K1, B = 1.5, 0.75
+TOGETHER = 2  # how much the origin's score counts beside the tool's own
+LOOKS = {  # what a value in a message is called by the tools that take it
+    r"\w@\w": "email e mail",
+    r"\b\d{5}\b": "zip postal code",
+}
 
 
 def best(specs: Sequence[ToolSpec], query: str) -> list[ToolSpec]:
-    """All of them, those that share words with the query first, best first; the rest by name."""
-    wanted = set(_words(query))
+    """All of them, best first; those that fit equally well by name."""
+    wanted = set(_words(_called(query)))
     documents = [Counter(_words(_text(spec))) for spec in specs]
-    mean = sum(map(Counter.total, documents)) / len(documents) if documents else 1
-    weights = {word: _rarity(word, documents) for word in wanted}
-
-    def score(document: Counter[str]) -> float:
-        norm = K1 * (1 - B + B * document.total() / mean)
-        return sum(weights[word] * document[word] * (K1 + 1) / (document[word] + norm) for word in wanted)
-
-    scored = [(-score(document), spec.name, spec) for document, spec in zip(documents, specs, strict=True)]
+    origins: dict[str, Counter[str]] = {}
+    for spec, document in zip(specs, documents, strict=True):
+        origins.setdefault(spec.origin, Counter()).update(document)
+    together = dict(zip(origins, _scores(list(origins.values()), wanted), strict=True))
+    own = zip(specs, _scores(documents, wanted), strict=True)
+    scored = [(-(score + TOGETHER * together[spec.origin]), spec.name, spec) for spec, score in own]
     return [spec for _, _, spec in sorted(scored, key=lambda one: one[:2])]
 
 
-def _rarity(word: str, documents: Iterable[Counter[str]]) -> float:
-    among = list(documents)
-    having = sum(word in document for document in among)
-    return math.log(1 + (len(among) - having + 0.5) / (having + 0.5))
+def _scores(documents: Sequence[Counter[str]], wanted: Set[str]) -> list[float]:
+    """BM25 of each document for these words."""
+    mean = sum(map(Counter.total, documents)) / len(documents) if documents else 1
+    weights = {word: _rarity(word, documents) for word in sorted(wanted)}  # in one order: sums of floats depend on it
+
+    def score(document: Counter[str]) -> float:
+        norm = K1 * (1 - B + B * document.total() / mean)
+        return sum(weight * document[word] * (K1 + 1) / (document[word] + norm) for word, weight in weights.items())
+
+    return [score(document) for document in documents]
+
+
+def _rarity(word: str, documents: Sequence[Counter[str]]) -> float:
+    having = sum(word in document for document in documents)
+    return math.log(1 + (len(documents) - having + 0.5) / (having + 0.5))
+
+
+def _called(query: str) -> str:
+    """The query, and what the values in it are called."""
+    return " ".join((query, *(names for looks, names in LOOKS.items() if re.search(looks, query))))
 
 
 def _words(text: str) -> list[str]:
@@ -46,5 +69,7 @@ def _stem(word: str) -> str:
 
 def _text(spec: ToolSpec) -> str:
     properties = spec.parameters.get("properties")
-    names = " ".join(properties) if isinstance(properties, dict) else ""
-    return f"{spec.name} {spec.name} {spec.description} {names}".replace("_", " ")
+    told = [spec.name, spec.name, spec.description]
+    for name, field in properties.items() if isinstance(properties, dict) else ():
+        told += (name, str(field.get("description", "")) if isinstance(field, dict) else "")
+    return " ".join(told).replace("_", " ")

@@ -4,7 +4,7 @@ from types import MappingProxyType
 from typing import Literal, NamedTuple, assert_never
 
 from services.gateway.plan_text import read_plan
-from services.gateway.tools import Tools, own_actions
+from services.gateway.tools import Tools, known, own_actions
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
@@ -102,7 +102,7 @@ def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
             _with_a_person(session)
             return (c.Say(text=message.content),)
         case m.Remember():
-            return (c.Remember(tool=message.tool, policy=message.policy),)
+            return (c.Remember(tool=known(message.tool, tools).name, policy=message.policy),)
         case m.RaiseBudget():
             return (c.RaiseBudget(tokens=message.tokens, cost=message.cost),)
         case m.Rename():

@@ -82,8 +82,8 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
 
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
-    """What `orders` must know of the tools: nothing, but for a person who takes over."""
-    if isinstance(message, m.TakeOver) and session.phase == "escalated":
+    """What `orders` must know of the tools: nothing, but where a person names one."""
+    if isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)
     return NO_TOOLS
 

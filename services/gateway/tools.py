@@ -62,12 +62,17 @@ def own_actions(asked: Iterable[OwnAction], session: Session, tools: Tools) -> t
     return tuple(_spec(action, action.id or next(unused), session, tools) for action in asked)
 
 
+def known(name: str, tools: Tools) -> ToolSpec:
+    """The tool of this name. Raises Invalid, with the names that are nearest."""
+    if name in tools:
+        return tools[name]
+    near = difflib.get_close_matches(name, tools, n=3)
+    hint = f" Do you mean {' or '.join(near)}?" if near else ""
+    raise Invalid(f"There is no tool {name}.{hint}")
+
+
 def _spec(action: OwnAction, action_id: str, session: Session, tools: Tools) -> ActionSpec:
-    tool = tools.get(action.tool)
-    if tool is None:
-        near = difflib.get_close_matches(action.tool, tools, n=3)
-        hint = f" Do you mean {' or '.join(near)}?" if near else ""
-        raise Invalid(f"There is no tool {action.tool}.{hint}")
+    tool = known(action.tool, tools)
     read = repair(action.arguments, tool.parameters)
     if read.problems:
         raise Invalid(f"These are no arguments for {tool.name}: {'; '.join(read.problems[:3])}.")

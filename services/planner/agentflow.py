@@ -12,8 +12,10 @@ from shared.events.values import Recalled
 from shared.tools import ToolPage
 from shared.worker import Desk
 
+HELPS = 2  # questions of one request about how to go on: after that the answer says what stood in the way
 TRIES = 3  # proposals of one turn; after that the person is asked
 SEARCHES = 2  # of these, wishes for other tools
+HELP = "What should I do?"
 Recalls = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
 
 
@@ -46,7 +48,7 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
         if not proposal.problems:
             return _turn(reply, proposal, () if session.turns > session.turns_before else recalled)
         nudge = "\n".join(proposal.problems)
-    return c.Ask(text=_help(proposal))
+    return _give_up(session, proposal)
 
 
 def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
@@ -63,10 +65,14 @@ def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) 
     )
 
 
-def _help(proposal: Proposal) -> str:
+def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
+    """A person is asked how to go on, but not for ever: then the answer follows, with what stood in the way."""
     why = " ".join(proposal.problems) or "I did not find tools that help."
+    asked = sum(said.question.endswith(HELP) for said in session.dialogue)
+    if asked >= HELPS:
+        return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
-    return f"{begin} {why} What should I do?"
+    return c.Ask(text=f"{begin} {why} {HELP}")
 
 
 def _words(session: Session) -> str:

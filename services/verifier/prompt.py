@@ -87,10 +87,11 @@ def verdict_brief(session: Session, turn: Turn) -> list[Message]:
 def turn_brief(session: Session, turn: Turn) -> list[Message]:
     memory = session.memory
     done = history(memory, turn)
+    told = {said.answer for said in session.dialogue}
     sections = {
         "request": session.request,
         "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.dialogue],
-        "feedback": session.feedback,
+        "feedback": [words for words in session.feedback if words not in told],
         "sub_goal": turn.sub_goal,
         "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
         "executed": deed_lines(deed for deed in done if deed.turn != turn.number),

@@ -11,7 +11,7 @@ from typing import assert_never
 from shared.domain import drafts, said, turns
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import ActionStatus, Failure, Spent
-from shared.domain.waves import mark, skip_unstarted
+from shared.domain.waves import STOPPED, mark, skip_unstarted
 from shared.events import SessionEvent, facts
 
 
@@ -144,7 +144,7 @@ def _stopped(session: Session) -> Session:
     """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked."""
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.halted if asked_by_a_phase else session.phase
-    return replace(settle(skip_unstarted(session), "resting", "stopped"), halted=halted)
+    return replace(settle(skip_unstarted(session, STOPPED), "resting", "stopped"), halted=halted)
 
 
 def _forked(session: Session, event: facts.SessionForked) -> Session:

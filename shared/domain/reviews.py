@@ -3,6 +3,7 @@
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.policy import policy_of
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
@@ -12,6 +13,8 @@ from shared.events import SessionEvent, facts
 def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
     if command.action_id is not None or (reviewing(session) == "actions" and session.phase == "awaiting_approval"):
         action = _waiting_action(session, command.action_id)
+        if policy_of(session, action.spec) == "deny":
+            raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
         if command.version < session.since:
             raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
         if command.hash is not None and command.hash != action.hash:

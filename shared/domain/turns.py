@@ -6,7 +6,7 @@ from shared.domain import memory
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, PlanStatus, Turn, Verdict
-from shared.domain.waves import advance, leave_turn, mark, running
+from shared.domain.waves import advance, leave_turn, mark, revive, running
 from shared.events import facts
 
 RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
@@ -104,6 +104,6 @@ def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
 def go_on(session: Session, phase: Phase, version: int) -> Session:
     """Enter again the phase that was held up; a turn goes on from what has become of its actions."""
     if session.turn and phase in ("executing", "awaiting_approval", "awaiting_input"):
-        again = begin(session, "executing", version)
+        again = begin(revive(session), "executing", version)
         return again if running(session) else advance(again, version)
     return begin(session, phase, version) if phase in SERVICE_OF else settle(session, phase)

@@ -9,6 +9,7 @@ from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.events.values import ActionSpec
 
+STOPPED = "it had not begun when the session was stopped"
 HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leave it"
 
 
@@ -48,10 +49,20 @@ def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: 
     return replace(session, turn=turn, loose=loose, memory=remembered)
 
 
-def skip_unstarted(session: Session) -> Session:
+def skip_unstarted(session: Session, why: str = "") -> Session:
     """Whatever has not begun will not: stop, cancel, or another plan."""
     actions = session.turn.actions if session.turn else ()
-    return mark(session, [a.spec.id for a in actions if a.status in ("planned", "approved", "asked")], "skipped")
+    return mark(
+        session, [a.spec.id for a in actions if a.status in ("planned", "approved", "asked")], "skipped", error=why
+    )
+
+
+def revive(session: Session) -> Session:
+    """What a stop kept from beginning is planned again; what needs a yes is asked for anew."""
+    actions = session.turn.actions if session.turn else ()
+    return mark(
+        session, [a.spec.id for a in actions if a.status == "skipped" and a.error == STOPPED], "planned", error=""
+    )
 
 
 def leave_turn(session: Session) -> Session:

@@ -21,6 +21,7 @@ from shared.domain.state import Plan
 from shared.events.values import ActionSpec, Step
 from shared.protocol import client as m
 from shared.protocol.client import CLIENT_MESSAGES
+from shared.tools import ToolSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -70,6 +71,15 @@ def test_an_approval_names_what_was_shown() -> None:
     with pytest.raises(Trouble) as caught:
         _orders(yes, shown=Shown("actions", 2))
     assert caught.value.code == "stale_version"
+
+
+def test_a_policy_is_remembered_for_a_tool_that_there_is() -> None:
+    pay = ToolSpec(name="pay", description="Pay", parameters={}, effect="write")
+    message = CLIENT_MESSAGES.validate_json('{"type": "remember", "tool": "pay", "policy": "deny"}')
+    session = _after(c.Say(text="Pay", workflow="agentflow"))
+    assert orders(message, session, None, {"pay": pay}) == (c.Remember(tool="pay", policy="deny"),)  # type: ignore[arg-type]
+    with pytest.raises(Invalid, match="no tool pay. Do you mean repay"):
+        orders(message, session, None, {"repay": pay})  # type: ignore[arg-type]
 
 
 def test_approving_actions() -> None:

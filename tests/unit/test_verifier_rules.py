@@ -122,13 +122,6 @@ def test_what_a_person_did_not_want_is_not_fulfilled(no: Told, why: str) -> None
     assert judged(*alone) == ("nothing-run", "failure", "continue", f"Not run: send_mail ({why}).")
 
 
-def test_what_a_stop_swept_away_is_not_taken_for_done() -> None:
-    """Retry after a stop at the approval: the change of the turn was never asked about to its end."""
-    turns = turn(call("1.1"), call("1.2", "send_mail", "write").model_copy(update={"depends_on": ("1.1",)}), final=True)
-    story = (*ASKS, turns, c.Start(), ends("1.1"), c.Stop(), c.Retry())
-    assert judged(*story) == ("not-all-run", "partial", "continue", "Not run: send_mail (skipped).")
-
-
 def test_what_was_done_already_is_a_success() -> None:
     done = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1"), verdict("continue"))
     again = call("2.1", "send_mail", "write")

@@ -109,7 +109,7 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
             (c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(AGAIN), c.Start(), done(), verdict("continue")),
             "skip",
         ),
-        ((c.Stop(), c.Retry(), verdict("continue", "failure")), "require_approval"),
+        ((c.Stop(), say("cancel it after all")), "require_approval"),
         ((c.Skip(action_id="1.1"), verdict("continue", "failure")), "require_approval"),
     ],
     ids=["done", "failed", "it happened", "run again", "stopped", "skipped"],
@@ -178,8 +178,21 @@ def test_a_stop_after_the_yes_and_before_the_start_runs_nothing() -> None:
     stopped = given(c.Stop(), begin=allowed.session)
     assert status(stopped.session, "1.1") == "skipped"
     stopped.when(c.Start(), "executor", work=work).refused(OutOfTurn)
-    back = stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
-    assert status(back.session, "1.1") == "skipped"
+    back = stopped.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user")
+    assert status(back.session, "1.1") == "planned"  # a yes before the stop is none after it
+    back.given.when(allow("1.1")).then("approval.given").leaves("executing", "executor")
+
+
+def test_retry_after_a_stop_leaves_skipped_what_the_person_skipped() -> None:
+    story = (*FLOW, turn(write("1.1"), write("1.2", arguments={"order": 2})), c.Skip(action_id="1.1"), c.Stop())
+    back = given(*story).when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user")
+    assert [status(back.session, one) for one in ("1.1", "1.2")] == ["skipped", "planned"]
+
+
+def test_a_tool_that_was_denied_meanwhile_gets_no_yes() -> None:
+    waiting = given(*FLOW, turn(write("1.1")), c.Remember(tool="orders", policy="deny"))
+    waiting.when(allow("1.1")).refused(OutOfTurn, "denied in this session")
+    waiting.when(c.Reject(action_id="1.1")).then("approval.denied").leaves("verifying", "verifier")
 
 
 def test_a_paused_loop_begins_no_step_and_goes_on_where_it_was() -> None:

@@ -1,0 +1,63 @@
+"""Four reads of 50 ms each through the executor: side by side as one wave, and one after the other as four."""
+
+import asyncio
+import statistics
+import time
+
+from services.executor.handlers import Executor
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared.domain import commands as c
+from shared.events.values import ActionSpec, Artefact, SessionSettings
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.tools import ToolSpec
+from shared.worker import Desk, Drafts, Kit
+from tests.support.plan_store import Story
+
+READS, SECONDS = 4, 0.05
+ROUNDS = 5
+LOOK = ToolSpec(name="look", description="Look something up.", parameters={"type": "object"}, effect="read")
+
+
+class NothingKept:
+    """These results are small."""
+
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        raise AssertionError(name)
+
+
+async def looks(call: Call) -> Result:
+    await asyncio.sleep(SECONDS)
+    return Result(ok=True, value=dict(call.arguments))
+
+
+async def seconds(*, chained: bool) -> float:
+    """From the first start to the last outcome of a turn; chained, every read waits for the one before it."""
+    story = Story(InMemoryLog())
+    numbers = range(1, READS + 1)
+    actions = tuple(
+        ActionSpec(
+            id=f"1.{n}", tool="look", arguments={"n": n}, depends_on=(f"1.{n - 1}",) if chained and n > 1 else ()
+        )
+        for n in numbers
+    )
+    await story.person(c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never")))
+    await story.worker(c.PlanTurn(sub_goal="look", actions=actions))
+    executor = Executor(Registry(Fixed(Tool(LOOK, looks))), NothingKept())
+    kit = Kit("executor", InMemoryStore(story.log), story.log, ScriptedModel(), Drafts(None), Settings())
+    began = time.perf_counter()
+    while (loaded := await story.now()).session.phase == "executing":
+        await executor.run_wave(Desk(kit, loaded, cause="bench"))
+    took = time.perf_counter() - began
+    turn = loaded.session.turn
+    assert turn
+    assert [action.status for action in turn.actions] == ["finished"] * READS
+    return took
+
+
+async def medians() -> tuple[float, float]:
+    """Milliseconds side by side, and one after the other; the rounds of both alternate."""
+    took = [(await seconds(chained=False), await seconds(chained=True)) for _ in range(ROUNDS)]
+    side_by_side, in_turn = (statistics.median(times) * 1000 for times in zip(*took, strict=True))
+    return side_by_side, in_turn
