@@ -78,7 +78,7 @@ def test_a_policy_is_remembered_for_a_tool_that_there_is() -> None:
     message = CLIENT_MESSAGES.validate_json('{"type": "remember", "tool": "pay", "policy": "deny"}')
     session = _after(c.Say(text="Pay", workflow="agentflow"))
     assert orders(message, session, None, {"pay": pay}) == (c.Remember(tool="pay", policy="deny"),)  # type: ignore[arg-type]
-    with pytest.raises(Invalid, match="no tool pay. Do you mean repay"):
+    with pytest.raises(Invalid, match=r"no tool pay\. Do you mean repay"):
         orders(message, session, None, {"repay": pay})  # type: ignore[arg-type]
 
 
