@@ -1,9 +1,11 @@
 """A public reference server of the Model Context Protocol, used from the page, with all services."""
 
+import asyncio
 import json
 import sys
 from collections.abc import AsyncIterator
 
+import httpx2
 import pytest
 import pytest_asyncio
 from playwright.async_api import expect
@@ -28,7 +30,15 @@ async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Par
     }
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"time": server}}))
     async with parley(home, PARLEY_MCP=str(home / "mcp.json")) as running:
+        await offered(running, "time.get_current_time")
         yield running
+
+
+async def offered(running: Parley, tool: str) -> None:
+    """Until the server has come: Parley does not wait for it, and tells nobody when it is there."""
+    async with asyncio.timeout(30), httpx2.AsyncClient(base_url=running.url) as http:
+        while tool not in (await http.get("api/tools")).text:  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
 
 
 async def test_a_tool_of_a_server_is_approved_and_run(person: Person, running: Parley) -> None:
