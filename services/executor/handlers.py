@@ -7,6 +7,7 @@ a stop waits for its outcome, so that the journal tells what happened and not wh
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
 import structlog
 
@@ -15,11 +16,19 @@ from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
+from shared.domain.waves import running
 from shared.events.values import Artefact
 from shared.log import TooLarge
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
+
+
+class Begun(NamedTuple):
+    """An action that was started. `key` is taken when the wave begins: the session may have moved on when it ends."""
+
+    action: Action
+    key: str
 
 
 class Executor:
@@ -34,20 +43,20 @@ class Executor:
 
         A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
         """
-        if started := _started(desk):
-            for action in started:
+        if begun := _begun(desk):
+            for action, _ in begun:
                 if not self._again(action):
                     await desk.record(
                         c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran")
                     )
         else:
             await desk.record(c.Start())
-        reads = [action for action in _started(desk) if action.spec.effect == "read"]
-        writes = [action for action in _started(desk) if action.spec.effect != "read"]
+        reads = [one for one in _begun(desk) if one.action.spec.effect == "read"]
+        writes = [one for one in _begun(desk) if one.action.spec.effect != "read"]
         try:
             async with asyncio.TaskGroup() as wave:
-                for action in reads:
-                    wave.create_task(self._read(desk, action))
+                for one in reads:
+                    wave.create_task(self._read(desk, one))
                 wave.create_task(self._in_order(desk, writes))
         except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
             raise several.exceptions[0] from several
@@ -56,48 +65,47 @@ class Executor:
         tool = self._registry.find(action.spec.tool)
         return tool.again if tool else action.spec.effect == "read"
 
-    async def _read(self, desk: Desk, action: Action) -> None:
+    async def _read(self, desk: Desk, begun: Begun) -> None:
         began = time.monotonic()
         try:
-            result = await self._call(desk, action)
+            result = await self._call(desk, begun)
         except asyncio.CancelledError:
             if desk.stopped:
-                await self._record(desk, action, Result(ok=False, error="Stopped by the person."), began)
+                await self._record(desk, begun, Result(ok=False, error="Stopped by the person."), began)
             raise
-        await self._record(desk, action, result, began)
+        await self._record(desk, begun, result, began)
 
-    async def _in_order(self, desk: Desk, writes: list[Action]) -> None:
-        for number, action in enumerate(writes):
+    async def _in_order(self, desk: Desk, writes: list[Begun]) -> None:
+        for number, begun in enumerate(writes):
             began = time.monotonic()
-            running = asyncio.ensure_future(self._call(desk, action))
+            running = asyncio.ensure_future(self._call(desk, begun))
             try:
                 result = await asyncio.shield(running)
             except asyncio.CancelledError:
-                await self._record(desk, action, await running, began)
+                await self._record(desk, begun, await running, began)
                 if desk.stopped:
                     for late in writes[number + 1 :]:
                         untouched = Result(ok=False, error="Stopped by the person before it was run.")
                         await self._record(desk, late, untouched, time.monotonic())
                 raise
-            await self._record(desk, action, result, began)
+            await self._record(desk, begun, result, began)
 
-    async def _call(self, desk: Desk, action: Action) -> Result:
-        tool = self._registry.find(action.spec.tool)
+    async def _call(self, desk: Desk, begun: Begun) -> Result:
+        spec = begun.action.spec
+        tool = self._registry.find(spec.tool)
         if tool is None:
-            return Result(ok=False, error=f"There is no tool “{action.spec.tool}”.")
-        turn = desk.session.turn.number if desk.session.turn else 0
-        call = Call(desk.session, f"{desk.session.id}/{turn}/{action.spec.id}", action.spec.arguments)
+            return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
+        call = Call(desk.session, begun.key, spec.arguments)
         return await _bounded(tool, lambda: tool.run(call))
 
-    async def _record(self, desk: Desk, action: Action, result: Result, began: float) -> None:
-        if result.unknown and action.spec.effect != "read":
-            await _append(desk, c.Uncertain(action_id=action.spec.id, reason=result.error[:2000]))
+    async def _record(self, desk: Desk, begun: Begun, result: Result, began: float) -> None:
+        spec = begun.action.spec
+        if result.unknown and spec.effect != "read":
+            await _append(desk, c.Uncertain(action_id=spec.id, reason=result.error[:2000]))
             return
-        tool = self._registry.find(action.spec.tool)
-        turn = desk.session.turn.number if desk.session.turn else 0
-        name = f"{desk.session.id}/{turn}/{action.spec.id}"
-        result, artefact = await fitted(self._keeps, name, result, tool.largest if tool else 0)
-        await self._finish(desk, action, result, artefact, began)
+        tool = self._registry.find(spec.tool)
+        result, artefact = await fitted(self._keeps, begun.key, result, tool.largest if tool else 0)
+        await self._finish(desk, begun.action, result, artefact, began)
 
     async def _finish(
         self, desk: Desk, action: Action, result: Result, artefact: Artefact | None, began: float
@@ -140,6 +148,8 @@ async def _append(desk: Desk, outcome: c.Finish | c.Uncertain) -> None:
         return  # another delivery recorded this outcome first
 
 
-def _started(desk: Desk) -> tuple[Action, ...]:
+def _begun(desk: Desk) -> tuple[Begun, ...]:
+    """What of the turn has started and has no outcome yet."""
     turn = desk.session.turn
-    return tuple(action for action in turn.actions if action.status == "started") if turn else ()
+    keys = f"{desk.session.id}/{turn.number}" if turn else ""
+    return tuple(Begun(action, f"{keys}/{action.spec.id}") for action in running(desk.session))

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -14,17 +15,19 @@ from services.executor.ranking import best
 from services.executor.requests import Requests
 from services.executor.tools import LARGEST, Call, Fixed, Registry, Result, Tool
 from shared import sandbox
-from shared.domain.commands import Work
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Turn
 from shared.events import SessionEvent, parse_event
 from shared.events.values import ActionSpec, Artefact, Effect, content_hash
 from shared.llm import ScriptedModel
-from shared.log import Loaded
+from shared.log import Loaded, commit
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
+from tests.support.needs import a_sandbox
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
 SESSION = Session("s", version=4, request="Look", workflow="agentflow")
@@ -148,6 +151,27 @@ async def test_the_key_of_a_call_is_that_of_its_action() -> None:
 
     await Bench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
     assert keys == ["s/1/1.1"]
+
+
+async def test_the_key_stays_though_the_person_has_moved_on() -> None:
+    """What was started under one turn is never made under the name of another."""
+    keys: list[str] = []
+
+    async def moves_on(call: Call) -> Result:
+        if not keys:
+            loaded = Loaded(bench.desk.session, bench.log.last("s"))
+            for command in (c.Stop(), c.Say(text="Something else")):
+                loaded, _ = await commit(
+                    bench.log, loaded, command, By("user:ann", datetime.now(UTC), command.__class__.__name__)
+                )
+        keys.append(call.key)
+        return Result(ok=True)
+
+    bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", moves_on, "write"),))
+    await bench.run()
+    assert bench.desk.session.turn is None
+    assert keys == ["s/1/1.1", "s/1/1.2"]
+    assert list(bench.outcomes()) == ["1.1", "1.2"]
 
 
 # --- deadlines and doubts
@@ -357,8 +381,7 @@ async def test_only_the_approved_code_is_run() -> None:
     ],
 )
 async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None:
-    if missing := sandbox.available():
-        pytest.skip(missing)
+    a_sandbox()
     approved = replace(CODE, code=code)
     result = await run_code(ask(approved, hash=approved.hash, args=["a", 1], stdin="in"))
     assert isinstance(result.value, dict)
