@@ -22,6 +22,7 @@ from playwright.async_api import (
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e.running import Json
+from tests.support.needs import lacking
 
 PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
 ARGUMENTS = [
@@ -49,12 +50,7 @@ NARROW = {"width": 390, "height": 844}
 def find_chromium() -> str:
     """Where Chromium is; without one the tests are skipped, or fail where nothing may be skipped."""
     found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    if found:
-        return found
-    reason = "no Chromium: install one, or set CHROMIUM to it"
-    if os.environ.get("PARLEY_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    return found or lacking("no Chromium: install one, or set CHROMIUM to it")
 
 
 @asynccontextmanager

@@ -25,8 +25,8 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.environment import child_environment
 from shared.events import facts
-from shared.llm import Message, OnCall, OnPartial
-from shared.llm.types import Call, Role
+from shared.llm import Message, OnCall, OnPartial, ScriptedModel
+from shared.llm.types import Role
 from shared.settings import Settings
 from tests.support.stack import Person, working
 
@@ -50,10 +50,8 @@ class Clerk:
         on_partial: OnPartial | None = None,
     ) -> R:
         text = messages[-1]["content"]
-        await on_call(_call(role))
         said = self._turn(text) if role == "planner" else AnswerReply(answer="Done.", confidence=1)
-        assert isinstance(said, reply)
-        return said
+        return await ScriptedModel(said).ask(role, messages, reply, on_call=on_call, on_partial=on_partial)
 
     @staticmethod
     def _turn(text: str) -> TurnReply:
@@ -69,21 +67,6 @@ class Clerk:
             return TurnReply(reasoning="It is done.")
         cancel = Planned(tool="cancel_pending_order", arguments=order | {"reason": "no longer needed"})
         return TurnReply(sub_goal="cancel", actions=[cancel], final=True)
-
-
-def _call(role: Role) -> Call:
-    return Call(
-        model="clerk",
-        role=role,
-        prompt_tokens=1,
-        cached_tokens=0,
-        completion_tokens=1,
-        cost=0,
-        latency=0,
-        attempts=1,
-        outcome="ok",
-        estimated=False,
-    )
 
 
 class Executors:

@@ -22,6 +22,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from cli.ports import free_port
+from tests.support.needs import lacking
 
 
 def find_binaries() -> Path | None:
@@ -120,10 +121,7 @@ async def _execute(url: str, statement: str) -> None:
 
 def missing() -> None:
     """End the test that needs PostgreSQL where there is none."""
-    reason = "PostgreSQL is not installed, and PARLEY_TEST_POSTGRES is not set"
-    if os.environ.get("PARLEY_REQUIRE_ALL") == "1":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    lacking("PostgreSQL is not installed, and PARLEY_TEST_POSTGRES is not set")
 
 
 @pytest.fixture(scope="session")
