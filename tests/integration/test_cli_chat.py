@@ -4,7 +4,7 @@ import asyncio
 import io
 import re
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -32,10 +32,11 @@ ENTER, CTRL_C, CTRL_D = "\r", "\x03", "\x04"
 
 
 class Services:
-    """Does the work of all services at once, except where a request has "wait" in it."""
+    """Does the work of all services at once, by these `commands`, except where a request has "wait" in it."""
 
-    def __init__(self, world: World) -> None:
-        self._world = world
+    def __init__(self, world: World, commands: Callable[[Session], tuple[AnyCommand, ...]]) -> None:
+        self.world = world
+        self._commands = commands
         self.ids: list[str] = []
         self._done: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -50,14 +51,14 @@ class Services:
             task.add_done_callback(self._tasks.discard)
 
     async def session(self) -> Session:
-        return await self._world.workers(self.ids[0]).session()
+        return await self.world.workers(self.ids[0]).session()
 
     async def _work(self, session_id: str, version: int) -> None:
-        workers = self._world.workers(session_id)
+        workers = self.world.workers(session_id)
         session = await workers.session()
         if not session.work or session.work.version != version or "wait" in session.request:
             return
-        for command in _commands(session):
+        for command in self._commands(session):
             await workers.does(command)
 
 
@@ -82,7 +83,7 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
 async def parley() -> AsyncIterator[tuple[str, Services]]:
     """A gateway with its services; the URL of its socket."""
     world = World()
-    services = Services(world)
+    services = Services(world, _commands)
     await world.bus.subscribe("feed.>", services.on_event)
     async with serving(world.app) as address:
         yield f"ws://{address}/ws", services

@@ -1,6 +1,5 @@
 """`parley chat` with a workflow of turns: approvals with what they would change, taking over, handing back."""
 
-import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
@@ -9,10 +8,9 @@ import pytest
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.events import parse_event
 from shared.events.values import ActionSpec
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
-from tests.integration.test_cli_chat import CTRL_D, ENTER, script, sitting
+from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
 from tests.support.gateway import World, serving
 
 TOOLS = tuple(
@@ -21,14 +19,11 @@ TOOLS = tuple(
 )
 
 
-class Agents:
-    """All services at once: a look, then a cancellation of each order that was named, then the answer."""
+class Agents(Services):
+    """A look, then a cancellation of each order that was named, then the answer; and what is told about tools."""
 
     def __init__(self, world: World) -> None:
-        self.world = world
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._done: set[str] = set()
-        self.ids: list[str] = []
+        super().__init__(world, _commands)
         world.bus.answers = {TOOLS_LIST: self._list, TOOLS_PREVIEW: self._preview}
 
     def _list(self, _: bytes) -> bytes:
@@ -38,25 +33,6 @@ class Agents:
         order = PreviewCall.model_validate_json(data).arguments["order_id"]
         change = Change(path=f"orders/{order}/status", before="pending", after="cancelled")
         return Preview(known=True, changes=(change,)).model_dump_json().encode()
-
-    async def on_event(self, _: str, body: bytes) -> None:
-        event = parse_event(body)
-        if event.id not in self._done:
-            self._done.add(event.id)
-            self.ids += [event.session_id] if event.version == 1 else []
-            task = asyncio.create_task(self._work(event.session_id, event.version))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
-
-    async def session(self) -> Session:
-        return await self.world.workers(self.ids[0]).session()
-
-    async def _work(self, session_id: str, version: int) -> None:
-        workers = self.world.workers(session_id)
-        session = await workers.session()
-        if session.work and session.work.version == version:
-            for command in _commands(session):
-                await workers.does(command)
 
 
 def _commands(session: Session) -> tuple[AnyCommand, ...]:

@@ -6,7 +6,6 @@ The data is tau-bench's own and not part of this project: the test runs where it
 import hashlib
 import json
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,11 +22,11 @@ from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
+from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.stack import Person, working
 
-DATA = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-retail"
 EFFECTS = {spec.name: spec.effect for spec in SPECS}
-pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="tau-bench's data is not beside the project")
+pytestmark = needs_tau_bench
 
 
 class Replay(Person):
@@ -53,8 +52,8 @@ class Replay(Person):
 
 @pytest.mark.timeout(300)
 async def test_every_result_and_every_world_is_as_tau_bench_s(settings: Settings, bus: Bus) -> None:
-    expected = json.loads((DATA / "expected_dev.json").read_text())["tasks"]
-    settings = settings.model_copy(update={"parley_retail_data": DATA})
+    expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
+    settings = settings.model_copy(update={"parley_retail_data": TAU_BENCH})
     free = SessionSettings(world="own", approval="never", max_turns=100)
     async with working(settings, ScriptedModel(), "executor"):
         for task in expected:
@@ -63,11 +62,11 @@ async def test_every_result_and_every_world_is_as_tau_bench_s(settings: Settings
             for call in task["calls"]:
                 result = await replay.call(call["name"], call["arguments"])
                 assert hashlib.sha256(result.encode()).hexdigest() == call["result_sha256"], (task["index"], call)
-    worlds = Worlds(settings.retail_url, lambda: load(DATA))
+    worlds = Worlds(settings.retail_url, lambda: load(TAU_BENCH))
     await worlds.open()
     finals = [fingerprint(await worlds.world(own_world(f"replay-{task['index']}")).dump()) for task in expected]
     shared = fingerprint(await worlds.world("shared").dump())
     await worlds.close()
     assert finals == [task["final_hash"] for task in expected]
-    assert shared == fingerprint(load(DATA))
+    assert shared == fingerprint(load(TAU_BENCH))
     assert len(expected) == 20

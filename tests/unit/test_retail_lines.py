@@ -10,10 +10,10 @@ import pytest
 
 from retail.data import fingerprint, load
 from retail.generate import generate
+from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.retail import Shop, small
 
 ROOT = Path(__file__).parents[2]
-TAU_BENCH = ROOT / ".." / "shared" / "data" / "tau-bench-retail"
 COMMAND = [sys.executable, "-m", "cli.main", "tools", "--world", "retail"]
 
 
@@ -92,13 +92,11 @@ def test_a_world_or_data_that_are_not_there(tmp_path: Path, folder: Path) -> Non
         assert b"Traceback" not in done.stderr
 
 
+@needs_tau_bench
 @pytest.mark.timeout(150)
 @pytest.mark.parametrize("option", [(), ("--spawn",)])
 def test_the_development_tasks_of_tau_bench_come_out_equal(option: tuple[str, ...]) -> None:
-    if not TAU_BENCH.exists():
-        pytest.skip("tau-bench's data are not beside the repository")
-    data = str(TAU_BENCH.resolve())
-    command = " ".join([*COMMAND, "--data", data, "--jsonl"])
+    command = " ".join([*COMMAND, "--data", str(TAU_BENCH), "--jsonl"])
     replay = [sys.executable, str(TAU_BENCH / "replay.py"), "--cmd", command, *option]
     done = subprocess.run(replay, capture_output=True, cwd=ROOT, timeout=140, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
