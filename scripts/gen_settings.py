@@ -56,6 +56,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_mcp": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
     },
+    "Flows": {
+        "path_cache": "planned paths that a planner keeps, for the same request in the same state; 0 plans every time",
+    },
     "The bus": {
         "ack_wait": "seconds after which a message that nobody works on is delivered again; heartbeats go out every third of it. "
         "Used when consumers are made",

@@ -59,6 +59,9 @@ class Settings(BaseSettings):
     # tools
     parley_mcp: Path | None = None  # a JSON file that names MCP servers
 
+    # flows
+    path_cache: int = Field(256, ge=0)  # planned paths that the planner keeps for the same request and state; 0: none
+
     # the bus
     ack_wait: float = Field(12, gt=0)
     max_deliver: int = Field(6, ge=1)

@@ -11,6 +11,8 @@ from services.generator.answer_prompt import (
 from services.generator.prompt import CodeReply, brief, program, shown
 from shared.domain import commands as c
 from shared.domain.memory import history
+from shared.domain.paths import GIVEN
+from shared.domain.state import Turn
 from shared.worker import Desk
 
 
@@ -28,10 +30,23 @@ async def write_code(desk: Desk) -> c.DraftCode:
 async def write_answer(desk: Desk) -> c.GiveAnswer:
     """Evidence is what was done: ids that name nothing are left out."""
     session = desk.session
+    if session.turn and session.turn.path:
+        return found_on_the_way(session.turn)
     reply = await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)
     known = {deed.id for deed in history(session.memory, session.turn)}
     evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in known)
     return c.GiveAnswer(text=reply.answer.strip()[:50_000], confidence=reply.confidence, evidence=evidence)
+
+
+def found_on_the_way(turn: Turn) -> c.GiveAnswer:
+    """The answer that a path's nodes made, as it is; else how far the path came."""
+    finished = [action for action in turn.actions if action.status == "finished"]
+    evidence = tuple(action.spec.id for action in finished if not action.spec.tool.endswith(f".{GIVEN}"))
+    answers = [a.result["answer"] for a in finished if isinstance(a.result, dict) and a.result.get("answer")]
+    if answers:
+        return c.GiveAnswer(text=str(answers[-1])[:50_000], confidence=1, evidence=evidence)
+    reason = turn.verdict.reasoning if turn.verdict else ""
+    return c.GiveAnswer(text=f"There is no answer. {reason}".strip(), confidence=0, evidence=evidence)
 
 
 async def write_task(desk: Desk) -> c.GiveAnswer:

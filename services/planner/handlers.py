@@ -1,6 +1,7 @@
 """Planner: when a session is due for planning, draft its plan or its next turn, or ask what is missing."""
 
 from services.planner.agentflow import Recalls, Tools, plan_turn
+from services.planner.flow import PathPlanner
 from services.planner.prompt import PlanReply, brief, shown
 from shared.domain import commands as c
 from shared.events.values import Step
@@ -8,11 +9,12 @@ from shared.worker import Desk
 
 
 class Planner:
-    """What a turn is planned with: the tools there are, and what earlier sessions came to."""
+    """What turns and paths are planned with: the tools and flows there are, and what earlier sessions came to."""
 
-    def __init__(self, tools: Tools, recall: Recalls) -> None:
+    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner) -> None:
         self._tools = tools
         self._recall = recall
+        self._paths = paths
 
     async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
         match desk.session.workflow:
@@ -20,8 +22,10 @@ class Planner:
                 return await draft_plan(desk)
             case "agentflow":
                 return await plan_turn(desk, self._tools, self._recall)
+            case "flow":
+                return await self._paths.plan(desk)
             case other:
-                reason = f"The workflow “{other}” is not available yet: begin again with “conversation” or “agentflow”."
+                reason = f"The workflow “{other}” is not available yet: begin again with another one."
                 return c.Fail(reason=reason, retryable=False)
 
 

@@ -12,6 +12,7 @@ from shared.events.values import (
     Check,
     Knowledge,
     NextAction,
+    PathPlan,
     PlanKind,
     Recalled,
     Service,
@@ -139,6 +140,24 @@ class TakeOver(Command):
     actions: tuple[ActionSpec, ...]
 
 
+class EditPath(Command):
+    """Another rest of the path: these nodes, whose ids and order the domain sets; `given`: values set on the way.
+
+    `after`: the action that the person saw as the last one begun, "" for none.
+    """
+
+    actions: tuple[ActionSpec, ...]
+    given: dict[str, JsonValue] = Field(default_factory=dict)
+    after: str = ""
+
+
+class Judge(Command):
+    """The answer is (not) what was wanted; saved, it is kept in the person's library."""
+
+    accepted: bool
+    saved: bool = False
+
+
 class Remember(Command):
     tool: str
     policy: ToolPolicy
@@ -177,6 +196,7 @@ class DraftPlan(Command):
     steps: tuple[Step, ...]
     notes: str = ""
     kind: PlanKind = "text"
+    path: PathPlan | None = None
 
 
 class DraftCode(Command):
@@ -196,6 +216,7 @@ class Ask(Command):
     options: tuple[str, ...] = ()
     about: About = "request"
     action_id: str | None = None
+    form: dict[str, JsonValue] | None = None
 
 
 class PlanTurn(Command):
@@ -207,6 +228,14 @@ class PlanTurn(Command):
     sub_goals: tuple[str, ...] = ()
     final: bool = False
     recalled: tuple[Recalled, ...] = ()
+    path: PathPlan | None = None
+
+
+class ChangePath(Command):
+    """Another rest of the path, and why: a condition leads elsewhere, or the next node runs with what is known now."""
+
+    actions: tuple[ActionSpec, ...]
+    why: str = ""
 
 
 class Start(Command):
@@ -255,6 +284,7 @@ class Spend(Command):
     attempts: int
     outcome: str = "ok"
     estimated: bool = False
+    action_id: str = ""
 
 
 class Fail(Command):

@@ -6,7 +6,7 @@ from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newe
 from shared.domain.state import Action, Code, Plan, PlanStatus, Turn
 from shared.domain.waves import advance, leave_turn, skip_unstarted
 from shared.events import facts
-from shared.events.values import ActionSpec
+from shared.events.values import ActionSpec, PathPlan
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:
@@ -21,7 +21,9 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
     drafted = isinstance(event, facts.PlanDrafted)
     kind = event.kind if isinstance(event, facts.PlanDrafted) else session.plan.kind if session.plan else "text"
     number = session.plans + 1
-    plan = Plan(event.version, number, kind, event.goal, event.steps, event.notes, event.actor)
+    plan = Plan(
+        event.version, number, kind, event.goal, event.steps, event.notes, event.actor, path=_path(session, event)
+    )
     code = session.code
     if code and code.status in ("checking", "review", "rejected"):
         code = replace(code, status="superseded")
@@ -31,6 +33,15 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
     if drafted and session.unread:
         return begin(with_plan(made, "draft"), "planning", event.version)
     return settle(made, "awaiting_approval")
+
+
+def _path(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> PathPlan | None:
+    """A path that a person edited is theirs, whatever it was planned as."""
+    if isinstance(event, facts.PlanDrafted):
+        return event.path
+    path = session.plan.path if session.plan else None
+    nodes = tuple(step.tool for step in event.steps if step.tool)
+    return path.model_copy(update={"nodes": nodes, "fallback": False, "why": ""}) if path and nodes else path
 
 
 def plan_approved(session: Session, version: int) -> Session:
@@ -45,15 +56,14 @@ def plan_approved(session: Session, version: int) -> Session:
                 tool=step.tool or "note",
                 arguments=step.arguments or {},
                 text=step.text,
-                effect="write",  # until the tool registry says otherwise: at most once
+                effect="read" if plan.path else "write",  # of a node the executor says before it begins
                 depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
             )
         )
         for number, step in enumerate(plan.steps, 1)
     )
-    carried_out = replace(
-        leave_turn(with_plan(session, "executing")), turn=Turn(turn, plan.goal, actions, plan.by), turns=turn
-    )
+    made = Turn(turn, plan.goal, actions, plan.by, final=plan.path is not None, path=plan.path, made=len(actions))
+    carried_out = replace(leave_turn(with_plan(session, "executing")), turn=made, turns=turn)
     return advance(carried_out, version)
 
 

@@ -8,10 +8,10 @@ from dataclasses import replace
 from functools import reduce
 from typing import assert_never
 
-from shared.domain import drafts, said, turns
+from shared.domain import drafts, paths, said, turns
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import ActionStatus, Failure, Spent
-from shared.domain.waves import STOPPED, mark, skip_unstarted
+from shared.domain.waves import STOPPED, advance, find, mark, skip_unstarted
 from shared.events import SessionEvent, facts
 
 
@@ -61,6 +61,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return said.answered(session, event)
         case facts.TurnPlanned():
             return turns.turn_planned(session, event)
+        case facts.PathChanged():
+            return _path_changed(session, event)
         case facts.ApprovalGiven():
             return turns.decided(mark(session, [event.action_id], "approved"), event.version)
         case facts.ApprovalDenied():
@@ -83,8 +85,10 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return turns.turn_verified(session, event)
         case facts.AnswerGiven():
             return turns.answer_given(session, event)
+        case facts.AnswerJudged():
+            return replace(session, accepted=event.accepted, saved=event.saved)
         case facts.UsageSpent():
-            return replace(session, spent=_spent(session.spent, event))
+            return replace(_with_tokens(session, event), spent=_spent(session.spent, event))
         case facts.BudgetRaised():
             return _budget_raised(session, event)
         case facts.PolicyRemembered():
@@ -115,6 +119,20 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
+
+
+def _path_changed(session: Session, event: facts.PathChanged) -> Session:
+    if session.turn is None:
+        return session
+    return advance(replace(session, turn=paths.changed(session.turn, event)), event.version)
+
+
+def _with_tokens(session: Session, event: facts.UsageSpent) -> Session:
+    action = find(session, event.action_id) if event.action_id else None
+    if action is None:
+        return session
+    tokens = action.tokens + event.prompt_tokens + event.completion_tokens
+    return mark(session, [event.action_id], action.status, tokens=tokens)
 
 
 def _spent(spent: Spent, event: facts.UsageSpent) -> Spent:

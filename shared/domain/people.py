@@ -3,11 +3,13 @@
 from typing import assert_never
 
 from shared.domain import commands as c
-from shared.domain import reviews
+from shared.domain import paths, reviews
 from shared.domain.commands import By
-from shared.domain.errors import Invalid, OutOfTurn, Stale, need
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
+from shared.domain.policy import ruled
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.stamp import stamp
+from shared.domain.state import Turn
 from shared.domain.waves import check_actions, find
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
@@ -30,6 +32,8 @@ PersonCommand = (
     | c.CancelPlan
     | c.DeletePlan
     | c.TakeOver
+    | c.EditPath
+    | c.Judge
     | c.Remember
     | c.RaiseBudget
     | c.Rename
@@ -37,6 +41,8 @@ PersonCommand = (
     | c.ChooseWorkflow
     | c.Fork
 )
+ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
+NOTHING_TO_SAVE = "Only what was found on a path through a flow can be saved to the library."
 RAISE, GIVE_UP = "Raise the budget by half", "Stop here"
 
 
@@ -78,6 +84,10 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             return _drop_plan(session, command, by)
         case c.TakeOver():
             return _take_over(session, command, by)
+        case c.EditPath():
+            return _edit_path(session, command, by)
+        case c.Judge():
+            return _judge(session, command, by)
         case c.Remember():
             kind = "policy.remembered"
             return facts.PolicyRemembered(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
@@ -218,6 +228,41 @@ def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
     turn = session.turns + 1
     kind = "turn.planned"
     return facts.TurnPlanned(**stamp(session, by, kind), turn=turn, sub_goal=command.sub_goal, actions=command.actions)
+
+
+def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
+    """What has not begun of a path is the person's to change, before it runs and while it does."""
+    turn = session.turn
+    about = session.question.about if session.question else "action"
+    if turn is None or turn.path is None or session.phase not in ON_THE_WAY or about != "action":
+        raise OutOfTurn("No path is being walked now.")
+    walked = paths.begun(turn)
+    if command.after != (walked[-1].spec.id if walked else ""):
+        raise Stale("The path has gone on since you looked at it. Look at what is left of it and change that.")
+    if not command.actions and not walked:
+        raise Invalid("The path needs at least one node; to give it up, stop.")
+    # what a node changes, and with what, is said by the executor right before it begins
+    rest = tuple(ActionSpec(id=spec.id, tool=spec.tool, text=spec.text) for spec in command.actions)
+    return path_changed(session, turn, rest, by, given=command.given)
+
+
+def path_changed(
+    session: Session, turn: Turn, rest: tuple[ActionSpec, ...], by: By, **told: object
+) -> facts.PathChanged:
+    """`told`: what was given on the way, or why."""
+    specs = paths.numbered(turn, rest, given=bool(told.get("given")))
+    actions = tuple(ruled(session, spec) for spec in specs)
+    return facts.PathChanged(**stamp(session, by, "path.changed"), turn=turn.number, actions=actions, **told)
+
+
+def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
+    need(session.phase == "resting" and bool(session.answer), "There is no answer to judge now.")
+    need(not command.saved or (session.turn is not None and session.turn.path is not None), NOTHING_TO_SAVE)
+    if (command.accepted, command.saved) == (session.accepted, session.saved):
+        raise AlreadyDone("The answer is judged like that already.")
+    if command.saved and not command.accepted:
+        raise Invalid("Only an accepted answer is saved.")
+    return facts.AnswerJudged(**stamp(session, by, "answer.judged"), accepted=command.accepted, saved=command.saved)
 
 
 def _fork(session: Session, command: c.Fork, by: By) -> SessionEvent:

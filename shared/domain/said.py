@@ -53,6 +53,8 @@ def _next_round(session: Session, request: str, version: int) -> Session:
         answer="",
         confidence=0.0,
         evidence=(),
+        accepted=False,
+        saved=False,
         turns_before=session.turns,
     )
     return begin(fresh, "planning", version)
@@ -83,7 +85,7 @@ def _feedback(session: Session, text: str, version: int) -> Session:
 
 def asked(session: Session, event: facts.QuestionAsked) -> Session:
     """The person is due; a question of a service goes back to the phase that asked it."""
-    question = Question(event.action_id, event.about, event.text, event.options)
+    question = Question(event.action_id, event.about, event.text, event.options, event.form)
     if event.about == "action":
         session = mark(session, [event.action_id], "asked")
     stage = session.phase if event.about in ("request", "budget") else None
@@ -98,7 +100,9 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
         case "continue":
             return _next_round(session, event.text, event.version)
         case "action":
-            return advance(mark(session, [event.action_id], "finished", result=event.text), event.version)
+            # a node takes its answer in and may leave the path by it; elsewhere the answer is the result
+            status: ActionStatus = "approved" if session.turn and session.turn.path else "finished"
+            return advance(mark(session, [event.action_id], status, result=event.text), event.version)
         case "uncertain":
             if event.text not in ANSWERED:
                 return advance(mark(session, [event.action_id], "uncertain", left=True), event.version)

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from pydantic import TypeAdapter
+from pydantic import JsonValue, TypeAdapter
 
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
@@ -89,6 +89,9 @@ class Session:
     answer: str = ""
     confidence: float = 0.0  # of the answer
     evidence: tuple[str, ...] = ()  # ids of the actions that support it
+    accepted: bool = False  # the answer, by the person
+    saved: bool = False  # and kept in their library
+    before: dict[str, dict[str, JsonValue]] = field(default_factory=dict)  # by flow: what earlier paths made
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
@@ -122,8 +125,14 @@ def reviewing(session: Session) -> Target | None:
 
 
 def undecided(turn: Turn | None) -> tuple[Action, ...]:
-    """The actions that wait for a person's yes."""
-    return tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval) if turn else ()
+    """The actions that wait for a person's yes: all of a turn's, but of a path only the next one."""
+    if turn is None:
+        return ()
+    waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval)
+    if turn.path is None:
+        return waiting
+    done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.ruling == "skip"}
+    return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
 
 
 def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:

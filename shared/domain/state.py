@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from shared.events.facts import About
-from shared.events.values import ActionSpec, Artefact, Check, NextAction, PlanKind, Status, Step, content_hash
+from shared.events.values import ActionSpec, Artefact, Check, NextAction, PathPlan, PlanKind, Status, Step, content_hash
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
@@ -44,6 +44,7 @@ class Plan:
     notes: str
     by: str
     status: PlanStatus = "pending_approval"
+    path: PathPlan | None = None
 
     @property
     def text(self) -> str:
@@ -80,6 +81,7 @@ class Question:
     about: About
     text: str
     options: tuple[str, ...] = ()
+    form: dict[str, JsonValue] | None = None
 
 
 @dataclass(frozen=True)
@@ -98,6 +100,7 @@ class Action:
     error: str = ""
     artefact: Artefact | None = None
     seconds: float = 0.0
+    tokens: int = 0  # of the model calls made for it
     began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
 
@@ -126,6 +129,8 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Turn:
+    """With a `path` its actions are nodes; `made` counts all of them, also those that were replaced."""
+
     number: int
     sub_goal: str
     actions: tuple[Action, ...]
@@ -135,6 +140,8 @@ class Turn:
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
     final: bool = False
+    path: PathPlan | None = None
+    made: int = 0
 
     @property
     def taken_over(self) -> bool:

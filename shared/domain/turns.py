@@ -2,14 +2,13 @@
 
 from dataclasses import replace
 
-from shared.domain import memory
+from shared.domain import memory, paths
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
-from shared.domain.state import Action, ActionStatus, PlanStatus, Turn, Verdict
+from shared.domain.state import PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, leave_turn, mark, revive, running
 from shared.events import facts
 
-RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", "complete": "answering"}
 
 
@@ -27,12 +26,14 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     turn = Turn(
         event.turn,
         event.sub_goal,
-        tuple(Action(spec, RULED.get(spec.ruling, "planned"), error=spec.why) for spec in event.actions),
+        tuple(paths.planned(spec) for spec in event.actions),
         event.actor,
         selected_tool=event.selected_tool,
         required_skills=event.required_skills,
         reasoning=event.reasoning,
         final=event.final,
+        path=event.path,
+        made=len(event.actions),
     )
     return advance(replace(left, turn=turn), event.version)
 

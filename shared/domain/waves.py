@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
-from shared.domain import memory
+from shared.domain import memory, paths
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
@@ -68,7 +68,9 @@ def revive(session: Session) -> Session:
 def leave_turn(session: Session) -> Session:
     """Begin something else: started actions of the old turn stay known until their outcome is recorded."""
     remembered = memory.left(session.memory, session.turn)
-    return replace(session, turn=None, memory=remembered, loose=(*session.loose, *running(session)))
+    turn = session.turn
+    before = paths.kept(turn, session.request, session.before) if turn and turn.path else session.before
+    return replace(session, turn=None, memory=remembered, before=before, loose=(*session.loose, *running(session)))
 
 
 def advance(session: Session, version: int) -> Session:

@@ -5,7 +5,7 @@ from typing import assert_never
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
-from shared.domain.people import GIVE_UP, RAISE
+from shared.domain.people import GIVE_UP, RAISE, path_changed
 from shared.domain.policy import ruled
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
@@ -19,6 +19,7 @@ WorkerCommand = (
     | c.VerifyCode
     | c.Ask
     | c.PlanTurn
+    | c.ChangePath
     | c.Start
     | c.Finish
     | c.Uncertain
@@ -33,7 +34,7 @@ WorkerCommand = (
 ASKERS: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
 
 
-def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911
+def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
     """One line a command."""
     match command:
         case c.Spend():
@@ -63,6 +64,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _ask(session, command, by)
         case c.PlanTurn():
             return _plan_turn(session, command, by)
+        case c.ChangePath():
+            return _change_path(session, command, by)
         case c.Start():
             return _start(session, by)
         case c.VerifyTurn():
@@ -88,6 +91,15 @@ def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     actions = tuple(ruled(session, spec) for spec in command.actions)
     told = dict(command) | {"actions": actions}
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
+
+
+def _change_path(session: Session, command: c.ChangePath, by: By) -> SessionEvent:
+    """Between two nodes: where the next one is another one, or runs with what is now known."""
+    _my_turn(session, by, "executing")
+    need(not running(session), "A node is running: the path is changed between nodes.")
+    if session.turn is None or session.turn.path is None:
+        raise OutOfTurn("No path is being walked now.")
+    return path_changed(session, session.turn, command.actions, by, why=command.why)
 
 
 def _draft_code(session: Session, command: c.DraftCode, by: By) -> SessionEvent:
@@ -128,6 +140,7 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
         about=command.about,
         text=command.text,
         options=options,
+        form=command.form,
     )
 
 

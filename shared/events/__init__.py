@@ -29,6 +29,7 @@ SessionEvent = Annotated[
     | facts.QuestionAsked
     | facts.QuestionAnswered
     | facts.TurnPlanned
+    | facts.PathChanged
     | facts.ApprovalGiven
     | facts.ApprovalDenied
     | facts.ApprovalExpired
@@ -38,6 +39,7 @@ SessionEvent = Annotated[
     | facts.ActionUncertain
     | facts.TurnVerified
     | facts.AnswerGiven
+    | facts.AnswerJudged
     | facts.UsageSpent
     | facts.BudgetRaised
     | facts.PolicyRemembered

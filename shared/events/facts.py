@@ -13,6 +13,7 @@ from shared.events.values import (
     Knowledge,
     Line,
     NextAction,
+    PathPlan,
     PlanKind,
     Recalled,
     SessionId,
@@ -48,6 +49,7 @@ class PlanDrafted(Event):
     goal: Text
     steps: Steps
     notes: str = ""
+    path: PathPlan | None = None
 
 
 class PlanEdited(Event):
@@ -133,13 +135,17 @@ class CodeRejected(Event):
 
 
 class QuestionAsked(Event):
-    """A person must say something before the session goes on. `action_id` names what the answer finishes."""
+    """A person must say something before the session goes on. `action_id` names what the answer finishes.
+
+    `form`: what the question is about in values, for a page that can show it better than words.
+    """
 
     type: Literal["question.asked"] = "question.asked"
     action_id: ActionId
     about: About
     text: Text
     options: tuple[Line, ...] = ()
+    form: dict[str, JsonValue] | None = None
 
 
 class QuestionAnswered(Event):
@@ -167,6 +173,20 @@ class TurnPlanned(Event):
     sub_goals: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
     final: bool = False
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
+    path: PathPlan | None = None
+
+
+class PathChanged(Event):
+    """What of a path has not begun is replaced by these actions: a condition left it, or a person changed it.
+
+    `given`: values that the person set in the flow's state on the way.
+    """
+
+    type: Literal["path.changed"] = "path.changed"
+    turn: Version
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=60)]
+    given: dict[str, JsonValue] = Field(default_factory=dict)
+    why: Annotated[str, Field(max_length=5_000)] = ""
 
 
 class ApprovalGiven(Event):
@@ -252,8 +272,19 @@ class AnswerGiven(Event):
     evidence: tuple[ActionId, ...] = ()
 
 
+class AnswerJudged(Event):
+    """The person's word on the answer: accepted, its path is an example for later; saved, it is in their library."""
+
+    type: Literal["answer.judged"] = "answer.judged"
+    accepted: bool
+    saved: bool = False
+
+
 class UsageSpent(Event):
-    """One call of a model, also a failed or cancelled one. Cost in US dollars, latency in seconds."""
+    """One call of a model, also a failed or cancelled one, for an action if it names one.
+
+    Cost in US dollars, latency in seconds.
+    """
 
     type: Literal["usage.spent"] = "usage.spent"
     model: str
@@ -266,6 +297,7 @@ class UsageSpent(Event):
     attempts: int = Field(ge=1)
     outcome: Literal["ok", "invalid", "failed", "cancelled"] = "ok"
     estimated: bool = False
+    action_id: Annotated[str, Field(max_length=64)] = ""
 
 
 class BudgetRaised(Event):

@@ -15,6 +15,7 @@ NextAction = Literal["continue", "retry", "escalate", "complete"]
 ToolPolicy = Literal["always", "writes", "never", "deny"]
 Ruling = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
 Quality = Literal["economy", "balanced", "thorough"]
+Confirm = Literal["path", "nodes", "nothing"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
@@ -41,6 +42,19 @@ class Knowledge(Value):
     text: Annotated[str, Field(max_length=50_000)]
 
 
+class Planning(Value):
+    """How a path is planned. `flow`: the one to use, "" lets the planner choose. Without `use_planning`, and after
+    `max_retries` plans that cannot be walked (if `fallback_enabled`), the full graph is walked. `cache`: the path that
+    was planned for the same request and state may be used again."""
+
+    use_planning: bool = True
+    flow: Annotated[str, Field(max_length=500)] = ""
+    temperature: float = Field(0.3, ge=0, le=2)
+    max_retries: int = Field(3, ge=1, le=10)
+    fallback_enabled: bool = True
+    cache: bool = True
+
+
 class SessionSettings(Value):
     """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
 
@@ -48,6 +62,8 @@ class SessionSettings(Value):
     earlier sessions of the same owner came to may be told to the planner, and what this one came to to later ones.
     `quality`: economy lets no model judge what rules leave open, thorough has a model judge every turn; a model can be
     named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
+    `confirm`: where a flow stops for a person: before its path, and at nodes that want to be looked at; only at these;
+    nowhere (but for approvals).
     """
 
     max_turns: int = Field(5, ge=1, le=100)
@@ -59,6 +75,8 @@ class SessionSettings(Value):
     recall: bool = True
     quality: Quality = "balanced"
     task: bool = False
+    confirm: Confirm = "nodes"
+    planning: Planning = Planning()
 
 
 class Step(Value):
@@ -115,3 +133,28 @@ class Check(Value):
     name: Line
     ok: bool | None
     detail: Annotated[str, Field(max_length=20_000)] = ""
+
+
+class NodeProposal(Value):
+    """A node that the model misses in a flow: kept for a person to review, never run."""
+
+    flow: Line
+    name: Line
+    description: Annotated[str, Field(min_length=1, max_length=2_000)]
+    why: Annotated[str, Field(max_length=2_000)] = ""
+
+
+class PathPlan(Value):
+    """The path through one or two flows as it was planned: `<flow>.<node>`, in order.
+
+    `attempts` counts the proposals it took. `fallback`: it is the full graph, and `why`. `cached`: it was planned
+    before for the same request and state. `examples`: how many accepted paths the planner was shown.
+    """
+
+    nodes: Annotated[tuple[Line, ...], Field(min_length=1, max_length=60)]
+    fallback: bool = False
+    why: Annotated[str, Field(max_length=5_000)] = ""
+    cached: bool = False
+    attempts: int = Field(0, ge=0)
+    examples: int = Field(0, ge=0)
+    proposal: NodeProposal | None = None

@@ -37,6 +37,7 @@ class _Question[R: BaseModel]:
     reply: type[R]
     on_call: OnCall
     on_partial: OnPartial | None
+    temperature: float | None = None
 
 
 @dataclass
@@ -93,11 +94,13 @@ class OpenAIModel:
         reply: type[R],
         *,
         quality: str = "",
+        temperature: float | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        question = _Question(role, await self._model(role, quality), messages, reply, on_call, on_partial)
+        chosen = await self._model(role, quality)
+        question = _Question(role, chosen, messages, reply, on_call, on_partial, temperature)
         ability = self._abilities.get(question.model, Ability())
         repair: list[Message] = []
         faults = repairs = 0
@@ -178,7 +181,7 @@ class OpenAIModel:
             options["response_format"] = shape
         if ability.stream_options:
             options["stream_options"] = {"include_usage": True}
-        temperature = self._settings.parley_temperatures.get(question.role)
+        temperature = self._settings.parley_temperatures.get(question.role, question.temperature)
         if ability.temperature and temperature is not None:
             options["temperature"] = temperature
         return options

@@ -47,12 +47,14 @@ class Model(Protocol):
         reply: type[R],
         *,
         quality: str = "",
+        temperature: float | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """Return the reply as `reply`; raise a `ModelError` after bounded tries.
 
-        For a `quality` another model may be configured than for the role alone.
+        For a `quality` another model may be configured than for the role alone; a `temperature` configured for the
+        role comes before the one that is asked for here.
 
         `on_call` hears of every HTTP call, also of failed and cancelled ones. `on_partial` gets the object as far as
         it has come, a few times a second and once more when it is whole; after a failed try it begins anew.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
@@ -57,10 +58,20 @@ class Desk:
             self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
         return event
 
-    async def ask[Reply: BaseModel](
-        self, messages: Sequence[Message], reply: type[Reply], *, kind: Kind, render: Render
+    async def ask[Reply: BaseModel](  # noqa: PLR0913  a question has as many sides
+        self,
+        messages: Sequence[Message],
+        reply: type[Reply],
+        *,
+        kind: Kind,
+        render: Render,
+        action_id: str = "",
+        temperature: float | None = None,
     ) -> Reply:
-        """Ask the model in this service's role; what it writes is shown while it writes. Raises ModelError."""
+        """Ask the model in this service's role; what it writes is shown while it writes. Raises ModelError.
+
+        With an `action_id` the call is made for that action, and its cost is told there.
+        """
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
         async def shown(partial: Mapping[str, Any]) -> None:
@@ -68,12 +79,18 @@ class Desk:
 
         quality = self.session.settings.quality
         return await self.kit.model.ask(
-            self.kit.service, messages, reply, quality=quality, on_call=self._spent, on_partial=shown
+            self.kit.service,
+            messages,
+            reply,
+            quality=quality,
+            temperature=temperature,
+            on_call=partial(self._spent, action_id),
+            on_partial=shown,
         )
 
-    async def _spent(self, call: Call) -> None:
+    async def _spent(self, action_id: str, call: Call) -> None:
         """Also what a failed or cancelled call cost is a fact. Raises OutOfTurn when there must be no other call."""
-        spent = c.Spend(**call.model_dump())
+        spent = c.Spend(**call.model_dump(), action_id=action_id)
         await self.record(spent, id=f"usage-{uuid4().hex}")
         if call.outcome != "cancelled" and self.session.work != self.work:
             raise OutOfTurn("The work was stopped, or given to somebody else.")

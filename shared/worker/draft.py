@@ -6,7 +6,7 @@ from typing import Any, Literal
 from shared.bus import Bus, BusDown
 from shared.protocol.server import Delta
 
-Kind = Literal["plan", "code", "tests", "answer", "verdict"]
+Kind = Literal["plan", "code", "tests", "answer", "verdict", "node"]
 Render = Callable[[Mapping[str, Any]], str]
 
 

@@ -33,12 +33,15 @@ class LateModel:
         reply: type[R],
         *,
         quality: str = "",
+        temperature: float | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `shared.llm.Model.ask`."""
         model = await asyncio.shield(self.load())
-        return await model.ask(role, messages, reply, quality=quality, on_call=on_call, on_partial=on_partial)
+        return await model.ask(
+            role, messages, reply, quality=quality, temperature=temperature, on_call=on_call, on_partial=on_partial
+        )
 
     async def aclose(self) -> None:
         if self._loading:

@@ -11,6 +11,7 @@ from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import Refused
+from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
@@ -104,7 +105,7 @@ class Worker:
 
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if desk.session.over_budget and self._kit.service != "executor":
+        if desk.session.over_budget and _asks_models(desk):
             await desk.record(c.Ask(about="budget", text="The budget is spent. Raise it, or stop here?"))
             return
         try:
@@ -139,6 +140,13 @@ class Worker:
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)
                 waited, delay = waited + delay, min(delay * 2, 10)
+
+
+def _asks_models(desk: Desk) -> bool:
+    """Whether this work may cost money: tools cost none, but a node may ask a model. What has begun is ended first."""
+    session = desk.session
+    on_a_path = session.turn is not None and session.turn.path is not None and not running(session)
+    return desk.kit.service != "executor" or on_a_path
 
 
 def _event(delivery: Delivery) -> SessionEvent:

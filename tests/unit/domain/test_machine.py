@@ -17,11 +17,12 @@ from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import AlreadyDone
 from shared.domain.evolve import fold
+from shared.domain.paths import begun
 from shared.domain.people import GIVE_UP, RAISE
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import AGAIN, HAPPENED, LEAVE, ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import ActionSpec, SessionSettings, Step
+from shared.events.values import ActionSpec, PathPlan, SessionSettings, Step
 from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
 from tests.unit.domain.world import REACHED, World, good
 
@@ -43,7 +44,7 @@ Shape = tuple[
 PLAIN: Shape = ((set(), False, "write", True), ({0}, True, "write", False))
 pick = st.integers(0, 10_000)
 workflows = st.sampled_from(["conversation", "conversation", "agentflow", "execution_plan", "flow"])
-moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other"])
+moves = st.sampled_from(["good"] * 4 + ["bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other", "path"])
 
 
 def one_of[T](items: list[T], number: int) -> T:
@@ -90,6 +91,8 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
             return c.Ask(text="spent", about="budget")
         case "fail":
             return c.Fail(reason="model down")
+        case "path":
+            return c.ChangePath(actions=nodes(number), why="a condition")
         case "bad":
             nexts = ["continue", "retry", "escalate", "complete"]
             return verdict(one_of(nexts, number), "failure") if session.turn else checked(ok=False)
@@ -105,10 +108,34 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
 
 
 def planned(session: Session, number: int, shape: Shape) -> AnyCommand:
-    """A turn, sometimes the last of its request, and sometimes that nothing is left to do."""
+    """A turn, sometimes the last of its request, sometimes a path, and sometimes that nothing is left to do."""
     if number % 7 == 3:
         return turn(nothing=True)
+    if session.workflow == "flow" and number % 4:
+        walk = tuple(
+            spec.model_copy(update={"id": f"{session.turns + 1}.{n}", "depends_on": _before(session.turns + 1, n)})
+            for n, spec in enumerate(nodes(number), 1)
+        )
+        return turn(*walk, path=PathPlan(nodes=tuple(spec.tool for spec in walk)), final=True)
     return turn(*specs(session, shape), final=number % 5 == 1)
+
+
+def nodes(number: int) -> tuple[ActionSpec, ...]:
+    """One to three nodes, some of which change something or are to be looked at first."""
+    return tuple(
+        ActionSpec(
+            id="0",
+            tool=f"flow.node{(number + n) % 5}",
+            arguments={"n": number // 3 + n},
+            effect=one_of(["read", "read", "write"], number + n),
+            approval=one_of([None, None, None, "look first"], number // 3 + n),
+        )
+        for n in range(number % 3 + 1)
+    )
+
+
+def _before(turn: int, number: int) -> tuple[str, ...]:
+    return (f"{turn}.{number - 1}",) if number > 1 else ()
 
 
 def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
@@ -118,7 +145,7 @@ def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
         return None
     if move == "doubt":
         return c.Uncertain(action_id=one_of(going, number), reason="crashed")
-    return c.Finish(action_id=one_of(going, number), ok=move == "good")
+    return c.Finish(action_id=one_of(going, number), ok=move == "good", result={"made": number})
 
 
 @dataclass
@@ -184,6 +211,7 @@ class Schedules(RuleBasedStateMachine):
             c.Complete(),
             c.Share(user="bob"),
             c.ChooseWorkflow(workflow=workflow),
+            c.Judge(accepted=number % 2 == 0, saved=number % 4 == 0),
         ]
         self.tell(one_of([*mine, *others, *[c.Say(text=self.word())] * 6], number))
 
@@ -241,6 +269,16 @@ class Schedules(RuleBasedStateMachine):
         session = self.world.session
         assert session.turn is not None
         self.tell(c.Skip(action_id=one_of(list(session.turn.actions), number).spec.id))
+
+    @precondition(lambda self: self.world.session.turn is not None and self.world.session.turn.path is not None)
+    @rule(number=pick)
+    def edit_path(self, number: int) -> None:
+        turn = self.world.session.turn
+        assert turn is not None
+        walked = begun(turn)
+        after = walked[-1].spec.id if walked and number % 5 else ""
+        rest = nodes(number)[: number % 4]
+        self.tell(c.EditPath(actions=rest, after=after, given={"sql": number} if number % 2 else {}))
 
     @precondition(lambda self: bool(undecided(self.world.session.turn)))
     @rule(number=pick)

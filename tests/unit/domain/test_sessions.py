@@ -209,7 +209,7 @@ def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -
     entity, _, verb = name.partition(".")
     assert entity in {
         "message", "plan", "code", "question", "turn", "approval", "actions", "action", "answer", "usage", "budget",
-        "policy", "session",
+        "policy", "session", "path",
     }  # fmt: skip
     assert verb
     assert kind.__doc__

@@ -1,0 +1,177 @@
+"""The planner of the workflow `flow`: a path through described nodes, planned by the model or the full graph.
+
+What the model proposes is held against the graph and its data; what cannot be walked goes back with the reasons, a
+bounded number of times. After that, or without planning, the full graph is walked by its conditions.
+"""
+
+from collections.abc import Awaitable, Callable, Sequence
+from typing import NamedTuple, Protocol
+
+import structlog
+
+from services.planner.flow_prompt import NewNode, PathReply, brief, shown
+from services.planner.paths import Chain, Paths
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from shared.flows import FlowPage, chain_problems, chains, full_path, split, tool_of
+from shared.llm import Message
+from shared.llm.errors import ModelFailed
+from shared.store_api.library import LibraryEntry
+from shared.worker import Desk
+
+log = structlog.get_logger("planner")
+WHICH = "Which flow should this go through?"
+Examples = Callable[[Session], Awaitable[Sequence[LibraryEntry]]]
+
+
+class Flows(Protocol):
+    async def page(self, session_id: str) -> FlowPage: ...
+
+
+class Planned(NamedTuple):
+    """A way to go, or a question instead."""
+
+    chain: Chain = ()
+    path: PathPlan | None = None
+    reasoning: str = ""
+    question: str = ""
+
+
+class NoPath(Exception):
+    """The model's proposals cannot be walked; `problems` of the last one."""
+
+    def __init__(self, attempts: int, problems: Sequence[str]) -> None:
+        super().__init__(" ".join(problems))
+        self.attempts = attempts
+        self.problems = tuple(problems)
+
+
+class PathPlanner:
+    """What a path is planned with: the flows there are, accepted examples, and paths that were planned before."""
+
+    def __init__(self, flows: Flows, examples: Examples, known: Paths) -> None:
+        self._flows = flows
+        self._examples = examples
+        self._known = known
+
+    async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
+        session = desk.session
+        page = await self._flows.page(session.id)
+        if named := session.settings.planning.flow:
+            page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == named)})
+        if not page.flows:
+            why = f"There is no flow “{named}”." if named else "No flow is registered."
+            return c.Fail(reason=" ".join((why, *page.troubles)), retryable=False)
+        try:
+            planned = await self._way(desk, page)
+        except NoPath as error:
+            why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
+            return c.Fail(reason=why)
+        if planned.path is None:
+            return c.Ask(text=planned.question[:50_000], options=tuple(flow.name for flow in page.flows))
+        log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
+        return _command(session, page, planned)
+
+    async def _way(self, desk: Desk, page: FlowPage) -> Planned:
+        session = desk.session
+        planning = session.settings.planning
+        if not planning.use_planning:
+            return await self._everything(desk, page, 0, "The full graph was asked for.")
+        key = self._known.key(session, page) if planning.cache else ""
+        if found := self._known.find(key):
+            log.debug("path_from_cache", session_id=session.id, chain=found.chain)
+            path = PathPlan(nodes=_tools(found.chain), cached=True)
+            return Planned(found.chain, path, found.reasoning)
+        try:
+            planned = await self._proposed(desk, page)
+        except NoPath as error:
+            if not planning.fallback_enabled:
+                raise
+            log.debug("path_fallback", session_id=session.id, problems=error.problems)
+            return await self._everything(desk, page, error.attempts, str(error))
+        if planned.path:
+            self._known.keep(key, planned.chain, planned.reasoning)
+        return planned
+
+    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned:
+        """Raises NoPath after as many proposals as the session allows."""
+        session = desk.session
+        examples = await self._examples(session)
+        problems: tuple[str, ...] = ()
+        most = session.settings.planning.max_retries
+        for attempt in range(1, most + 1):
+            messages = brief(session, page, examples, problems)
+            try:
+                reply = await self._ask(desk, messages)
+            except ModelFailed as error:
+                raise NoPath(attempt, (f"The model did not give a path: {error.reason}",)) from error
+            if reply.question and reply.question.strip():
+                return Planned(question=reply.question.strip())
+            chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
+            problems = chain_problems(page, chain)
+            log.debug("path_proposed", session_id=session.id, attempt=attempt, chain=chain, problems=problems)
+            if not problems:
+                told = {"attempts": attempt, "examples": len(examples), "proposal": _proposal(reply.new_node)}
+                return Planned(chain, PathPlan(nodes=_tools(chain), **told), reply.reasoning[:10_000])
+        raise NoPath(most, problems)
+
+    async def _ask(self, desk: Desk, messages: list[Message]) -> PathReply:
+        temperature = desk.session.settings.planning.temperature
+        return await desk.ask(messages, PathReply, kind="plan", render=shown, temperature=temperature)
+
+    async def _everything(self, desk: Desk, page: FlowPage, attempts: int, why: str) -> Planned:
+        """The full graph of the flow that is meant; of several the person says which."""
+        flow = page.flows[0] if len(page.flows) == 1 else page.flow(_said(desk.session))
+        if flow is None:
+            return Planned(question=f"{why} {WHICH}".strip())
+        chain: Chain = ((flow.name, full_path(flow)),)
+        path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=attempts)
+        return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
+
+
+def _said(session: Session) -> str:
+    """The flow that the person named when they were asked which."""
+    return next((said.answer.strip() for said in reversed(session.dialogue) if said.question.endswith(WHICH)), "")
+
+
+def _tools(chain: Chain) -> tuple[str, ...]:
+    return tuple(tool_of(flow, node) for flow, nodes in chain for node in nodes)
+
+
+def _proposal(node: NewNode | None) -> NodeProposal | None:
+    return NodeProposal(**node.model_dump()) if node else None
+
+
+def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan | c.PlanTurn:
+    """The path as a plan to approve, where the person wants to see it first; else as the turn that walks it."""
+    assert planned.path is not None  # noqa: S101  a question was asked otherwise
+    names = " and ".join(flow for flow, _ in chains(planned.path.nodes))
+    steps = [_step(page, tool) for tool in planned.path.nodes]
+    if session.settings.confirm == "path":
+        made = tuple(Step(text=step.text, tool=step.tool) for step in steps)
+        goal = f"{session.request[:400]} ({names})"
+        return c.DraftPlan(goal=goal, steps=made, notes=planned.reasoning, kind="path", path=planned.path)
+    turn = session.turns + 1
+    actions = tuple(
+        step.model_copy(
+            update={"id": f"{turn}.{number}", "depends_on": (f"{turn}.{number - 1}",) if number > 1 else ()}
+        )
+        for number, step in enumerate(steps, 1)
+    )
+    return c.PlanTurn(
+        sub_goal=f"Walk {names}"[:500],
+        actions=actions,
+        selected_tool=actions[0].tool,
+        reasoning=planned.reasoning,
+        final=True,
+        path=planned.path,
+    )
+
+
+def _step(page: FlowPage, tool: str) -> ActionSpec:
+    """A node as an action; whether it changes something is said right before it begins, with what it will get."""
+    flow_name, node_name = split(tool)
+    flow = page.flow(flow_name)
+    node = flow.node(node_name) if flow else None
+    return ActionSpec(id="0", tool=tool, text=(node.description if node else node_name)[:2_000] or node_name)

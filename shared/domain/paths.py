@@ -1,0 +1,88 @@
+"""A path through a flow's nodes: what its actions have made, and how what is left of it is replaced.
+
+The domain knows no graph: which node follows is said by the planner, the executor (conditions) or a person.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+
+from pydantic import JsonValue
+
+from shared.domain.errors import Invalid
+from shared.domain.state import Action, ActionStatus, Turn
+from shared.events import facts
+from shared.events.values import ActionSpec
+
+RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
+OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked"})
+LONGEST = 60  # actions of one turn
+KEPT = 4_000  # characters of a value that the next request still knows
+GIVEN = "person"  # the node that stands for values a person set
+
+State = dict[str, JsonValue]
+
+
+def split(tool: str) -> tuple[str, str]:
+    """Flow and node of a node's tool."""
+    flow, _, node = tool.partition(".")
+    return flow, node
+
+
+def made(turn: Turn | None) -> dict[str, State]:
+    """By flow, what the finished nodes of a path have made; of two values of one name the newer one."""
+    found: dict[str, State] = {}
+    for action in turn.actions if turn and turn.path else ():
+        if action.status == "finished" and isinstance(action.result, dict):
+            flow, _ = split(action.spec.tool)
+            found.setdefault(flow, {}).update(action.result)
+    return found
+
+
+def kept(turn: Turn, request: str, before: Mapping[str, State]) -> dict[str, State]:
+    """What the next request knows of this path: its flows' values without the large ones, and its request."""
+    now = {
+        flow: {"request": request, **{name: value for name, value in state.items() if _small(value)}}
+        for flow, state in made(turn).items()
+    }
+    return {**before, **now}
+
+
+def _small(value: JsonValue) -> bool:
+    return len(json.dumps(value)) <= KEPT
+
+
+def begun(turn: Turn) -> tuple[Action, ...]:
+    """The actions that are over or under way: the walked part of the path."""
+    return tuple(action for action in turn.actions if action.status not in OPEN)
+
+
+def numbered(turn: Turn, specs: tuple[ActionSpec, ...], given: bool) -> tuple[ActionSpec, ...]:
+    """The new rest of the path with ids of its own, each action after the one before. Raises Invalid if it is long."""
+    first = turn.made + 1 + given
+    if first + len(specs) > LONGEST + 1:
+        raise Invalid(f"The path has become longer than {LONGEST} nodes: it goes round in circles.")
+    walked = [action.spec.id for action in begun(turn) if action.status in ("finished", "started")]
+    before = [f"{turn.number}.{first - 1}"] if given else walked[-1:]
+    chain = []
+    for number, spec in enumerate(specs, first):
+        needs = before if number == first else [f"{turn.number}.{number - 1}"]
+        chain.append(spec.model_copy(update={"id": f"{turn.number}.{number}", "depends_on": tuple(needs)}))
+    return tuple(chain)
+
+
+def changed(turn: Turn, event: facts.PathChanged) -> Turn:
+    """The turn with another rest of its path; what a person set is an action of theirs that is finished."""
+    said: tuple[Action, ...] = ()
+    if event.given:
+        flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
+        text = f"Set by the person: {', '.join(event.given)}"[:500]
+        spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{GIVEN}", text=text)
+        said = (Action(spec, "finished", result=event.given),)
+    rest = tuple(planned(spec) for spec in event.actions)
+    return replace(turn, actions=(*begun(turn), *said, *rest), made=turn.made + len(said) + len(rest))
+
+
+def planned(spec: ActionSpec) -> Action:
+    """An action as its ruling leaves it."""
+    return Action(spec, RULED.get(spec.ruling, "planned"), error=spec.why)

@@ -1,0 +1,313 @@
+"""Paths: nodes one after the other, conditions that leave them, people who change them, what the next request knows."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.paths import LONGEST, kept, made
+from shared.domain.session import Session
+from shared.domain.waves import ready
+from shared.events.values import ActionSpec, PathPlan, Step
+from tests.unit.domain.spec import TO_DONE, Told, allow, answer, done, given, request, say, status, verdict
+
+NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
+ASKED = (request("flow", "how many orders"),)
+
+
+def node(tool: str, number: int = 0, **more: Any) -> ActionSpec:
+    needs = {"depends_on": (f"1.{number - 1}",)} if number > 1 else {}
+    return ActionSpec(id=f"1.{number}", tool=tool, **needs, **more)
+
+
+def path(*tools: str, **more: Any) -> c.PlanTurn:
+    tools = tools or NODES
+    actions = tuple(node(tool, number) for number, tool in enumerate(tools, 1))
+    return c.PlanTurn(sub_goal="walk", actions=actions, final=True, path=PathPlan(nodes=tools, **more))
+
+
+def walk(number: int, **outputs: Any) -> tuple[c.Start, c.Finish]:
+    return c.Start(), c.Finish(action_id=f"1.{number}", ok=True, result=outputs or {"made": number})
+
+
+def edit(*tools: str, after: str, **values: Any) -> c.EditPath:
+    return c.EditPath(actions=tuple(node(tool) for tool in tools), after=after, given=values)
+
+
+def rest(session: Session) -> list[str]:
+    assert session.turn is not None
+    return [a.spec.tool for a in session.turn.actions if a.status == "planned"]
+
+
+PLANNED = (*ASKED, path())
+
+
+def test_a_path_is_walked_node_by_node_to_its_answer() -> None:
+    told = given(*ASKED).when(path(attempts=2)).then("turn.planned").leaves("executing", "executor")
+    for number in range(1, 4):
+        told = given(*walk(number)[:1], begin=told.session).when(walk(number)[1]).then("action.finished")
+        told.leaves("executing", "executor")
+    last = given(*walk(4, answer="12")[:1], begin=told.session).when(walk(4, answer="12")[1]).then("action.finished")
+    last.leaves("verifying", "verifier")
+    answered = given(verdict("complete"), begin=last.session).when(answer("12")).then("answer.given")
+    assert answered.session.turn is not None
+    assert made(answered.session.turn) == {"sql": {"made": 3, "answer": "12"}}
+
+
+def test_the_executor_leaves_the_path_between_two_nodes() -> None:
+    story = (*PLANNED, *walk(1))
+    left = given(*story).when(c.ChangePath(actions=(node("sql.tell"),), why="look: nothing there"))
+    told = left.then("path.changed", turn=1, why="look: nothing there").leaves("executing", "executor")
+    assert rest(told.session) == ["sql.tell"]
+    assert [a.spec.id for a in ready(told.session.turn)] == ["1.5"], "ids are never used twice"
+    ended = (
+        given(c.Start(), begin=told.session).when(c.Finish(action_id="1.5", ok=True, result={})).then("action.finished")
+    )
+    ended.leaves("verifying", "verifier")
+
+
+def test_the_path_is_not_changed_while_a_node_runs_nor_where_there_is_none() -> None:
+    change = c.ChangePath(actions=(node("sql.tell"),))
+    given(*PLANNED, c.Start()).when(change).refused(OutOfTurn, "between nodes")
+    without = c.PlanTurn(sub_goal="x", actions=(node("sql.look", 1),))
+    given(*ASKED, without).when(change).refused(OutOfTurn, "No path")
+    given(*ASKED).when(change).refused(OutOfTurn, "not done while the session is planning")
+
+
+def test_a_node_to_confirm_is_decided_when_it_is_next_with_what_it_will_get() -> None:
+    resolved = node("sql.run", arguments={"sql": "select 1"}, approval="look at it first")
+    story = (*PLANNED, *walk(1), *walk(2))
+    asks = given(*story).when(c.ChangePath(actions=(resolved, node("sql.tell")))).then("path.changed")
+    asks.leaves("awaiting_approval", "user")
+    granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
+    assert status(granted.session, "1.5") == "approved"
+    denied = asks.given.when(c.Reject(action_id="1.5", reason="no")).then("approval.denied")
+    denied.leaves("verifying", "verifier")
+    assert status(denied.session, "1.6") == "skipped"
+
+
+def test_only_the_next_node_waits_for_a_yes() -> None:
+    """Two writes of a path are decided one after the other: what the second will get is not known yet."""
+    first, second = (node(f"sql.w{n}", effect="write", arguments={"n": n}) for n in (1, 2))
+    asks = given(*PLANNED, *walk(1)).when(c.ChangePath(actions=(first, second))).then("path.changed")
+    granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
+    again = given(c.Start(), begin=granted.session).when(done("1.5")).then("action.finished")
+    again.leaves("awaiting_approval", "user")
+
+
+def test_a_node_takes_its_answer_in_and_goes_on() -> None:
+    question = c.Ask(about="action", action_id="1.2", text="These?", form={"kind": "tables"})
+    asked = given(*PLANNED, *walk(1)).when(question).then("question.asked", form={"kind": "tables"})
+    asked.leaves("awaiting_input", "user")
+    assert asked.session.question is not None
+    assert asked.session.question.form == {"kind": "tables"}
+    told = asked.given.when(say("yes")).then("question.answered").leaves("executing", "executor")
+    assert told.session.turn is not None
+    action = told.session.turn.actions[1]
+    assert (action.status, action.result) == ("approved", "yes")
+    ran = given(c.Start(), begin=told.session).when(done("1.2")).then("action.finished")
+    ran.leaves("executing", "executor")
+
+
+def test_outside_of_paths_the_answer_is_the_result() -> None:
+    turn = c.PlanTurn(sub_goal="x", actions=(node("look", 1),))
+    question = c.Ask(about="action", action_id="1.1", text="Which?")
+    told = given(request("agentflow"), turn, question).when(say("this one")).then("question.answered")
+    assert status(told.session, "1.1") == "finished"
+
+
+def test_a_person_changes_what_is_left_while_a_node_runs() -> None:
+    story = (*PLANNED, c.Start())
+    told = given(*story).when(edit("sql.tell", after="1.1")).then("path.changed").leaves("executing", "nobody")
+    assert rest(told.session) == ["sql.tell"]
+    assert ready(told.session.turn) == ()
+    given(begin=told.session).when(done("1.1")).then("action.finished").leaves("executing", "executor")
+
+
+def test_what_a_person_sets_is_part_of_the_walked_path() -> None:
+    story = (*PLANNED, *walk(1), *walk(2, sql="select 1"))
+    told = given(*story).when(edit("sql.run", "sql.tell", after="1.2", sql="select 2"))
+    changed = told.then("path.changed", given={"sql": "select 2"}).leaves("executing", "executor")
+    turn = changed.session.turn
+    assert turn is not None
+    assert made(turn)["sql"]["sql"] == "select 2"
+    assert [(a.spec.tool, a.status) for a in turn.actions[2:]] == [
+        ("sql.person", "finished"),
+        ("sql.run", "planned"),
+        ("sql.tell", "planned"),
+    ]
+    assert turn.actions[3].spec.depends_on == (turn.actions[2].spec.id,)
+
+
+def test_a_person_ends_the_path_here_but_does_not_begin_with_nothing() -> None:
+    given(*PLANNED, *walk(1)).when(edit(after="1.1")).then("path.changed").leaves("verifying", "verifier")
+    given(*PLANNED).when(edit(after="")).refused(Invalid, "at least one node")
+    set_first = given(*PLANNED).when(edit("sql.tell", after="", sql="x")).then("path.changed")
+    assert set_first.session.turn is not None
+    assert set_first.session.turn.actions[0].spec.tool == "sql.person"
+
+
+def test_ending_the_path_with_a_value_of_ones_own() -> None:
+    told = given(*PLANNED, *walk(1)).when(edit(after="1.1", answer="42")).then("path.changed")
+    told.leaves("verifying", "verifier")
+    assert made(told.session.turn)["sql"]["answer"] == "42"
+
+
+def test_an_edit_of_a_path_that_has_gone_on_is_stale() -> None:
+    given(*PLANNED, *walk(1)).when(edit("sql.tell", after="")).refused(Stale, "gone on")
+    given(*PLANNED, c.Start()).when(edit("sql.tell", after="")).refused(Stale, "gone on")
+
+
+def test_a_path_is_changed_while_it_asks_but_not_before_or_after() -> None:
+    question = c.Ask(about="action", action_id="1.2", text="These?")
+    asks = (*PLANNED, *walk(1), question)
+    told = given(*asks).when(edit("sql.tell", after="1.1")).then("path.changed").leaves("executing", "executor")
+    assert told.session.question is None
+    given(*asks, c.Stop()).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
+    given(*ASKED).when(edit("sql.tell", after="")).refused(OutOfTurn, "No path is being walked")
+    doubt = (*PLANNED, c.Start(), c.Uncertain(action_id="1.1", reason="?"))
+    given(*doubt).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
+
+
+def test_a_person_names_nodes_only_the_executor_says_what_they_change() -> None:
+    sly = c.EditPath(actions=(node("sql.tell", effect="write", arguments={"x": 1}),), after="1.1")
+    told = given(*PLANNED, *walk(1)).when(sly).then("path.changed").leaves("executing", "executor")
+    assert told.session.turn is not None
+    spec = told.session.turn.actions[-1].spec
+    assert (spec.effect, spec.arguments) == ("read", {})
+
+
+def test_a_path_does_not_grow_for_ever() -> None:
+    told = given(*PLANNED, *walk(1)).session
+    rounds = (LONGEST - len(NODES)) // 3
+    for _ in range(rounds):
+        told = given(c.ChangePath(actions=tuple(node("sql.look") for _ in range(3))), begin=told).session
+    more = c.ChangePath(actions=tuple(node("sql.look") for _ in range(3)))
+    given(begin=told).when(more).refused(Invalid, "round in circles")
+
+
+def test_what_is_replaced_or_not_known_is_left_alone() -> None:
+    session = given(*PLANNED).session
+    event = given(*PLANNED, *walk(1)).when(edit("sql.tell", after="1.1")).then_event()
+    assert given(event.model_copy(update={"version": 2}), begin=replace(session, turn=None)).session.turn is None
+
+
+# --- before it runs
+
+
+def drafted(*tools: str) -> c.DraftPlan:
+    tools = tools or NODES
+    steps = tuple(Step(text=tool, tool=tool) for tool in tools)
+    return c.DraftPlan(goal="count", steps=steps, kind="path", path=PathPlan(nodes=tools, fallback=True, why="bad"))
+
+
+def approve(session: Session) -> c.Approve:
+    assert session.plan is not None
+    return c.Approve(version=session.plan.version, hash=session.plan.hash)
+
+
+def with_steps(*tools: str) -> Callable[[Session], c.EditPlan]:
+    def told(session: Session) -> c.EditPlan:
+        assert session.plan is not None
+        return c.EditPlan(base=session.plan.version, steps=tuple(Step(text=tool, tool=tool or None) for tool in tools))
+
+    return told
+
+
+def test_a_path_in_review_is_edited_approved_and_walked() -> None:
+    shown = given(*ASKED).when(drafted()).then("plan.drafted").leaves("awaiting_approval", "user")
+    edited = shown.given.when(with_steps("sql.run", "sql.tell")).then("plan.edited")
+    assert edited.session.plan is not None
+    assert edited.session.plan.path == PathPlan(nodes=("sql.run", "sql.tell"))
+    begun = edited.given.when(approve).then("plan.approved").leaves("executing", "executor")
+    turn = begun.session.turn
+    assert turn is not None
+    assert turn.path == edited.session.plan.path
+    assert [(a.spec.tool, a.spec.effect) for a in turn.actions] == [("sql.run", "read"), ("sql.tell", "read")]
+    assert (turn.made, turn.final) == (2, True)
+
+
+def test_a_path_whose_steps_name_no_nodes_keeps_what_was_planned() -> None:
+    words = c.EditPlan(base=2, steps=(Step(text="just words"),))
+    told = given(*ASKED, drafted()).when(words).then("plan.edited")
+    assert told.session.plan is not None
+    assert told.session.plan.path == drafted().path
+
+
+# --- what it leaves behind
+
+
+def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:
+    story = (*PLANNED, *walk(1, sql="select 1"), *walk(2, rows="x" * 5_000), *walk(3), *walk(4, answer="7"))
+    answered = given(*story, verdict("complete"), answer("7"))
+    after = given(say("only in Texas"), begin=answered.session).session
+    assert after.before == {"sql": {"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"}}
+    other = replace(answered.session.turn, actions=()) if answered.session.turn else None
+    assert other is not None
+    assert kept(other, "x", after.before) == after.before
+
+
+def test_what_is_no_result_of_a_node_is_not_in_the_state() -> None:
+    session = given(*PLANNED, c.Start(), c.Finish(action_id="1.1", ok=True, result="words")).session
+    assert made(session.turn) == {}
+    assert made(None) == {}
+
+
+def test_tokens_are_counted_for_the_node_they_were_spent_on() -> None:
+    cost: dict[str, Any] = {
+        "cached_tokens": 0,
+        "cost": 0,
+        "latency": 1,
+        "attempts": 1,
+        "model": "m",
+        "role": "executor",
+    }
+    spend = c.Spend(prompt_tokens=10, completion_tokens=4, action_id="1.1", **cost)
+    told = given(*PLANNED, c.Start(), spend, spend.model_copy(update={"latency": 2})).session
+    assert told.turn is not None
+    assert [a.tokens for a in told.turn.actions] == [28, 0, 0, 0]
+    gone = given(*PLANNED, c.Start(), spend.model_copy(update={"action_id": "9.9"})).session
+    assert gone.spent.tokens == 14
+
+
+# --- the person's word on the answer
+
+ANSWERED = (*PLANNED, *walk(1), *walk(2), *walk(3), *walk(4, answer="7"), verdict("complete"), answer("7"))
+
+
+def test_an_answer_is_accepted_saved_and_taken_back() -> None:
+    liked = given(*ANSWERED).when(c.Judge(accepted=True)).then("answer.judged", accepted=True, saved=False)
+    liked.leaves("resting", "nobody", accepted=True, saved=False)
+    liked.given.when(c.Judge(accepted=True)).refused(AlreadyDone)
+    saved = liked.given.when(c.Judge(accepted=True, saved=True)).then("answer.judged", saved=True)
+    back = saved.given.when(c.Judge(accepted=False)).then("answer.judged").leaves("resting", "nobody", accepted=False)
+    given(say("more"), begin=saved.session).when(c.Judge(accepted=False)).refused(OutOfTurn, "no answer")
+    assert back.session.saved is False
+
+
+@pytest.mark.parametrize(
+    ("story", "command", "why"),
+    [
+        (ASKED, c.Judge(accepted=True), "no answer to judge"),
+        (ANSWERED, c.Judge(accepted=False, saved=True), "Only an accepted answer"),
+        ((*TO_DONE, c.Complete()), c.Judge(accepted=True), "no answer to judge"),
+    ],
+)
+def test_only_an_answer_is_judged(story: tuple[Told, ...], command: c.Judge, why: str) -> None:
+    kind = Invalid if "accepted" in why else OutOfTurn
+    given(*story).when(command).refused(kind, why)
+
+
+def test_only_what_a_path_found_is_saved() -> None:
+    nothing = c.PlanTurn(sub_goal="x", actions=(), reasoning="nothing left")
+    answered = (request("agentflow"), nothing, answer("done"))
+    given(*answered).when(c.Judge(accepted=True, saved=True)).refused(OutOfTurn, "on a path")
+    given(*answered).when(c.Judge(accepted=True)).then("answer.judged")
+
+
+def test_the_next_request_is_not_judged_yet() -> None:
+    after = given(*ANSWERED, c.Judge(accepted=True), say("next")).session
+    assert (after.accepted, after.saved) == (False, False)
