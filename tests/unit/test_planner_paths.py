@@ -1,0 +1,350 @@
+"""The planner's paths: what is taken, what is sent back and why, the full graph, the cache, what the model is told."""
+
+import json
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ValidationError
+
+from services.planner.flow import WHICH, PathPlanner
+from services.planner.flow_prompt import FlowPath, NewNode, PathReply, brief, shown
+from services.planner.flows import EXAMPLES, KnownFlows, accepted
+from services.planner.paths import Paths
+from shared.bus import BusDown
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events.values import NodeProposal, PathPlan, Planning, SessionSettings
+from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, chain_problems, chains, full_path, path_problems
+from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.store_api.library import LibraryEntry
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.domain.spec import given
+
+TEA = FlowSpec(
+    name="tea",
+    description="Makes tea.",
+    may_start=("water",),
+    nodes=(
+        NodeSpec(
+            name="boil", description="Boil", inputs=("request",), outputs=("water",),
+            possible_next_nodes=("brew", "tell"),
+        ),
+        NodeSpec(name="brew", description="Brew", inputs=("water",), outputs=("tea",), possible_next_nodes=("tell",)),
+        NodeSpec(name="tell", description="Tell", inputs=("tea",), outputs=("answer",)),
+    ),
+)  # fmt: skip
+WASH = FlowSpec(
+    name="wash",
+    description="Washes up.",
+    may_start=("findings",),
+    nodes=(
+        NodeSpec(
+            name="scrub", description="Scrub", inputs=("request",), optional=("findings",), outputs=("clean",),
+            possible_next_nodes=("dry",), effect="write",
+        ),
+        NodeSpec(name="dry", description="Dry", inputs=("clean",), outputs=("answer",)),
+    ),
+)  # fmt: skip
+BOTH = FlowPage(flows=(TEA, WASH), states={"tea": {"request": "tea please"}, "wash": {"request": "tea please"}})
+ONE = FlowPage(flows=(TEA,), states={"tea": {"request": "tea please"}})
+WHOLE = ("tea.boil", "tea.brew", "tea.tell")
+ENTRY = LibraryEntry(
+    session_id="s0", round=1, version=9, request="tea?", flows=("tea",), path=WHOLE, question="", sql="", tables=(),
+    answer="here", accepted=True, saved=False, at=datetime(2030, 1, 1, tzinfo=UTC),
+)  # fmt: skip
+
+
+def paths(*chain: tuple[str, Sequence[str]], **more: Any) -> PathReply:
+    return PathReply(paths=[FlowPath(flow=flow, nodes=list(nodes)) for flow, nodes in chain], reasoning="why", **more)
+
+
+GOOD = paths(("tea", ("boil", "brew", "tell")))
+BAD = paths(("tea", ("boil", "tell")))
+
+
+class Kitchen:
+    """The flows there are, and a planner at its desk."""
+
+    def __init__(self, page: FlowPage = ONE, *, cache: int = 4, examples: Sequence[LibraryEntry] = ()) -> None:
+        async def similar(_: Session) -> Sequence[LibraryEntry]:
+            return examples
+
+        self.found = page
+        self.known = Paths(cache)
+        self.planner = PathPlanner(self, similar, self.known)
+        self.model = ScriptedModel()
+
+    async def page(self, session_id: str) -> FlowPage:
+        assert session_id == "s1"
+        return self.found
+
+    async def plan(self, session: Session, *replies: BaseModel | Exception) -> Any:
+        self.model = ScriptedModel(*replies)
+        log = InMemoryLog()
+        kit = Kit("planner", InMemoryStore(log), log, self.model, Drafts(None), Settings())
+        return await self.planner.plan(Desk(kit, Loaded(session, 0), cause="e1"))
+
+
+def asked(text: str = "tea please", *, confirm: Any = "nodes", **planning: Any) -> Session:
+    settings = SessionSettings(confirm=confirm, planning=Planning(**planning))
+    return given(c.Say(text=text, workflow="flow", settings=settings)).session
+
+
+# --- what becomes of a proposal
+
+
+async def test_a_path_becomes_a_turn_of_nodes_one_after_the_other() -> None:
+    kitchen = Kitchen()
+    told = await kitchen.plan(asked(), GOOD)
+    assert isinstance(told, c.PlanTurn)
+    assert told.path == PathPlan(nodes=WHOLE, attempts=1)
+    assert [(a.id, a.tool, a.effect, a.depends_on) for a in told.actions] == [
+        ("1.1", "tea.boil", "read", ()),
+        ("1.2", "tea.brew", "read", ("1.1",)),
+        ("1.3", "tea.tell", "read", ("1.2",)),
+    ]
+    assert (told.final, told.reasoning) == (True, "why")
+
+
+async def test_a_path_to_be_seen_first_is_a_plan() -> None:
+    told = await Kitchen().plan(asked(confirm="path"), GOOD)
+    assert isinstance(told, c.DraftPlan)
+    assert (told.kind, [step.tool for step in told.steps], told.notes) == ("path", list(WHOLE), "why")
+    assert told.path == PathPlan(nodes=WHOLE, attempts=1)
+    shown_ = given(*(c.Say(text="tea", workflow="flow"), told)).session
+    assert shown_.phase == "awaiting_approval"
+
+
+async def test_what_cannot_be_walked_goes_back_with_the_reasons() -> None:
+    kitchen = Kitchen()
+    told = await kitchen.plan(asked(), BAD, GOOD)
+    assert told.path.attempts == 2
+    assert "tell needs tea, which nothing before it makes." in kitchen.model.prompts[1].text
+    assert "<problems>\n" not in kitchen.model.prompts[0].text
+
+
+@pytest.mark.parametrize("tries", [1, 3])
+async def test_after_bad_plans_the_full_graph_is_walked(tries: int) -> None:
+    told = await Kitchen().plan(asked(max_retries=tries), *[BAD] * tries)
+    assert told.path.nodes == WHOLE
+    assert told.path.fallback
+    assert told.path.attempts == tries
+    assert "tell needs tea" in told.path.why
+
+
+async def test_a_model_that_gives_no_path_at_all_is_a_bad_plan_too() -> None:
+    told = await Kitchen().plan(asked(), ModelFailed("not JSON", raw="???"))
+    assert told.path.fallback
+    assert "did not give a path: not JSON" in told.path.why
+
+
+async def test_a_model_that_is_away_is_waited_for() -> None:
+    with pytest.raises(ModelUnreachable):
+        await Kitchen().plan(asked(), ModelUnreachable("nobody listens"))
+
+
+async def test_without_a_fallback_it_fails_and_says_why() -> None:
+    told = await Kitchen().plan(asked(fallback_enabled=False), BAD, BAD, BAD)
+    assert isinstance(told, c.Fail)
+    assert told.retryable
+    assert "3 tries" in told.reason
+    assert "tell needs tea" in told.reason
+
+
+async def test_the_full_graph_is_walked_without_asking_the_model() -> None:
+    kitchen = Kitchen()
+    told = await kitchen.plan(asked(use_planning=False))
+    assert (told.path.nodes, told.path.fallback, told.path.attempts) == (WHOLE, True, 0)
+    assert kitchen.model.prompts == []
+
+
+async def test_of_several_full_graphs_the_person_says_which() -> None:
+    told = await Kitchen(BOTH).plan(asked(use_planning=False))
+    assert isinstance(told, c.Ask)
+    assert told.options == ("tea", "wash")
+    assert told.text.endswith(WHICH)
+    answered = given(c.Answer(text="wash"), begin=given(told, begin=asked(use_planning=False)).session).session
+    second = await Kitchen(BOTH).plan(answered)
+    assert second.path.nodes == ("wash.scrub", "wash.dry")
+
+
+async def test_the_model_asks_which_flow_is_meant() -> None:
+    told = await Kitchen(BOTH).plan(asked(), PathReply(question=" Tea or washing up? "))
+    assert told == c.Ask(text="Tea or washing up?", options=("tea", "wash"))
+
+
+async def test_a_named_flow_is_the_only_one() -> None:
+    kitchen = Kitchen(BOTH)
+    told = await kitchen.plan(asked(flow="wash"), paths(("tea", ("boil",))), paths(("wash", ("scrub", "dry"))))
+    assert told.path.nodes == ("wash.scrub", "wash.dry")
+    assert "There is no flow “tea”; the flows are wash." in kitchen.model.prompts[1].text
+    missing = await kitchen.plan(asked(flow="bath"))
+    assert (missing.reason, missing.retryable) == ("There is no flow “bath”.", False)
+    nothing = await Kitchen(FlowPage(flows=(), troubles=("a.yaml: broken",))).plan(asked())
+    assert nothing.reason == "No flow is registered. a.yaml: broken"
+
+
+async def test_a_request_may_go_through_two_flows() -> None:
+    told = await Kitchen(BOTH).plan(asked(), paths(("tea", ("boil", "brew", "tell")), ("wash", ("scrub", "dry"))))
+    assert told.path.nodes == (*WHOLE, "wash.scrub", "wash.dry")
+    assert told.sub_goal == "Walk tea and wash"
+    assert chains(told.path.nodes) == [("tea", ["boil", "brew", "tell"]), ("wash", ["scrub", "dry"])]
+
+
+async def test_a_missing_node_is_kept_as_a_proposal_and_not_run() -> None:
+    node = NewNode(flow="tea", name="milk", description="Adds milk", why="they asked for it")
+    told = await Kitchen().plan(asked(), GOOD.model_copy(update={"new_node": node}))
+    assert told.path.proposal == NodeProposal(flow="tea", name="milk", description="Adds milk", why="they asked for it")
+    assert "tea.milk" not in [action.tool for action in told.actions]
+
+
+async def test_accepted_paths_are_shown_as_examples() -> None:
+    kitchen = Kitchen(examples=(ENTRY,))
+    told = await kitchen.plan(asked(), GOOD)
+    assert told.path.examples == 1
+    assert json.dumps({"request": "tea?", "path": WHOLE}) in kitchen.model.prompts[0].text
+
+
+async def test_the_model_is_asked_with_the_temperature_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[float | None] = []
+    plain = ScriptedModel.ask
+
+    async def ask(self: ScriptedModel, *args: Any, temperature: float | None = None, **named: Any) -> Any:
+        heard.append(temperature)
+        return await plain(self, *args, **named)
+
+    monkeypatch.setattr(ScriptedModel, "ask", ask)
+    await Kitchen().plan(asked(), GOOD)
+    await Kitchen().plan(asked(temperature=1.5), GOOD)
+    assert heard == [0.3, 1.5]
+
+
+# --- the cache
+
+
+async def test_the_same_request_in_the_same_state_is_planned_once() -> None:
+    kitchen = Kitchen()
+    first = await kitchen.plan(asked(), GOOD)
+    again = await kitchen.plan(asked())
+    assert kitchen.model.prompts == []
+    assert again.path == PathPlan(nodes=WHOLE, cached=True)
+    assert [a.tool for a in again.actions] == [a.tool for a in first.actions]
+
+
+CHANGED: list[Callable[[Kitchen], Session]] = [
+    lambda _: asked("other tea"),
+    lambda _: asked(cache=False),
+    lambda kitchen: setattr(kitchen, "found", BOTH) or asked(),  # type: ignore[func-returns-value]
+    lambda kitchen: setattr(kitchen, "found", ONE.model_copy(update={"states": {"tea": {"water": 1}}})) or asked(),  # type: ignore[func-returns-value]
+]
+
+
+@pytest.mark.parametrize("change", CHANGED, ids=["request", "switched off", "flows", "state"])
+async def test_anything_else_is_planned_anew(change: Callable[[Kitchen], Session]) -> None:
+    kitchen = Kitchen()
+    await kitchen.plan(asked(), GOOD)
+    told = await kitchen.plan(change(kitchen), GOOD)
+    assert not told.path.cached
+    assert len(kitchen.model.prompts) == 1
+
+
+async def test_the_cache_is_bounded_and_keeps_no_fallback_and_no_question() -> None:
+    kitchen = Kitchen(cache=2)
+    for number in range(5):
+        await kitchen.plan(asked(f"tea {number}"), GOOD)
+    assert len(kitchen.known) == 2
+    assert (await kitchen.plan(asked("tea 4"))).path.cached
+    await kitchen.plan(asked("odd tea"), BAD, BAD, BAD)
+    assert not (await kitchen.plan(asked("odd tea"), GOOD)).path.cached
+    none = Kitchen(cache=0)
+    await none.plan(asked(), GOOD)
+    assert len(none.known) == 0
+
+
+# --- what can be walked
+
+
+@pytest.mark.parametrize(
+    ("path", "have", "why"),
+    [
+        ((), ("request",), "The path has no nodes."),
+        (("boil", "bake"), ("request",), "tea has no node “bake”; its nodes are boil, brew, tell."),
+        (("brew", "tell"), ("request",), "brew needs water, which nothing before it makes."),
+        (("boil", "brew"), ("request",), "The path ends at brew, which is no end: tell."),
+        (("tell", "boil"), ("tea", "request"), "tell is not followed by boil; it is followed by nothing"),
+    ],
+)
+def test_a_path_that_cannot_be_walked_says_why(path: tuple[str, ...], have: tuple[str, ...], why: str) -> None:
+    assert why in " ".join(path_problems(TEA, path, have))
+
+
+def test_a_path_begins_where_its_state_is_and_goes_on_after_a_node() -> None:
+    assert path_problems(TEA, ("brew", "tell"), ("water",)) == ()
+    assert path_problems(TEA, ("tell",), ("tea",), after="brew") == ()
+    assert "tell is not followed by brew" in path_problems(TEA, ("brew", "tell"), ("water",), after="tell")[0]
+    assert chain_problems(ONE, ()) == ("There is no path.",)
+    assert chain_problems(ONE, (("bath", ("x",)),)) == ("There is no flow “bath”; the flows are tea.",)
+    assert full_path(TEA) == ("boil", "brew", "tell")
+
+
+# --- what the model is told and may say
+
+
+def test_the_prompt_holds_flows_state_and_words_but_no_more_than_it_must() -> None:
+    page = ONE.model_copy(update={"states": {"tea": {"request": "r" * 999, "rows": list(range(400)), "few": [1]}}})
+    text = brief(asked(), page, ())[1]["content"]
+    assert '"possible_next_nodes": ["brew", "tell"]' in text
+    assert '"asks"' not in text, "what is not so is left out"
+    assert '"(400 entries)"' in text
+    assert '"few": [1]' in text
+    assert "r" * 401 not in text
+    assert "<examples>\n" not in text
+
+
+def test_a_reply_says_something() -> None:
+    for empty in ({}, {"question": " "}, {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": [], "more": 1}):
+        with pytest.raises(ValidationError):
+            PathReply.model_validate(empty)
+
+
+def test_what_is_shown_while_it_is_written() -> None:
+    assert shown({"question": "Which?"}) == "Which?"
+    half = {"reasoning": "tea", "paths": [{"flow": "tea", "nodes": ["boil", "brew"]}, {"flow": "x"}, None]}
+    assert shown(half) == "tea\n\ntea: boil → brew"
+    assert shown({}) == ""
+
+
+# --- what others are asked for
+
+
+async def test_the_executor_is_waited_for() -> None:
+    answers = [BusDown("nobody"), ONE.model_dump_json().encode()]
+
+    class Bus:
+        async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
+            assert (subject, ListFlows.model_validate_json(data).session_id) == ("flows.list", "s1")
+            answer = answers.pop(0)
+            if isinstance(answer, Exception):
+                raise answer
+            assert isinstance(answer, bytes)
+            return answer
+
+    assert await KnownFlows(Bus()).page("s1") == ONE  # type: ignore[arg-type]
+
+
+async def test_examples_are_a_help_and_never_in_the_way() -> None:
+    class Store:
+        def __init__(self, *items: LibraryEntry) -> None:
+            self.items = [item.model_dump(mode="json") for item in items]
+
+        async def ask(self, verb: str, **arguments: Any) -> Any:
+            assert (verb, arguments["user"], arguments["limit"]) == ("library.similar", "ann", EXAMPLES)
+            return {"items": self.items, "total": len(self.items)}
+
+    assert await accepted(Store(ENTRY), asked()) == (ENTRY,)
+    assert await accepted(InMemoryStore(InMemoryLog()), asked()) == ()
