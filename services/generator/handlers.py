@@ -42,9 +42,11 @@ def found_on_the_way(turn: Turn) -> c.GiveAnswer:
     """The answer that a path's nodes made, as it is; else how far the path came."""
     finished = [action for action in turn.actions if action.status == "finished"]
     evidence = tuple(action.spec.id for action in finished if not action.spec.tool.endswith(f".{GIVEN}"))
-    answers = [a.result["answer"] for a in finished if isinstance(a.result, dict) and a.result.get("answer")]
-    if answers:
-        return c.GiveAnswer(text=str(answers[-1])[:50_000], confidence=1, evidence=evidence)
+    made = [a.result for a in finished if isinstance(a.result, dict) and a.result.get("answer")]
+    if made:
+        sure = made[-1].get("confidence", 1)
+        confidence = min(max(float(sure), 0), 1) if isinstance(sure, (int, float)) else 1
+        return c.GiveAnswer(text=str(made[-1]["answer"])[:50_000], confidence=confidence, evidence=evidence)
     reason = turn.verdict.reasoning if turn.verdict else ""
     return c.GiveAnswer(text=f"There is no answer. {reason}".strip(), confidence=0, evidence=evidence)
 

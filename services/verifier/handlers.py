@@ -3,6 +3,7 @@
 import asyncio
 
 from services.verifier.checks import lints, parses, passes
+from services.verifier.paths import walked
 from services.verifier.prompt import (
     TestsReply,
     VerdictReply,
@@ -41,7 +42,9 @@ async def _check(desk: Desk, session: Session) -> c.VerifyCode:
 
 
 async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
-    """Of a run of approved code, or of a turn of tools."""
+    """Of a walked path, a run of approved code, or a turn of tools."""
+    if turn.path:
+        return walked(turn)
     return await (_judge_run if desk.session.workflow == "conversation" else _judge_turn)(desk, turn)
 
 

@@ -18,8 +18,6 @@ def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR09
     ran = [action for action in turn.actions if action.status in ("finished", "failed")]
     failed = [action for action in ran if action.status == "failed"]
     doubts = [action for action in turn.actions if action.status == "uncertain"]
-    if turn.path:
-        return _walked(turn)
     if turn.taken_over:
         status: Status = "failure" if ran and len(failed) == len(ran) else "partial" if failed or doubts else "success"
         return _verdict("taken-over", status, "continue", "A person did this turn by hand.")
@@ -43,20 +41,6 @@ def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR09
     if all(_confirmed(action) for action in writes):
         return _verdict("change-shown", "success", goes_on, "The results show the changes that were wanted.")
     return None
-
-
-def _walked(turn: Turn) -> c.VerifyTurn:
-    """A path speaks for itself: it came to an answer, or it says at which node it ended. No model is asked."""
-    last = next((action for action in reversed(turn.actions) if action.status != "skipped"), None)
-    answered = any(isinstance(a.result, dict) and a.result.get("answer") for a in turn.actions if a.status == "finished")
-    if last and last.status == "finished":
-        status: Status = "success" if answered else "partial"
-        why = "The path was walked to its end." if answered else f"The path ended after {last.spec.tool}."
-        return _verdict("path-walked", status, "complete", why)
-    if last and last.status == "uncertain":
-        return _verdict("in-doubt", "partial", "complete", f"Nobody knows whether {last.spec.tool} took effect.")
-    why = f"{last.spec.tool} ({last.status}): {last.error or 'no reason was given'}" if last else "No node was run."
-    return _verdict("path-ended", "failure", "complete", f"The path ended early. {why}")
 
 
 def _nothing_ran(turn: Turn, goes_on: NextAction) -> c.VerifyTurn:

@@ -1,0 +1,28 @@
+"""The verdict on a walked path: it came to an answer, or it says at which node it ended. No model is asked."""
+
+from shared.domain import commands as c
+from shared.domain.state import Action, Turn
+from shared.events.values import Status
+
+
+def walked(turn: Turn) -> c.VerifyTurn:
+    """The last node that was not left out tells how the path ended."""
+    last = next((action for action in reversed(turn.actions) if action.status != "skipped"), None)
+    if last is None:
+        return _verdict("path-ended", "failure", "The path ended early: no node was run.")
+    if last.status == "finished":
+        if any(_answers(action) for action in turn.actions):
+            return _verdict("path-walked", "success", "The path was walked to its end.")
+        return _verdict("path-walked", "partial", f"The path ended after {last.spec.tool}.")
+    if last.status == "uncertain":
+        return _verdict("in-doubt", "partial", f"Nobody knows whether {last.spec.tool} took effect.")
+    why = f"{last.spec.tool} ({last.status}): {last.error or 'no reason was given'}"
+    return _verdict("path-ended", "failure", f"The path ended early. {why}")
+
+
+def _answers(action: Action) -> bool:
+    return action.status == "finished" and isinstance(action.result, dict) and bool(action.result.get("answer"))
+
+
+def _verdict(rule: str, status: Status, reasoning: str) -> c.VerifyTurn:
+    return c.VerifyTurn(status=status, next_action="complete", reasoning=reasoning[:2000], rule=rule)
