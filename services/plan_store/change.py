@@ -1,4 +1,4 @@
-"""What the projection does to the rows: the two kinds of change."""
+"""What the projection does to the rows: the three kinds of change."""
 
 from typing import Any, NamedTuple
 
@@ -22,4 +22,11 @@ class Patch(NamedTuple):
     values: Values
 
 
-Change = Put | Patch
+class Remove(NamedTuple):
+    """Delete the rows that match."""
+
+    table: Table
+    where: ColumnElement[bool]
+
+
+Change = Put | Patch | Remove

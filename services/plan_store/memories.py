@@ -24,16 +24,22 @@ def remembered(before: Session, event: SessionEvent, after: Session, position: i
     """
     if not after.settings.recall:
         return
-    between = before.question is not None and before.question.about == "continue"  # one has ended, none has begun
-    if _begins(event, between=between):
+    rests = after.phase in ("resting", "failed") and not _between(before)
+    if begins(before, event):
         yield Put(t.memories, _begun(event, after, position))
-    elif after.phase in ("resting", "failed") and not between and _came_to(before) != (outcome := _came_to(after)):
+    elif rests and _came_to(before) != (outcome := _came_to(after)):
         yield _ended(event, after, outcome)
 
 
-def _begins(event: SessionEvent, *, between: bool) -> bool:
+def begins(before: Session, event: SessionEvent) -> bool:
+    """Whether a request begins with it."""
     asked = isinstance(event, facts.MessageReceived) and event.intent == "request"
-    return asked or (isinstance(event, facts.QuestionAnswered) and between)
+    return asked or (isinstance(event, facts.QuestionAnswered) and _between(before))
+
+
+def _between(session: Session) -> bool:
+    """One request has ended, none has begun: the person was asked for the next."""
+    return session.question is not None and session.question.about == "continue"
 
 
 def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, object]:

@@ -8,11 +8,11 @@ from contextlib import suppress
 from weakref import WeakValueDictionary
 
 import structlog
-from sqlalchemy import select, update
+from sqlalchemy import delete, select, update
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import parking
-from services.plan_store.change import Change, Put
+from services.plan_store.change import Change, Patch, Put, Remove
 from services.plan_store.database import Database, put
 from services.plan_store.folded import Folded, from_row, moved, row, sealed, unknown
 from services.plan_store.history import PAGE, Step, StoreLog, as_it_was, fold_one
@@ -156,8 +156,11 @@ async def _write(tx: AsyncConnection, found: list[Change]) -> None:
     """In order; only the journal's rows, which nothing changes later, go in together."""
     await put(tx, journal, [c.values for c in found if isinstance(c, Put) and c.table is journal])
     for change in found:
-        if isinstance(change, Put):
-            if change.table is not journal:
-                await put(tx, change.table, [change.values])
-        else:
-            await tx.execute(update(change.table).where(change.where).values(change.values))
+        match change:
+            case Put():
+                if change.table is not journal:
+                    await put(tx, change.table, [change.values])
+            case Patch():
+                await tx.execute(update(change.table).where(change.where).values(change.values))
+            case Remove():
+                await tx.execute(delete(change.table).where(change.where))

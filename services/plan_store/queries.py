@@ -40,14 +40,14 @@ def visible_to(user: str) -> ColumnElement[bool]:
     return or_(t.sessions.c.owner == user, exists().where(mine))
 
 
-def matching(query: str) -> list[ColumnElement[bool]]:
-    """Every word, anywhere in title or requests, whatever its case; `%`, `_` and quotes are ordinary characters."""
+def matching(text: ColumnElement[str], query: str) -> list[ColumnElement[bool]]:
+    """Every word, anywhere in a case-folded text, whatever its case; `%`, `_` and quotes are ordinary characters."""
     words = query.replace("\x00", "").casefold().split()[:MAX_WORDS]
-    return [t.sessions.c.search.contains(word, autoescape=True) for word in words]
+    return [text.contains(word, autoescape=True) for word in words]
 
 
 async def list_sessions(database: Database, ask: api.ListSessions) -> api.SessionPage:
-    query = select(*SUMMARY).where(t.sessions.c.version > 0, *matching(ask.query))
+    query = select(*SUMMARY).where(t.sessions.c.version > 0, *matching(t.sessions.c.search, ask.query))
     if ask.user is not None:
         query = query.where(visible_to(ask.user))
     if ask.states:

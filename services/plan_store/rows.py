@@ -6,9 +6,10 @@ from dataclasses import replace
 from sqlalchemy import and_
 
 from services.plan_store import tables as t
+from services.plan_store.accepted import judged, proposed
 from services.plan_store.change import Change, Patch, Put, Values
 from services.plan_store.history import Step
-from services.plan_store.memories import remembered
+from services.plan_store.memories import begins, remembered
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.events import SessionEvent, facts
@@ -24,12 +25,14 @@ def changes(step: Step) -> Iterator[Change]:
         yield parked(step, step.before.session.id)
         return
     before = Session(after.id) if isinstance(event, facts.SessionForked) else step.before.session
-    yield _journal(step, event)
+    yield _journal(step, event, before)
     yield from _told(event)
     yield from _plan(before, event, after)
     yield from _code(before, event, after)
     yield from _turn(before, event, after)
     yield from remembered(before, event, after, step.raw.position)
+    yield from judged(event, after, step.raw.position)
+    yield from proposed(event, after)
 
 
 def parked(step: Step, session_id: str, reason: str = "") -> Put:
@@ -39,10 +42,12 @@ def parked(step: Step, session_id: str, reason: str = "") -> Put:
     return Put(t.parked, row | {"reason": (reason or step.reason)[:500], "preview": preview})
 
 
-def _journal(step: Step, event: SessionEvent) -> Change:
+def _journal(step: Step, event: SessionEvent, before: Session) -> Change:
     row = {"version": event.version, "position": step.raw.position, "type": event.type, "actor": event.actor}
     body = event.model_dump(mode="json", by_alias=True)
-    return Put(t.journal, row | {"session_id": event.session_id, "at": event.at, "body": body})
+    return Put(
+        t.journal, row | {"session_id": event.session_id, "at": event.at, "begins": begins(before, event), "body": body}
+    )
 
 
 def _told(event: SessionEvent) -> Iterator[Change]:
@@ -88,6 +93,7 @@ def _plan(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         "by": plan.by,
         "at": event.at,
         "hash": plan.hash,
+        "path": plan.path.model_dump(mode="json") if plan.path else None,
         "deleted": False,
     }
     yield Put(t.plans, row)
@@ -139,15 +145,30 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     if new and (old is None or new.number != old.number or isinstance(event, facts.TurnPlanned)):
         yield _new_turn(event, new)
         for place, action in enumerate(new.actions, 1):
-            yield Put(t.actions, {"session_id": after.id, "turn": new.number} | _new_action(action, place))
+            yield Put(t.actions, _new_action(event, new.number, action, place))
     elif new and old:
-        for was, action in zip(old.actions, new.actions, strict=True):
-            if was != action:
-                where = and_(mine, t.actions.c.turn == new.number, t.actions.c.id == action.spec.id)
-                yield Patch(t.actions, where, _action_state(action, event))
+        yield from _same_turn(old, new, event)
     if isinstance(event, Outcome) and (late := _late(before, event)):
         where = and_(mine, t.actions.c.id == event.action_id, t.actions.c.status == "started")
-        yield Patch(t.actions, where, _action_state(late, event))
+        yield Patch(t.actions, where, _action_state(late, event, was="started"))
+
+
+def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
+    """What became of its actions. Of a path, others may have taken the place of those that had not begun."""
+    mine = and_(t.actions.c.session_id == event.session_id, t.actions.c.turn == new.number)
+    known = {action.spec.id: action for action in old.actions}
+    if gone := known.keys() - {action.spec.id for action in new.actions}:
+        superseded = {"status": "superseded", "ended_at": event.at}
+        yield Patch(t.actions, and_(mine, t.actions.c.id.in_(sorted(gone))), superseded)
+    place = old.made
+    for action in new.actions:
+        was = known.get(action.spec.id)
+        if was is None:
+            place += 1
+            yield Put(t.actions, _new_action(event, new.number, action, place))
+        elif was != action:
+            state = _action_state(action, event, was=was.status)
+            yield Patch(t.actions, and_(mine, t.actions.c.id == action.spec.id), state)
 
 
 def _verdict(event: facts.TurnVerified) -> Values:
@@ -158,11 +179,10 @@ def _verdict(event: facts.TurnVerified) -> Values:
 def _turn_not_run(event: facts.TurnPlanned) -> Iterator[Change]:
     """Nothing was left to do, or the person had said something else meanwhile."""
     actions = tuple(Action(spec, "skipped", error=spec.why) for spec in event.actions)
-    turn = Turn(event.turn, event.sub_goal, actions, event.actor, final=event.final)
+    turn = Turn(event.turn, event.sub_goal, actions, event.actor, final=event.final, path=event.path)
     yield _new_turn(event, turn)
     for place, action in enumerate(actions, 1):
-        row = {"session_id": event.session_id, "turn": event.turn} | _new_action(action, place)
-        yield Put(t.actions, row | {"ended_at": event.at})
+        yield Put(t.actions, _new_action(event, event.turn, action, place))
 
 
 def _new_turn(event: SessionEvent, turn: Turn) -> Change:
@@ -180,6 +200,7 @@ def _new_turn(event: SessionEvent, turn: Turn) -> Change:
         "sub_goals": list(planned.sub_goals) if planned else [],
         "final": turn.final,
         "recalled": [one.model_dump(mode="json") for one in planned.recalled] if planned else [],
+        "path": turn.path.model_dump(mode="json") if turn.path else None,
     }
     unjudged = ("status", "next_action", "execution_analysis", "memory_analysis", "verdict_reasoning", "rule")
     return Put(t.turns, row | dict.fromkeys(unjudged) | {"verified_at": None})
@@ -200,22 +221,26 @@ SPECIFIED = (
 )
 
 
-def _new_action(action: Action, place: int) -> Values:
+def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> Values:
+    """A row begins with its end where an action is not run, or was a person's own."""
     spec = action.spec.model_dump(mode="json")
-    ran = {"seconds": None, "started_at": None, "ended_at": None}
-    return {name: spec[name] for name in SPECIFIED} | ran | {"place": place, "hash": action.hash} | _came_of(action)
+    key = {"session_id": event.session_id, "turn": turn, "place": place, "hash": action.hash}
+    ran = {"seconds": None, "started_at": None, "ended_at": event.at if action.status in DONE else None}
+    return key | {name: spec[name] for name in SPECIFIED} | ran | _came_of(action)
 
 
 def _came_of(action: Action) -> Values:
     artefact = action.artefact.model_dump(mode="json") if action.artefact else None
-    return {"status": action.status, "result": action.result, "error": action.error, "artefact": artefact}
+    told = {"status": action.status, "result": action.result, "error": action.error, "tokens": action.tokens}
+    return told | {"artefact": artefact}
 
 
-def _action_state(action: Action, event: SessionEvent) -> Values:
+def _action_state(action: Action, event: SessionEvent, was: ActionStatus) -> Values:
+    """The times are those of a change of status: model calls are told of while it runs, and afterwards."""
     state = _came_of(action)
-    if action.status == "started":
+    if action.status == "started" != was:
         state["started_at"] = event.at
-    elif action.status in DONE:
+    elif action.status in DONE and action.status != was:
         state["ended_at"] = event.at
     if isinstance(event, facts.ActionFinished) and event.action_id == action.spec.id:
         state["seconds"] = event.seconds

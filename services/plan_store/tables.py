@@ -57,6 +57,7 @@ journal = Table(
     Column("type", Words, nullable=False),
     Column("actor", Words, nullable=False),
     Column("at", Utc, nullable=False),
+    Column("begins", Boolean, nullable=False),  # a request
     Column("body", JSON, nullable=False),
     Index(None, "position"),
 )
@@ -76,6 +77,7 @@ plans = Table(
     Column("at", Utc, nullable=False),
     Column("hash", Words, nullable=False),
     Column("deleted", Boolean, nullable=False),
+    Column("path", JSON),  # through flows, as it was planned; None: it is no path
 )
 
 codes = Table(
@@ -111,6 +113,7 @@ turns = Table(
     Column("sub_goals", JSON, nullable=False),  # the way to the end as it was seen then
     Column("final", Boolean, nullable=False),
     Column("recalled", JSON, nullable=False),  # what the planner was told of earlier sessions
+    Column("path", JSON),  # through flows, as it was planned; None: its actions are no nodes
     Column("status", Words),  # the verdict's, from here on; None: not judged
     Column("next_action", Words),
     Column("execution_analysis", Words),
@@ -126,7 +129,7 @@ actions = Table(
     _session_id(),
     Column("turn", Count, primary_key=True, autoincrement=False),
     Column("id", Words, primary_key=True),
-    Column("place", Count, nullable=False),  # 1, 2, 3 within its turn
+    Column("place", Count, nullable=False),  # 1, 2, 3 within its turn, those counted that others took the place of
     Column("tool", Words, nullable=False),
     Column("arguments", JSON, nullable=False),
     Column("text", Words, nullable=False),
@@ -143,6 +146,7 @@ actions = Table(
     Column("artefact", JSON),  # where the whole result is, where `result` is its beginning
     Column("error", Words, nullable=False),
     Column("seconds", Double),
+    Column("tokens", Count, nullable=False),  # of the model calls made for it
     Column("started_at", Utc),
     Column("ended_at", Utc),
 )
@@ -173,6 +177,7 @@ usage = Table(
     Column("attempts", Count, nullable=False),
     Column("outcome", Words, nullable=False),
     Column("estimated", Boolean, nullable=False),
+    Column("action_id", Words, nullable=False),  # what the call was made for, "" if for no action
     Column("at", Utc, nullable=False),
 )
 
@@ -205,6 +210,42 @@ memories = Table(
     Index(None, "owner", "at"),
 )
 
+# Accepted answers, one a request: `turn` counts the session's turns until then, `version` is that of the judgement.
+library = Table(
+    "library",
+    METADATA,
+    _session_id(),
+    Column("turn", Count, primary_key=True, autoincrement=False),
+    Column("version", Count, nullable=False),
+    Column("position", Count, nullable=False),  # of the judgement: the order of the list
+    Column("request", Words, nullable=False),
+    Column("flows", JSON, nullable=False),
+    Column("path", JSON, nullable=False),  # the nodes that ran, in order
+    Column("question", Words, nullable=False),
+    Column("sql", Words, nullable=False),
+    Column("tables", JSON, nullable=False),
+    Column("answer", Words, nullable=False),
+    Column("saved", Boolean, nullable=False),
+    Column("search", Words, nullable=False),  # request, question and SQL, case folded
+    Column("words", Words, nullable=False),  # of request and question, as entries are compared
+    Column("at", Utc, nullable=False),
+    Index(None, "position"),
+)
+
+# Nodes that planners miss in flows, for a person to review.
+proposals = Table(
+    "proposals",
+    METADATA,
+    _session_id(),
+    Column("flow", Words, primary_key=True),
+    Column("name", Words, primary_key=True),
+    Column("version", Count, nullable=False),
+    Column("description", Words, nullable=False),
+    Column("why", Words, nullable=False),
+    Column("request", Words, nullable=False),
+    Column("at", Utc, nullable=False),
+)
+
 # Messages on a session's subjects that are not its events. Their session may not exist, so there is no foreign key.
 parked = Table(
     "parked",
@@ -218,7 +259,7 @@ parked = Table(
     Index(None, "session_id"),
 )
 
-PROJECTED = (sessions, journal, plans, codes, turns, actions, answers, usage, shares, memories, parked)
+PROJECTED = tuple(METADATA.sorted_tables)  # all of the above, what is referred to first
 
 # Deliveries that a consumer gave up, from the broker's advisories.
 dead = Table(

@@ -10,8 +10,8 @@ from typing import assert_never
 
 from shared.domain import drafts, paths, said, turns
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
-from shared.domain.state import ActionStatus, Failure, Spent
-from shared.domain.waves import STOPPED, advance, find, mark, skip_unstarted
+from shared.domain.state import Action, ActionStatus, Failure, Spent
+from shared.domain.waves import STOPPED, advance, mark, skip_unstarted
 from shared.events import SessionEvent, facts
 
 
@@ -128,11 +128,16 @@ def _path_changed(session: Session, event: facts.PathChanged) -> Session:
 
 
 def _with_tokens(session: Session, event: facts.UsageSpent) -> Session:
-    action = find(session, event.action_id) if event.action_id else None
-    if action is None:
+    """Also an action that outlived its turn is told what it costs, and its outcome is still waited for."""
+    if not event.action_id:
         return session
-    tokens = action.tokens + event.prompt_tokens + event.completion_tokens
-    return mark(session, [event.action_id], action.status, tokens=tokens)
+
+    def counted(action: Action) -> Action:
+        tokens = action.tokens + event.prompt_tokens + event.completion_tokens
+        return replace(action, tokens=tokens) if action.spec.id == event.action_id else action
+
+    turn = replace(session.turn, actions=tuple(map(counted, session.turn.actions))) if session.turn else None
+    return replace(session, turn=turn, loose=tuple(map(counted, session.loose)))
 
 
 def _spent(spent: Spent, event: facts.UsageSpent) -> Spent:

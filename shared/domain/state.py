@@ -145,8 +145,8 @@ class Turn:
 
     @property
     def taken_over(self) -> bool:
-        """A person planned it."""
-        return self.by.startswith("user:")
+        """A person planned it: their own actions, not a path of nodes that they changed."""
+        return self.by.startswith("user:") and self.path is None
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,15 @@ An answer is the verb's answer model, or `{"error": {"code": …, "message": …
 """
 
 from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.library import (
+    LibraryEntry,
+    LibraryPage,
+    ListLibrary,
+    ListProposals,
+    Proposal,
+    ProposalPage,
+    SimilarEntries,
+)
 from shared.store_api.memories import ListMemories, Memories, MemoryPage, MemoryRecord, RecallMemories
 from shared.store_api.messages import (
     CodeHistory,
@@ -57,6 +66,9 @@ CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
 MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
 MEMORY_LIST = Verb("memory.list", ListMemories, MemoryPage)
+LIBRARY_LIST = Verb("library.list", ListLibrary, LibraryPage)
+LIBRARY_SIMILAR = Verb("library.similar", SimilarEntries, LibraryPage)
+PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
 HEALTH = Verb("service.health", Health, HealthReport)
 
@@ -65,6 +77,8 @@ __all__ = [
     "DEAD_LIST",
     "HEALTH",
     "JOURNAL_READ",
+    "LIBRARY_LIST",
+    "LIBRARY_SIMILAR",
     "MEMORY_LIST",
     "MEMORY_RECALL",
     "PLAN_DELETE",
@@ -73,6 +87,7 @@ __all__ = [
     "PLAN_LIST",
     "PLAN_VERSIONS",
     "PREFIX",
+    "PROPOSAL_LIST",
     "QUEUE",
     "SESSION_GET",
     "SESSION_LIST",
@@ -93,9 +108,13 @@ __all__ = [
     "Health",
     "HealthReport",
     "JournalPage",
+    "LibraryEntry",
+    "LibraryPage",
     "ListDead",
+    "ListLibrary",
     "ListMemories",
     "ListPlans",
+    "ListProposals",
     "ListSessions",
     "LoadSession",
     "LoadedSession",
@@ -111,12 +130,15 @@ __all__ = [
     "PlanRecord",
     "PlanVersions",
     "Problem",
+    "Proposal",
+    "ProposalPage",
     "PurgeSession",
     "Purged",
     "ReadJournal",
     "RecallMemories",
     "SessionPage",
     "SessionSummary",
+    "SimilarEntries",
     "StepChange",
     "StoreError",
     "UsageReport",

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, Field
 
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.events.values import Check, PlanKind, Service, SessionId, Step, Workflow
+from shared.events.values import Check, PathPlan, PlanKind, Service, SessionId, Step, Workflow
 from shared.store_api.base import Message
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -135,7 +135,10 @@ class DeletePlan(OfSession):
 
 
 class PlanRecord(Message):
-    """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review."""
+    """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review.
+
+    `path`: through flows, as it was planned; None: the plan is no path.
+    """
 
     session_id: str
     version: int
@@ -150,6 +153,7 @@ class PlanRecord(Message):
     by: str
     at: AwareDatetime
     deleted: bool
+    path: PathPlan | None = None
 
 
 class PlanPage(Message):

@@ -12,12 +12,14 @@ from sqlalchemy import Connection, text
 
 from services.plan_store import tables as t
 from services.plan_store.database import MIGRATIONS, Database, DatabaseDown
+from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_turns import asked, one, turn
 from tests.support.plan_store import rows
+from tests.support.plan_store_paths import Walk
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -36,7 +38,8 @@ async def test_models_and_migrations_say_the_same(database: Database) -> None:
 
 async def test_replicas_that_start_together_migrate_once(url: str) -> None:
     databases = [Database(url) for _ in range(4)]
-    await asyncio.gather(*(database.migrate() for database in databases))
+    # As the service does it: SQLite may say at once that another one has the file.
+    await asyncio.gather(*(patiently(database.migrate) for database in databases))
     assert all(not found for found in (await rows(databases[0])).values())
     for database in databases:
         await database.close()
@@ -71,10 +74,28 @@ async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, url: str) -
     await database.migrate()
     a, s = t.actions.c, t.turns.c
     assert await one(database, a.id, a.repairs, a.ruling, a.why, a.artefact) == [("1.1", [], "proceed", "", None)]
-    assert await one(database, s.turn, s.sub_goals, s.final, s.recalled) == [(1, [], False, [])]
+    assert await one(database, s.turn, s.sub_goals, s.final, s.recalled, s.path) == [(1, [], False, [], None)]
+    assert await one(database, a.id, a.tokens) == [("1.1", 0)]
     await story.worker(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
     await story.worker(c.GiveAnswer(text="Done.", confidence=1))
     assert (await projector.load(story.id)).session.answer == "Done."
     await rebuild_from(log, database, lambda *_: None)
     assert await one(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
+    await database.close()
+
+
+async def test_where_requests_began_in_the_rows_of_the_version_before(log: InMemoryLog, url: str) -> None:
+    database = Database(url)
+    await database.migrate()
+    walk = Walk(log)
+    await walk.answered('\x00 "intent":"request"')
+    await walk.person(c.Continue(), c.Answer(text="Another one"), c.Say(text="steered"), c.Stop())
+    await Projector(log, database).load(walk.id)
+    j = t.journal.c
+    now = await one(database, j.version, j.begins)
+    async with database.begin() as tx:
+        await tx.run_sync(alembic, command.downgrade, "0002")
+    await database.migrate()
+    assert await one(database, j.version, j.begins) == now
+    assert len([version for version, begins in now if begins]) == 2
     await database.close()

@@ -9,9 +9,10 @@ from services.plan_store.database import Database
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
-from shared.events.values import Artefact, Recalled
+from shared.events.values import Artefact, PathPlan, Recalled, Step
 from shared.testing import InMemoryLog
 from tests.support.plan_store import Story, rows
+from tests.support.plan_store_paths import PLAIN, WISH, Walk, specs
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -102,5 +103,120 @@ async def test_the_artefact_of_an_outcome_that_comes_late(
     a = t.actions.c
     assert await one(database, a.id, a.status, a.result, a.artefact, a.seconds) == [
         ("1.1", "finished", "the beg…", ARTEFACT.model_dump(), 2.0)
+    ]
+    await same_after_rebuild(log, database)
+
+
+# --- paths
+
+
+async def test_what_of_a_path_had_not_begun_is_superseded(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    walk = Walk(log)
+    await walk.ask("How many are waiting?", "generate_sql", "validate_sql", "execute_sql", proposal=WISH)
+    await projector.load(walk.id)
+    await walk.step()
+    await walk.step(valid=False)
+    await walk.worker(c.ChangePath(actions=specs("generate_sql", "execute_sql"), why="validate_sql: not valid"))
+    await projector.load(walk.id)
+    await walk.step()
+    await walk.person(c.EditPath(actions=specs("format_final_response"), given={"sql": "SELECT 3"}, after="1.4"))
+    await projector.load(walk.id)
+    a, s = t.actions.c, t.turns.c
+    assert await one(database, a.place, a.id, a.tool, a.status, a.ended_at.is_not(None), a.depends_on) == [
+        (1, "1.1", "text_to_sql.generate_sql", "finished", True, []),
+        (2, "1.2", "text_to_sql.validate_sql", "finished", True, ["1.1"]),
+        (3, "1.3", "text_to_sql.execute_sql", "superseded", True, ["1.2"]),
+        (4, "1.4", "text_to_sql.generate_sql", "finished", True, ["1.2"]),
+        (5, "1.5", "text_to_sql.execute_sql", "superseded", True, ["1.4"]),
+        (6, "1.6", "text_to_sql.person", "finished", True, []),
+        (7, "1.7", "text_to_sql.format_final_response", "planned", False, ["1.6"]),
+    ]
+    assert (await one(database, a.id, a.result))[5] == ("1.6", {"sql": "SELECT 3"})
+    [(_, path)] = await one(database, s.turn, s.path)
+    assert PathPlan.model_validate(path).proposal == WISH
+    await walk.walk()
+    await walk.end("3")
+    await projector.load(walk.id)
+    assert (await one(database, a.place, a.status, a.seconds))[6] == (7, "finished", 1.0)
+    await same_after_rebuild(log, database)
+
+
+async def test_a_path_that_ends_where_it_is_cut(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    walk = Walk(log)
+    await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
+    await walk.step()
+    session = await walk.person(c.EditPath(actions=(), after="1.1"))
+    await projector.load(walk.id)
+    assert session.phase == "verifying"
+    a = t.actions.c
+    assert await one(database, a.id, a.status) == [("1.1", "finished"), ("1.2", "superseded")]
+    await same_after_rebuild(log, database)
+
+
+async def test_the_tokens_of_a_node_are_its_own_and_move_no_times(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    walk = Walk(log)
+    await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
+    await walk.worker(c.Start())
+    await projector.load(walk.id)
+    a, u = t.actions.c, t.usage.c
+    began = await one(database, a.id, a.started_at)
+    await walk.spend_on("1.1", 10)
+    await walk.spend_on("1.1", 5)
+    await projector.load(walk.id)
+    assert await one(database, a.id, a.started_at) == began
+    await walk.worker(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await projector.load(walk.id)
+    ended = await one(database, a.id, a.ended_at)
+    await walk.spend_on("1.1", 1)
+    await walk.spent(tokens=100)
+    await projector.load(walk.id)
+    assert await one(database, a.id, a.ended_at) == ended
+    assert await one(database, a.id, a.tokens, a.seconds) == [("1.1", 19, 2.0), ("1.2", 0, None)]
+    assert await one(database, u.version, u.action_id) == [(4, "1.1"), (5, "1.1"), (7, "1.1"), (8, "")]
+    await same_after_rebuild(log, database)
+
+
+async def test_a_path_plan_that_is_approved_is_the_turn(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    walk = Walk(log)
+    await walk.person(c.Say(text="How many are waiting?", workflow="flow"))
+    path = PathPlan(nodes=tuple(f"text_to_sql.{node}" for node in PLAIN), attempts=2)
+    steps = tuple(Step(text=node, tool=node) for node in path.nodes)
+    drafted = await walk.worker(c.DraftPlan(goal="Count them", steps=steps, kind="path", path=path))
+    assert drafted.plan is not None
+    await walk.person(c.EditPlan(base=drafted.plan.version, steps=steps[2:]))
+    await walk.approve()
+    await walk.walk()
+    await projector.load(walk.id)
+    p, s, a = t.plans.c, t.turns.c, t.actions.c
+    assert await one(database, p.number, p.kind, p.status) == [(1, "path", "superseded"), (2, "path", "executing")]
+    edited = path.model_copy(update={"nodes": path.nodes[2:]}).model_dump(mode="json")
+    assert await one(database, p.number, p.path) == [(1, path.model_dump(mode="json")), (2, edited)]
+    assert await one(database, s.turn, s.sub_goal, s.final, s.path) == [(1, "Count them", True, edited)]
+    assert await one(database, a.place, a.tool, a.status) == [
+        (n, node, "finished") for n, node in enumerate(path.nodes[2:], 1)
+    ]
+    await same_after_rebuild(log, database)
+
+
+async def test_what_a_node_cost_that_outlived_its_turn(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    walk = Walk(log)
+    await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
+    await walk.worker(c.Start())
+    await walk.person(c.Stop(), c.Say(text="Something else"))
+    await walk.spend_on("1.1", 10)
+    await walk.worker(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await projector.load(walk.id)
+    a = t.actions.c
+    assert await one(database, a.id, a.status, a.tokens, a.seconds) == [
+        ("1.1", "finished", 11, 2.0),
+        ("1.2", "skipped", 0, None),
     ]
     await same_after_rebuild(log, database)

@@ -1,0 +1,98 @@
+"""What a person's word on an answer, and a planner's wish for a node, change in the library's rows. Pure."""
+
+from collections.abc import Iterator
+
+from sqlalchemy import and_
+
+from services.plan_store import tables as t
+from services.plan_store.change import Change, Put, Remove, Values
+from services.plan_store.words import words
+from shared.domain import paths
+from shared.domain.session import Session
+from shared.domain.state import Turn
+from shared.events import SessionEvent, facts
+
+LONGEST = 2_000  # characters of a request, and of a question
+ANSWER = 500
+SQL = 20_000  # half a statement is none: a longer one is left out
+NAMES = 50  # tables of an entry
+NAME = 200  # characters of a table's, a flow's or a node's name: these can be part of a key
+
+
+def judged(event: SessionEvent, after: Session, position: int) -> Iterator[Change]:
+    """The entry of the request at hand, while its answer is accepted. What it came to is in the folded session.
+
+    No two answered requests of a session have the same number of turns before them; a fork begins with none.
+    """
+    if not isinstance(event, facts.AnswerJudged):
+        return
+    if not event.accepted:
+        mine = and_(t.library.c.session_id == after.id, t.library.c.turn == after.turns)
+        yield Remove(t.library, mine)
+        return
+    request, made = after.request[:LONGEST], _made(after.turn)
+    searched = f"{request}\n{made['question']}"
+    row: Values = {
+        "session_id": after.id,
+        "turn": after.turns,
+        "version": event.version,
+        "position": position,
+        "request": request,
+        "answer": after.answer[:ANSWER],
+        "saved": event.saved,
+        "search": f"{searched}\n{made['sql']}".casefold(),
+        "words": " ".join(dict.fromkeys(words(searched))),
+        "at": event.at,
+    }
+    yield Put(t.library, row | made)
+
+
+def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
+    """One row a node that a session's planner misses, however often it says so: the newest time."""
+    if not isinstance(event, facts.TurnPlanned | facts.PlanDrafted) or not event.path or not event.path.proposal:
+        return
+    wanted = event.path.proposal
+    row: Values = {
+        "session_id": after.id,
+        "flow": wanted.flow[:NAME],
+        "name": wanted.name[:NAME],
+        "version": event.version,
+        "description": wanted.description,
+        "why": wanted.why,
+        "request": after.request[:LONGEST],
+        "at": event.at,
+    }
+    yield Put(t.proposals, row)
+
+
+def _made(turn: Turn | None) -> Values:
+    """The walked path, and what it found of the values that entries tell; empty where it made none."""
+    walked = [action for action in turn.actions if action.status == "finished"] if turn and turn.path else []
+    path = [action.spec.tool for action in walked if paths.split(action.spec.tool)[1] != paths.GIVEN]
+    state: paths.State = {}
+    for action in walked:  # a statement that the person wrote is no node's output, but what the node was run with
+        state.update(action.spec.arguments)
+    for made in paths.made(turn).values():
+        state.update(made)
+    sql = _text(state.get("sql"))
+    return {
+        "flows": list(dict.fromkeys(paths.split(tool)[0] for tool in path)),
+        "path": path,
+        "question": _text(state.get("question"))[:LONGEST],
+        "sql": sql if len(sql) <= SQL else "",
+        "tables": _tables(state),
+    }
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _tables(state: paths.State) -> list[str]:
+    """Those of the statement; before there is one, those that were agreed on, or found."""
+    for name in ("sql_tables", "approved_tables", "tables"):
+        found = state.get(name)
+        if isinstance(found, list) and found:
+            named = (one.get("name") if isinstance(one, dict) else one for one in found)
+            return [one[:NAME] for one in named if isinstance(one, str)][:NAMES]
+    return []

@@ -1,0 +1,66 @@
+"""Questions to the library: accepted answers, those that are like a request, and the nodes that planners miss.
+
+All of a user's own sessions only: what was shared with them is its owner's.
+"""
+
+from typing import Any
+
+from sqlalchemy import RowMapping, Select, func, select
+
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from services.plan_store.queries import matching, page, rows
+from services.plan_store.words import asked
+from shared import store_api as api
+
+COMPARED = 500  # the newest entries, for likeness
+NEWEST = t.library.c.position.desc()
+
+
+async def list_library(database: Database, ask: api.ListLibrary) -> api.LibraryPage:
+    query = _entries(ask.user, ask.saved).where(*matching(t.library.c.search, ask.query))
+    found, total = await page(database, query, (NEWEST,), ask.limit, ask.offset)
+    return api.LibraryPage(items=tuple(map(_entry, found)), total=total)
+
+
+async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPage:
+    """By how many of the question's words are an entry's; `total` counts all that share one."""
+    wanted = set(asked(ask.query))
+    newest = _mine(select(t.library.c.position, t.library.c.words), ask.user, saved=ask.saved or None)
+    found = await rows(database, newest.order_by(NEWEST).limit(COMPARED))
+    shared = {row["position"]: len(wanted.intersection(row["words"].split())) for row in found}
+    ranked = sorted((at for at, words in shared.items() if words), key=lambda at: (shared[at], at), reverse=True)
+    best = ranked[: ask.limit]
+    entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best)))
+    items = sorted(entries, key=lambda row: best.index(row["position"]))
+    return api.LibraryPage(items=tuple(map(_entry, items)), total=len(ranked))
+
+
+async def list_proposals(database: Database, ask: api.ListProposals) -> api.ProposalPage:
+    p = t.proposals.c
+    query = select(t.proposals).join(t.sessions, t.sessions.c.id == p.session_id).where(t.sessions.c.owner == ask.user)
+    order = (p.at.desc(), p.session_id, p.version.desc(), p.flow, p.name)
+    found, total = await page(database, query, order, ask.limit, ask.offset)
+    return api.ProposalPage(items=tuple(api.Proposal(**row) for row in found), total=total)
+
+
+def _mine(query: Select[Any], user: str, saved: bool | None) -> Select[Any]:
+    query = query.join(t.sessions, t.sessions.c.id == t.library.c.session_id).where(t.sessions.c.owner == user)
+    return query if saved is None else query.where(t.library.c.saved == saved)
+
+
+def _entries(user: str, saved: bool | None = None) -> Select[Any]:
+    return _mine(select(t.library, _round().label("round")), user, saved)
+
+
+def _round() -> Any:
+    """How many requests had begun by then; none, where a fork's first answer is its parent's."""
+    j = t.journal.c
+    mine = (j.session_id == t.library.c.session_id, j.version <= t.library.c.version, j.begins)
+    return select(func.count()).select_from(t.journal).where(*mine).correlate(t.library).scalar_subquery()
+
+
+def _entry(row: RowMapping) -> api.LibraryEntry:
+    """Whose answer is not accepted any more has no row."""
+    told = {name: value for name, value in row.items() if name in api.LibraryEntry.model_fields}
+    return api.LibraryEntry.model_validate(told | {"accepted": True})

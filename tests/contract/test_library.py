@@ -1,0 +1,365 @@
+"""The library of accepted answers, and the nodes that planners miss: on SQLite and on PostgreSQL."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from services.plan_store import library as library_module
+from services.plan_store.database import Database
+from services.plan_store.handlers import Requests
+from services.plan_store.projection import Projector
+from services.plan_store.rebuild import rebuild_from
+from shared import store_api as api
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from shared.log import fork
+from shared.store_api import LibraryEntry
+from shared.testing import InMemoryLog
+from tests.contract.test_plan_store_requests import Client
+from tests.support.plan_store import rows
+from tests.support.plan_store_paths import PLAIN, STATEMENT, WISH, Walk, planned, specs
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+
+class Library:
+    """Asks for what is in it, after all sessions were projected."""
+
+    def __init__(self, log: InMemoryLog, database: Database, projector: Projector) -> None:
+        self.log, self.database, self._projector = log, database, projector
+        self.client = Client(Requests(log, database, projector).responders())
+
+    async def page(self, **how: Any) -> api.LibraryPage:
+        await self._seen()
+        return await self.client.ask(api.LIBRARY_LIST, **{"user": "ann"} | how)
+
+    async def requests(self, **how: Any) -> list[str]:
+        return [entry.request for entry in (await self.page(**how)).items]
+
+    async def entry(self, **how: Any) -> LibraryEntry:
+        [entry] = (await self.page(**how)).items
+        return entry
+
+    async def like(self, query: str, **how: Any) -> list[str]:
+        await self._seen()
+        page = await self.client.ask(api.LIBRARY_SIMILAR, **{"user": "ann", "query": query} | how)
+        return [entry.request for entry in page.items]
+
+    async def wishes(self, **how: Any) -> api.ProposalPage:
+        await self._seen()
+        return await self.client.ask(api.PROPOSAL_LIST, **{"user": "ann"} | how)
+
+    async def same_after_rebuild(self) -> None:
+        await self._seen()
+        before = await rows(self.database)
+        await rebuild_from(self.log, self.database, lambda *_: None)
+        assert await rows(self.database) == before
+
+    async def accepted(self, *requests: str, user: str = "ann", saved: bool = False) -> None:
+        for request in requests:
+            walk = Walk(self.log, user=user)
+            await walk.answered(request)
+            await walk.judge(saved=saved)
+
+    async def _seen(self) -> None:
+        for session_id in await self.log.session_ids():
+            await self._projector.load(session_id)
+
+
+@pytest.fixture
+def library(log: InMemoryLog, database: Database, projector: Projector) -> Library:
+    return Library(log, database, projector)
+
+
+def tools(*nodes: str) -> tuple[str, ...]:
+    return tuple(f"text_to_sql.{node}" for node in nodes)
+
+
+# --- what an entry tells
+
+
+async def test_an_accepted_answer_is_an_entry_with_the_path_that_was_walked(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.answered("How many are waiting?", "3 orders are pending. " + "x" * 900)
+    assert (await library.page()).total == 0
+    session = await walk.judge()
+    entry = await library.entry()
+    assert entry.model_dump(exclude={"answer", "at"}) == {
+        "session_id": walk.id,
+        "round": 1,
+        "version": session.version,
+        "request": "How many are waiting?",
+        "flows": ("text_to_sql",),
+        "path": tools(*PLAIN),
+        "question": "How many orders are pending?",
+        "sql": STATEMENT,
+        "tables": ("orders",),
+        "accepted": True,
+        "saved": False,
+    }
+    assert entry.answer.startswith("3 orders are pending. xxx")
+    assert len(entry.answer) == 500
+    await library.same_after_rebuild()
+
+
+async def test_judged_back_and_forth(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.answered("How many are waiting?")
+    seen = []
+    for accepted, saved in ((True, False), (True, True), (False, False), (True, True), (True, False)):
+        await walk.judge(accepted=accepted, saved=saved)
+        seen.append([entry.saved for entry in (await library.page()).items])
+        await library.same_after_rebuild()
+    assert seen == [[False], [True], [], [True], [False]]
+
+
+async def test_an_entry_a_request(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.answered("The first", "one")
+    await walk.judge()
+    await walk.answered("The second, of no interest", "two")
+    await walk.answered("The third", "three")
+    await walk.judge(saved=True)
+    await walk.person(c.Continue(), c.Answer(text="The fourth"))
+    await walk.worker(planned(*specs("general_questions", turn=4)))
+    await walk.walk()
+    await walk.end("four")
+    await walk.judge()
+    told = [(entry.round, entry.request, entry.answer, entry.saved) for entry in (await library.page()).items]
+    assert told == [
+        (4, "The fourth", "four", False),
+        (3, "The third", "three", True),
+        (1, "The first", "one", False),
+    ]
+    await walk.judge(accepted=False)
+    assert await library.requests() == ["The third", "The first"]
+    await library.same_after_rebuild()
+
+
+async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.ask("How many are waiting?")
+    for _ in range(3):
+        await walk.step()
+    await walk.step(valid=False, problem="no such column", sql_tables=[])
+    again = specs("generate_sql", "validate_sql", "execute_sql", "format_final_response")
+    await walk.worker(c.ChangePath(actions=again, why="validate_sql: not valid"))
+    await walk.step(sql="SELECT 2")
+    session = (await walk.now()).session
+    assert session.turn is not None
+    after = next(a.spec.id for a in reversed(session.turn.actions) if a.status == "finished")
+    await walk.person(c.EditPath(actions=again[1:], given={"sql": "SELECT 3"}, after=after))
+    await walk.walk()
+    await walk.end("3")
+    await walk.judge()
+    entry = await library.entry()
+    assert entry.path == tools(*PLAIN[:4], "generate_sql", *PLAIN[3:])
+    assert (entry.sql, entry.tables) == ("SELECT 3", ("orders",))
+    await library.same_after_rebuild()
+
+
+async def test_a_statement_that_the_person_wrote_is_the_one_that_ran(library: Library) -> None:
+    walk = Walk(library.log)
+    session = await walk.person(c.Say(text="Run SELECT 1", workflow="flow"))
+    ran = ActionSpec(id=f"{session.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
+    await walk.worker(planned(ran))
+    await walk.walk()
+    await walk.end("1")
+    await walk.judge()
+    entry = await library.entry()
+    assert (entry.sql, entry.question, entry.tables) == ("SELECT 1", "", ())
+
+
+@pytest.mark.parametrize(
+    ("found", "tables"),
+    [
+        ({"tables": [{"name": "users", "reason": "r"}, {"reason": "none"}, 7]}, ("users",)),
+        ({"tables": [{"name": "users", "reason": "r"}], "approved_tables": ["orders", "items"]}, ("orders", "items")),
+        ({"approved_tables": "orders"}, ()),
+    ],
+)
+async def test_the_tables_of_a_path_without_a_statement(library: Library, found: Any, tables: tuple[str, ...]) -> None:
+    walk = Walk(library.log)
+    await walk.ask("Which tables?", "look")
+    await walk.step(**found)
+    await walk.end("These.")
+    await walk.judge()
+    assert (await library.entry()).tables == tables
+
+
+async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.person(c.Say(text="Where is my parcel?", workflow="agentflow"))
+    await walk.worker(c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text="In the post.", confidence=1))
+    await walk.judge()
+    entry = await library.entry()
+    assert (entry.request, entry.answer, entry.flows, entry.path, entry.sql) == (
+        "Where is my parcel?",
+        "In the post.",
+        (),
+        (),
+        "",
+    )
+
+
+async def test_any_text_is_stored_and_a_bounded_part_of_it(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.ask("\x00orders % _ ' \U0001f97e " + "w " * 5_000, "generate_sql")
+    await walk.step(sql="SELECT " + "1," * 20_000, question="q " * 5_000, sql_tables=["t" * 900] * 90)
+    await walk.end("y\x00")
+    await walk.judge()
+    entry = await library.entry(query="orders % _ '")
+    assert (len(entry.request), len(entry.question), entry.sql) == (2_000, 2_000, "")
+    assert entry.tables == ("t" * 200,) * 50
+    await library.same_after_rebuild()
+
+
+# --- whose it is
+
+
+async def test_the_library_is_the_owners(library: Library) -> None:
+    walk = Walk(library.log)
+    await walk.answered("How many are waiting?")
+    await walk.person(c.Share(user="bob", write=True))
+    walk.user = "bob"
+    await walk.judge(saved=True)
+    assert await library.requests() == ["How many are waiting?"]
+    assert await library.requests(user="bob") == []
+    assert await library.like("waiting", user="bob") == []
+    assert await library.like("waiting") == ["How many are waiting?"]
+
+
+async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
+    parent = Walk(library.log)
+    await parent.answered("How many are waiting?")
+    then = await parent.judge()
+    child = Walk(library.log, "child", user="bob")
+    await fork(library.log, then, child.id, By("user:bob", datetime.now(UTC), "f"))
+    assert await library.requests(user="bob") == []
+    await child.judge()
+    await child.answered("And in Texas?")
+    await child.judge(saved=True)
+    told = [(entry.round, entry.request, entry.path) for entry in (await library.page(user="bob")).items]
+    assert told == [(1, "And in Texas?", tools(*PLAIN)), (0, "How many are waiting?", ())]
+    assert await library.requests() == ["How many are waiting?"]
+    await library.same_after_rebuild()
+    await library.client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann", force=True)
+    assert await library.requests() == []
+    assert (await library.requests(user="bob"))[0] == "And in Texas?"
+    await library.same_after_rebuild()
+
+
+async def test_a_purge_takes_entries_and_wishes_along(library: Library) -> None:
+    await library.accepted("Count the orders")
+    walk = Walk(library.log)
+    await walk.ask("Count the users", proposal=WISH)
+    await walk.walk()
+    await walk.end("500")
+    await walk.judge()
+    assert await library.requests() == ["Count the users", "Count the orders"]
+    assert (await library.wishes()).total == 1
+    await library.client.ask(api.SESSION_PURGE, session_id=walk.id, user="ann")
+    assert await library.requests() == ["Count the orders"]
+    assert await library.like("users") == []
+    assert (await library.wishes()).total == 0
+
+
+# --- the list
+
+
+async def test_the_list_is_paged_and_searched(library: Library) -> None:
+    await library.accepted("Orders in Texas", "Users in Ohio", "ORDERS of Ümit")
+    await library.accepted("Saved orders", saved=True)
+    await library.accepted("His orders", user="bob")
+    newest = ["Saved orders", "ORDERS of Ümit", "Users in Ohio", "Orders in Texas"]
+    assert await library.requests() == newest
+    page = await library.page(limit=2, offset=1)
+    assert ([entry.request for entry in page.items], page.total) == (newest[1:3], 4)
+    assert await library.requests(saved=True) == newest[:1]
+    assert await library.requests(saved=False) == newest[1:]
+    assert await library.requests(query="TEXAS orders") == ["Orders in Texas"]
+    assert await library.requests(query="ümit") == ["ORDERS of Ümit"]
+    assert await library.requests(query="count(*) pending OHIO") == ["Users in Ohio"]
+    assert await library.requests(query="o%s") == []
+
+
+# --- what is like a request
+
+
+async def test_the_most_words_in_common_come_first_and_of_equals_the_newest(library: Library) -> None:
+    # the question of each walk ("How many orders are pending?") counts among its words
+    await library.accepted("Lamps in Texas", "Boots in Texas", "Boots and lamps in Texas", "Boots in Ohio")
+    best = ["Boots and lamps in Texas", "Boots in Texas", "Lamps in Texas", "Boots in Ohio"]
+    assert await library.like("The boots, the lamps of Texas!") == best
+    assert await library.like("The boots, the lamps of Texas!", limit=1) == best[:1]
+    assert await library.like("boots boots boots in texas") == [best[0], best[1], best[3], best[2]]
+    assert len(await library.like("PENDING")) == 4
+
+
+@pytest.mark.parametrize("empty", ["", "   ", "what is in the of", "?!", "zeppelins", "\x00"])
+async def test_nothing_is_like_what_shares_no_word(library: Library, empty: str) -> None:
+    await library.accepted("What is in the boots of Texas?")
+    assert await library.like(empty) == []
+
+
+async def test_likeness_among_what_was_saved(library: Library) -> None:
+    await library.accepted("Boots in Texas")
+    await library.accepted("Boots in Ohio", saved=True)
+    await library.accepted("Boots of his", user="bob", saved=True)
+    assert await library.like("boots", saved=True) == ["Boots in Ohio"]
+    assert await library.like("boots") == ["Boots in Ohio", "Boots in Texas"]
+
+
+async def test_only_the_newest_are_compared(library: Library, monkeypatch: pytest.MonkeyPatch) -> None:
+    await library.accepted("Boots, boots and hats in Texas", "Boots in Ohio", "Boots in Utah")
+    monkeypatch.setattr(library_module, "COMPARED", 2)
+    assert await library.like("boots and hats in Texas") == ["Boots in Utah", "Boots in Ohio"]
+    page = await library.client.ask(api.LIBRARY_SIMILAR, user="ann", query="boots", limit=1)
+    assert ([entry.request for entry in page.items], page.total) == (["Boots in Utah"], 2)
+
+
+# --- nodes that planners miss
+
+
+async def test_wishes_of_turns_and_of_plans(library: Library) -> None:
+    walk = Walk(library.log)
+    session = await walk.ask("Why so many?", proposal=WISH)
+    first = (await library.wishes()).items[0]
+    assert first.model_dump(exclude={"at"}) == WISH.model_dump() | {
+        "session_id": walk.id,
+        "version": session.version,
+        "request": "Why so many?",
+    }
+    drafted = Walk(library.log)
+    other = NodeProposal(flow="text_to_sql", name="plot", description="Draws")
+    await drafted.person(c.Say(text="Draw it", workflow="flow"))
+    path = PathPlan(nodes=tools("look"), proposal=other)
+    steps = (Step(text="Look", tool=path.nodes[0]),)
+    await drafted.worker(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
+    await drafted.approve()
+    await Walk(library.log, user="bob").ask("His", proposal=WISH)
+    page = await library.wishes()
+    assert ([one.name for one in page.items], page.total) == (["plot", "explain_result"], 2)
+    page = await library.wishes(limit=1, offset=1)
+    assert ([one.name for one in page.items], page.total) == (["explain_result"], 2)
+    await library.same_after_rebuild()
+
+
+async def test_the_same_wish_again_is_one_row(library: Library) -> None:
+    walk = Walk(library.log)
+    for request in ("Why so many?", "And why so few?"):
+        await walk.ask(request, proposal=WISH)
+        await walk.walk()
+        await walk.end("Because.")
+    page = await library.wishes()
+    assert ([one.request for one in page.items], page.total) == (["And why so few?"], 1)
+
+
+async def test_a_long_name_is_cut_to_what_a_key_can_hold(library: Library) -> None:
+    long = NodeProposal(flow="\U0001f97e" * 500, name="\x00" + "\U0001f97e" * 499, description="d")
+    await Walk(library.log).ask("Why?", proposal=long)
+    [wish] = (await library.wishes()).items
+    assert (wish.flow, wish.name) == ("\U0001f97e" * 200, "\ufffd" + "\U0001f97e" * 199)
+    await library.same_after_rebuild()

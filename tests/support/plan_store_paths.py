@@ -1,0 +1,86 @@
+"""For the tests of plan_store: requests that are answered along a path through a flow."""
+
+from datetime import UTC, datetime
+from typing import Any
+from uuid import uuid4
+
+from shared.domain import commands as c
+from shared.domain import paths
+from shared.domain.commands import By
+from shared.domain.session import Session
+from shared.events.values import ActionSpec, NodeProposal, PathPlan
+from shared.log import commit
+from tests.support.plan_store import Story
+
+FLOW = "text_to_sql"
+STATEMENT = "SELECT count(*) FROM orders WHERE status = 'pending'"
+PLAIN = ("classify_prompt", "rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
+MADE: dict[str, dict[str, Any]] = {
+    "classify_prompt": {"kind": "data", "reason": ""},
+    "rewrite_prompt": {"question": "How many orders are pending?"},
+    "get_relevant_tables": {"tables": [{"name": "orders", "reason": "it has them"}], "missing": ""},
+    "generate_sql": {"sql": STATEMENT, "explanation": "counts", "cannot": ""},
+    "validate_sql": {"valid": True, "problem": "", "sql_tables": ["orders"]},
+    "execute_sql": {"result": {"columns": ["count"], "rows": [[3]]}, "problem": ""},
+    "format_final_response": {"answer": "3", "chart": "none"},
+}
+WISH = NodeProposal(flow=FLOW, name="explain_result", description="Says why", why="They ask why")
+
+
+def specs(*nodes: str, turn: int = 1, flow: str = FLOW) -> tuple[ActionSpec, ...]:
+    """A node an action, each after the one before."""
+    return tuple(
+        ActionSpec(id=f"{turn}.{n}", tool=f"{flow}.{node}", depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
+        for n, node in enumerate(nodes, 1)
+    )
+
+
+def planned(*actions: ActionSpec, proposal: NodeProposal | None = None) -> c.PlanTurn:
+    path = PathPlan(nodes=tuple(spec.tool for spec in actions), attempts=1, proposal=proposal)
+    return c.PlanTurn(sub_goal="find out", actions=actions, final=True, path=path)
+
+
+class Walk(Story):
+    """One session whose requests are answered by paths."""
+
+    async def ask(self, request: str, *nodes: str, proposal: NodeProposal | None = None) -> Session:
+        """A request, and its path as it was planned."""
+        session = await self.person(c.Say(text=request, workflow="flow"))
+        return await self.worker(planned(*specs(*nodes or PLAIN, turn=session.turns + 1), proposal=proposal))
+
+    async def step(self, **made: Any) -> Session:
+        """The next node runs; it makes what it usually does, and this."""
+        session = await self.worker(c.Start())
+        running = (
+            next(action for action in session.turn.actions if action.status == "started") if session.turn else None
+        )
+        assert running is not None
+        node = paths.split(running.spec.tool)[1]
+        return await self.worker(
+            c.Finish(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | made, seconds=1)
+        )
+
+    async def walk(self) -> Session:
+        """What is left of the path runs."""
+        while (session := (await self.now()).session).phase == "executing":
+            await self.step()
+        return session
+
+    async def end(self, answer: str) -> Session:
+        verdict = c.VerifyTurn(status="success", next_action="complete", rule="path_walked")
+        return await self.worker(verdict, c.GiveAnswer(text=answer, confidence=1))
+
+    async def answered(self, request: str, answer: str = "3", *nodes: str) -> Session:
+        await self.ask(request, *nodes)
+        await self.walk()
+        return await self.end(answer)
+
+    async def judge(self, *, accepted: bool = True, saved: bool = False) -> Session:
+        return await self.person(c.Judge(accepted=accepted, saved=saved))
+
+    async def spend_on(self, action_id: str, tokens: int) -> None:
+        """A model call for this action: that many tokens in, one out."""
+        cost = {"cost": 0.5, "latency": 0.5, "attempts": 1, "cached_tokens": 0, "completion_tokens": 1}
+        told = cost | {"model": "m", "role": "executor", "prompt_tokens": tokens, "action_id": action_id}
+        by = By("executor", datetime.now(UTC), id=f"spend-{uuid4().hex[:8]}")
+        await commit(self.log, await self.now(), c.Spend.model_validate(told), by)
