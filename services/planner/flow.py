@@ -14,7 +14,7 @@ from services.planner.paths import Chain, Paths
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
-from shared.flows import FlowPage, chain_problems, chains, full_path, split, tool_of
+from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
 from shared.llm.errors import ModelFailed
 from shared.store_api.library import LibraryEntry
@@ -122,7 +122,7 @@ class PathPlanner:
 
     async def _everything(self, desk: Desk, page: FlowPage, attempts: int, why: str) -> Planned:
         """The full graph of the flow that is meant; of several the person says which."""
-        flow = page.flows[0] if len(page.flows) == 1 else page.flow(_said(desk.session))
+        flow = page.flows[0] if len(page.flows) == 1 else _said(desk.session, page)
         if flow is None:
             return Planned(question=f"{why} {WHICH}".strip())
         chain: Chain = ((flow.name, full_path(flow)),)
@@ -130,9 +130,10 @@ class PathPlanner:
         return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
 
 
-def _said(session: Session) -> str:
-    """The flow that the person named when they were asked which."""
-    return next((said.answer.strip() for said in reversed(session.dialogue) if said.question.endswith(WHICH)), "")
+def _said(session: Session, page: FlowPage) -> FlowSpec | None:
+    """The flow that the person named when they were asked which, whoever asked."""
+    named = (page.flow(said.answer.strip()) for said in reversed(session.dialogue))
+    return next((flow for flow in named if flow), None)
 
 
 def _tools(chain: Chain) -> tuple[str, ...]:

@@ -21,6 +21,7 @@ FaultName = Literal[
     "refuse_format",
 ]
 FAULTS: tuple[FaultName, ...] = get_args(FaultName)
+Nonsense = Literal["nonsense"]  # a reply that arrives well, but says what cannot be done: of the task `path` only
 
 
 class Fault(BaseModel):
@@ -28,7 +29,7 @@ class Fault(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", coerce_numbers_to_str=True)
 
-    fault: FaultName | None = None
+    fault: FaultName | Nonsense | None = None
     task: str | None = Field(None, description="only requests for this task; all where it is not given")
     times: int | None = Field(None, ge=1, description="so many requests, then healthy; for ever where it is not given")
     latency: float = Field(0, ge=0, le=600, description="before the first token")

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from services.rehearsal.wire import ChatMessage
 
-_HEAD = re.compile(r"\ARole: *(\w+) *\nTask: *(\w+)")
+_HEAD = re.compile(r"\ARole: *(\w+) *\nTask: *([\w.-]+)")
 _SECTION = re.compile(r"^<(\w+)>[ \t]*\n(.*?)\n?^</\1>[ \t]*$", re.MULTILINE | re.DOTALL)
 _REPLAN = re.compile(r"^<replan */>", re.MULTILINE)
 
@@ -26,10 +26,12 @@ class Prompt:
 
 
 def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
-    """Take the head from the system message, the sections from the last user message that has a request."""
+    """Take the head from the system message, the sections from the last user message that has some: what follows it
+    tells what was wrong with a reply."""
     system = next((message.text for message in messages if message.role == "system"), "")
     head = _HEAD.match(system)
-    body = next((m.text for m in reversed(messages) if m.role == "user" and "<request>" in m.text), "")
+    users = [message.text for message in reversed(messages) if message.role == "user"]
+    body = next((text for text in users if _SECTION.match(text) or "<request>" in text), "")
     sections = {tag: text.strip("\n") for tag, text in _SECTION.findall(body)}
     replan = "replan" in sections or bool(_REPLAN.search(_SECTION.sub("", body)))
     return Prompt(head[1] if head else "", head[2] if head else "", sections, replan)

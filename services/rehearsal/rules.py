@@ -4,6 +4,17 @@ from typing import Any
 
 from services.rehearsal.catalogue import INTRODUCTION
 from services.rehearsal.coding import answer_code, answer_tests
+from services.rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
+from services.rehearsal.flows.general import answer_general
+from services.rehearsal.flows.path import answer_path
+from services.rehearsal.flows.text_to_sql import (
+    answer_classify,
+    answer_format,
+    answer_generate,
+    answer_rewrite,
+    answer_tables,
+    answer_trim,
+)
 from services.rehearsal.plans import answer_plan
 from services.rehearsal.prompt import Prompt
 from services.rehearsal.retail.answers import answer_answer
@@ -21,6 +32,17 @@ TASKS = {
     "turn_verdict": answer_turn_verdict,
     "answer": answer_answer,
     "task": answer_task,
+    "path": answer_path,
+    "classify_prompt": answer_classify,
+    "rewrite_prompt": answer_rewrite,
+    "get_relevant_tables": answer_tables,
+    "trim_relevant_tables": answer_trim,
+    "generate_sql": answer_generate,
+    "format_final_response": answer_format,
+    "general_questions": answer_general,
+    "complaint_triage.classify_complaint": answer_complaint,
+    "complaint_triage.assess": assess_complaint,
+    "complaint_triage.write_reply": write_reply,
 }
 
 

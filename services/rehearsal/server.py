@@ -4,6 +4,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from itertools import count as count_up
 from typing import Any
 from uuid import uuid4
 
@@ -13,6 +14,7 @@ from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingRes
 from services.rehearsal import wire
 from services.rehearsal.calls import CallLog, CallRecord
 from services.rehearsal.faults import Fault, FaultBoard
+from services.rehearsal.flows.nonsense import spoilt
 from services.rehearsal.prompt import read_prompt
 from services.rehearsal.rules import answer
 from services.rehearsal.tokens import PrefixCache, count
@@ -40,6 +42,7 @@ class Rehearsal:
         self.faults = FaultBoard()
         self.calls = CallLog()
         self._cache = PrefixCache()
+        self._spoilt = count_up()
         self._pace = pace
 
     async def complete(self, body: wire.ChatRequest, request: Request) -> Response:
@@ -56,7 +59,10 @@ class Rehearsal:
         if (refusal := refuse(fault, body)) is not None:
             record.outcome = str(fault.fault)
             return refusal
-        reply = self._reply(body, json_text(answer(prompt), body.response_format.type, fault), fault)
+        said = answer(prompt)
+        if fault.fault == "nonsense" and prompt.task == "path" and isinstance(said, dict):
+            said = spoilt(said, next(self._spoilt))
+        reply = self._reply(body, json_text(said, body.response_format.type, fault), fault)
         if body.stream:
             return StreamingResponse(self._stream(body, reply, record), media_type="text/event-stream")
         record.outcome = fault.fault or "ok"

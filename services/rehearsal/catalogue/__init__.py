@@ -39,5 +39,6 @@ BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"nam
 INTRODUCTION = (
     "This is Parley's rehearsal model. It is a set of rules and no language model. "
     f"It can plan, write and revise these programs: {KINDS}. "
+    "It plans paths through flows, and writes SQL for plain questions about the tables that it is shown. "
     f"With tools it serves the customers of a sample retail store. {BY_NAME} {CONFIGURE}"
 )
