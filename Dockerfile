@@ -18,11 +18,13 @@ RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ig
 COPY shared shared
 COPY services services
 COPY retail retail
+COPY sql sql
+COPY flows flows
 COPY sdk sdk
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
 # Compiled here, because the one who runs it may write nothing but its home.
-RUN python -m compileall -q shared services retail sdk cli \
+RUN python -m compileall -q shared services retail sql flows sdk cli \
     && useradd --system --uid 10001 --no-create-home parley \
     && mkdir -p /var/lib/parley && chown parley /var/lib/parley
 USER parley

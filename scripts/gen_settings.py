@@ -57,6 +57,14 @@ GROUPS: dict[str, dict[str, str]] = {
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
     },
     "Flows": {
+        "parley_flows": "a folder with flows of your own: `*.yaml` files, and `*.py` modules with subclasses of `Flow` (your own code: "
+        "it runs in the executor)",
+        "parley_database": "the database that questions are asked to: `sqlite:///…` or `postgresql://…`, only ever read. Empty: the "
+        "tables of the retail store",
+        "parley_sql_hidden": "tables and columns that nobody is shown and no query reads, with commas; `*` stands for any part of a "
+        "name: `users.email, secrets, *.password`",
+        "parley_sql_rows": "rows that one query may return",
+        "parley_sql_seconds": "seconds that one query may take",
         "path_cache": "planned paths that a planner keeps, for the same request in the same state; 0 plans every time",
     },
     "The bus": {

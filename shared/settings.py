@@ -60,6 +60,11 @@ class Settings(BaseSettings):
     parley_mcp: Path | None = None  # a JSON file that names MCP servers
 
     # flows
+    parley_flows: Path | None = None  # a folder with flows of one's own: *.yaml and *.py
+    parley_database: str = ""  # that questions are asked to; empty: the retail store's tables
+    parley_sql_hidden: str = ""  # tables and columns that nobody reads: "users.email, secrets, *.password"
+    parley_sql_rows: int = Field(1000, ge=1, le=100_000)
+    parley_sql_seconds: float = Field(10, gt=0, le=600)
     path_cache: int = Field(256, ge=0)  # planned paths that the planner keeps for the same request and state; 0: none
 
     # the bus
@@ -76,7 +81,7 @@ class Settings(BaseSettings):
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
-    @field_validator("database_url", "retail_database_url")
+    @field_validator("database_url", "retail_database_url", "parley_database")
     @classmethod
     def _is_a_database(cls, url: str) -> str:
         if url and not url.startswith(DATABASES):

@@ -7,14 +7,19 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
+from flows.loading import Flows
 from retail.data import load
 from retail.generate import generate
 from retail.store import Worlds, WorldsDown, WrongBase
+from services.executor.asking import Asking
+from services.executor.guide import PathGuide
 from services.executor.handlers import Executor
+from services.executor.nodes import NodeTools
 from services.executor.program import RUN_CODE
 from services.executor.requests import Requests
 from services.executor.retail import Retail
 from services.executor.tools import Fixed, Registry, Source
+from shared.flows import FLOWS_LIST
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 from shared.worker import Handler, Here, run_worker
@@ -29,11 +34,17 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
     async with AsyncExitStack() as opened:
         worlds = await _worlds(here.settings)
         opened.push_async_callback(worlds.close)
-        registry = Registry(Fixed(RUN_CODE), Retail(worlds), *await _foreign(here.settings, opened))
+        asking = Asking(here.settings, here.store)
+        opened.push_async_callback(asking.close)
+        sources: tuple[Source, ...] = (Fixed(RUN_CODE), Retail(worlds), *await _foreign(here.settings, opened))
+        nodes = NodeTools(Flows([asking.flow()], here.settings.parley_flows), Registry(*sources))
+        guide = PathGuide(nodes, here.store)
+        registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, worlds.fingerprint)
         await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
         await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
-        yield Executor(registry, here.bus).run_wave
+        await here.bus.answer(FLOWS_LIST, guide.list, queue="executor")
+        yield Executor(registry, here.bus, guide).run_wave
 
 
 async def _worlds(settings: Settings) -> Worlds:

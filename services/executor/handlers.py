@@ -6,13 +6,11 @@ a stop waits for its outcome, so that the journal tells what happened and not wh
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
-import structlog
-
+from services.executor.calling import bounded
 from services.executor.keeping import Keeps, fitted
-from services.executor.tools import Call, Registry, Result, Tool
+from services.executor.tools import Call, Registry, Result
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
@@ -20,8 +18,6 @@ from shared.domain.waves import running
 from shared.events.values import Artefact
 from shared.log import TooLarge
 from shared.worker import Desk
-
-log = structlog.get_logger("executor")
 
 
 class Begun(NamedTuple):
@@ -31,12 +27,21 @@ class Begun(NamedTuple):
     key: str
 
 
-class Executor:
-    """The tools of this process, and where what is too large for an event is kept."""
+class Guide(Protocol):
+    """Who knows the ways through flows."""
 
-    def __init__(self, registry: Registry, keeps: Keeps) -> None:
+    async def leads(self, desk: Desk) -> bool:
+        """Whether the path was changed, or a person asked, instead of what would begin now."""
+        ...
+
+
+class Executor:
+    """The tools of this process, where what is too large for an event is kept, and who leads a path."""
+
+    def __init__(self, registry: Registry, keeps: Keeps, guide: Guide | None = None) -> None:
         self._registry = registry
         self._keeps = keeps
+        self._guide = guide
 
     async def run_wave(self, desk: Desk) -> None:
         """One `actions.started`, then one outcome each.
@@ -50,6 +55,8 @@ class Executor:
                         c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran")
                     )
         else:
+            if self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
+                return
             await desk.record(c.Start())
         reads = [one for one in _begun(desk) if one.action.spec.effect == "read"]
         writes = [one for one in _begun(desk) if one.action.spec.effect != "read"]
@@ -95,8 +102,8 @@ class Executor:
         tool = self._registry.find(spec.tool)
         if tool is None:
             return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
-        call = Call(desk.session, begun.key, spec.arguments)
-        return await _bounded(tool, lambda: tool.run(call))
+        call = Call(desk.session, begun.key, spec.arguments, desk, begun.action)
+        return await bounded(tool, lambda: tool.run(call))
 
     async def _record(self, desk: Desk, begun: Begun, result: Result, began: float) -> None:
         spec = begun.action.spec
@@ -123,22 +130,6 @@ class Executor:
         except TooLarge as error:
             told = Result(ok=result.ok, value=None, error=f"The result cannot be kept: {error}")
             await self._finish(desk, action, told, None, began)
-
-
-async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
-    """The call within its deadline. Only a read, or a write that knows its key, is known not to have been lost."""
-    for last in (False, True):
-        try:
-            async with asyncio.timeout(tool.seconds):
-                return await run()
-        except TimeoutError:
-            if last or not tool.spec.keyed:
-                break  # with its key, a write is asked once more what became of it
-        except Exception as error:
-            log.exception("tool_failed", tool=tool.spec.name)
-            return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read")
-    why = f"{tool.spec.name} did not answer within {tool.seconds:g} seconds."
-    return Result(ok=False, error=why, unknown=tool.spec.effect != "read")
 
 
 async def _append(desk: Desk, outcome: c.Finish | c.Uncertain) -> None:

@@ -3,7 +3,8 @@
 from pydantic import ValidationError
 
 from retail.policy import RULES
-from retail.specs import ORIGIN
+from retail.specs import ORIGIN as RETAIL
+from services.executor.nodes import ORIGIN
 from services.executor.ranking import best
 from services.executor.tools import Registry
 from shared.store import Loads
@@ -24,14 +25,15 @@ class Requests:
             ask = ListTools.model_validate_json(data or b"{}")
         except ValidationError:
             ask = ListTools()
-        specs = [tool.spec for tool in self._registry.all().values()]
+        # nodes of flows are no tools to plan with: a path leads to them, with what the nodes before have made
+        specs = [spec for tool in self._registry.all().values() if not (spec := tool.spec).origin.startswith(ORIGIN)]
         ranked = best(specs, ask.query) if ask.query else specs
         named = [spec for spec in specs if spec.name in ask.names]
         chosen = (*named, *[spec for spec in ranked if spec not in named][: max(ask.limit - len(named), 0)])
         return self._page(chosen, len(specs)).model_dump_json().encode()
 
     def _page(self, chosen: tuple[ToolSpec, ...], total: int) -> ToolPage:
-        rules = RULES if any(spec.origin == ORIGIN for spec in chosen) else ()
+        rules = RULES if any(spec.origin == RETAIL for spec in chosen) else ()
         return ToolPage(tools=chosen, total=total, world=self._world, rules=rules, troubles=self._registry.troubles())
 
     async def preview(self, _: str, data: bytes) -> bytes:

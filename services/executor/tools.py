@@ -6,7 +6,9 @@ from typing import NamedTuple, Protocol
 from pydantic import JsonValue
 
 from shared.domain.session import Session
+from shared.domain.state import Action
 from shared.tools import Preview, ToolSpec
+from shared.worker import Desk
 
 Arguments = Mapping[str, JsonValue]
 SECONDS = 30.0
@@ -14,11 +16,13 @@ LARGEST = 48_000  # bytes of a result in its event: fifty such results still fit
 
 
 class Call(NamedTuple):
-    """One call; `key` is the same whenever it is made again."""
+    """One call; `key` is the same whenever it is made again. A node that asks a model does it at the `desk`."""
 
     session: Session
     key: str
     arguments: Arguments
+    desk: Desk | None = None
+    action: Action | None = None
 
 
 class Result(NamedTuple):

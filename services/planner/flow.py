@@ -12,6 +12,7 @@ import structlog
 from services.planner.flow_prompt import NewNode, PathReply, brief, shown
 from services.planner.paths import Chain, Paths
 from shared.domain import commands as c
+from shared.domain.paths import named
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
@@ -175,4 +176,4 @@ def _step(page: FlowPage, tool: str) -> ActionSpec:
     flow_name, node_name = split(tool)
     flow = page.flow(flow_name)
     node = flow.node(node_name) if flow else None
-    return ActionSpec(id="0", tool=tool, text=(node.description if node else node_name)[:2_000] or node_name)
+    return named(tool, (node.description if node else node_name)[:2_000] or node_name)

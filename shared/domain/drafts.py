@@ -57,6 +57,7 @@ def plan_approved(session: Session, version: int) -> Session:
                 arguments=step.arguments or {},
                 text=step.text,
                 effect="read" if plan.path else "write",  # of a node the executor says before it begins
+                policy="never" if plan.path else None,
                 depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
             )
         )

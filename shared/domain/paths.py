@@ -57,6 +57,11 @@ def begun(turn: Turn) -> tuple[Action, ...]:
     return tuple(action for action in turn.actions if action.status not in OPEN)
 
 
+def named(tool: str, text: str) -> ActionSpec:
+    """A node that is only named as yet: nobody is asked about it before it is known what it would run with."""
+    return ActionSpec(id="0", tool=tool, text=text, policy="never")
+
+
 def numbered(turn: Turn, specs: tuple[ActionSpec, ...], given: bool) -> tuple[ActionSpec, ...]:
     """The new rest of the path with ids of its own, each action after the one before. Raises Invalid if it is long."""
     first = turn.made + 1 + given
@@ -80,7 +85,18 @@ def changed(turn: Turn, event: facts.PathChanged) -> Turn:
         spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{GIVEN}", text=text)
         said = (Action(spec, "finished", result=event.given),)
     rest = tuple(planned(spec) for spec in event.actions)
-    return replace(turn, actions=(*begun(turn), *said, *rest), made=turn.made + len(said) + len(rest))
+    made = turn.made + len(said) + len(rest)
+    return replace(turn, actions=(*begun(turn), *said, *rest), made=made, chosen=_chosen(turn, event))
+
+
+def _chosen(turn: Turn, event: facts.PathChanged) -> str:
+    """The next action, if a person put it there; it stays theirs when it gets what it runs with."""
+    if not event.actions:
+        return ""
+    first = event.actions[0]
+    replaced = next((action.spec for action in turn.actions if action.status in OPEN), None)
+    stays = replaced is not None and replaced.id == turn.chosen and replaced.tool == first.tool
+    return first.id if stays or event.actor.startswith("user:") else ""
 
 
 def planned(spec: ActionSpec) -> Action:

@@ -242,7 +242,7 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
     if not command.actions and not walked:
         raise Invalid("The path needs at least one node; to give it up, stop.")
     # what a node changes, and with what, is said by the executor right before it begins
-    rest = tuple(ActionSpec(id=spec.id, tool=spec.tool, text=spec.text) for spec in command.actions)
+    rest = tuple(paths.named(spec.tool, spec.text) for spec in command.actions)
     return path_changed(session, turn, rest, by, given=command.given)
 
 

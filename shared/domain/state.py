@@ -129,7 +129,10 @@ class Verdict:
 
 @dataclass(frozen=True)
 class Turn:
-    """With a `path` its actions are nodes; `made` counts all of them, also those that were replaced."""
+    """With a `path` its actions are nodes; `made` counts all of them, also those that were replaced.
+
+    `chosen` is the action that a person let come next: no condition leads away from it.
+    """
 
     number: int
     sub_goal: str
@@ -142,6 +145,7 @@ class Turn:
     final: bool = False
     path: PathPlan | None = None
     made: int = 0
+    chosen: str = ""
 
     @property
     def taken_over(self) -> bool:

@@ -97,10 +97,24 @@ def _zip(said: str) -> str:
 def assess_complaint(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.assess`: what this order and this complaint allow."""
     said = straight(_said(prompt))
-    status = str(_document(prompt["order"]).get("status", ""))
+    order = _document(prompt["order"])
+    status = str(order.get("status", ""))
     kind = prompt["category"] or next(iter(categories(said)), "other")
     remedy, reason = _remedy(kind, status, said)
-    return {"remedy": remedy, "reason": reason}
+    return {"remedy": remedy, "item_ids": _meant(order, said), "reason": reason}
+
+
+def _meant(order: dict[str, Any], said: str) -> list[str]:
+    """The items that the complaint names; where it names none it is about the whole order."""
+    items = [(str(item.get("item_id", "")), str(item.get("name", ""))) for item in order.get("items") or ()]
+    named = [item_id for item_id, name in items if name and _named(name, said)]
+    return named or [item_id for item_id, _ in items]
+
+
+def _named(name: str, said: str) -> bool:
+    """“Mechanical Keyboard” is also named by its last word."""
+    last = re.escape(straight(name).split()[-1].rstrip("s"))
+    return bool(re.search(rf"\b{last}(?:e?s)?\b", said))
 
 
 def _remedy(kind: str, status: str, said: str) -> tuple[str, str]:

@@ -1,0 +1,117 @@
+"""Conditions: small expressions over a flow's state, like `kind == "general" or not tables`.
+
+Names, texts, numbers, True, False, None, lists of these, comparisons, `in`, `and`, `or`, `not`: nothing else, so that
+whoever writes a condition can break nothing with it. A name that is not in the state is None; what cannot be compared
+is not smaller, not greater, and not in anything. A condition that parses can be decided in any state.
+"""
+
+import ast
+import operator
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from pydantic import JsonValue
+
+LENGTH = 500  # characters
+ALLOWED = "names, texts, numbers, True, False, None, lists, comparisons, in, and, or, not"
+_COMPARE: dict[type[ast.cmpop], Callable[[Any, Any], object]] = {
+    ast.Eq: operator.eq,
+    ast.NotEq: operator.ne,
+    ast.Is: operator.eq,  # values of a state have no identity
+    ast.IsNot: operator.ne,
+    ast.Lt: operator.lt,
+    ast.LtE: operator.le,
+    ast.Gt: operator.gt,
+    ast.GtE: operator.ge,
+    ast.In: lambda one, many: one in many,
+    ast.NotIn: lambda one, many: one not in many,
+}
+
+
+class BadCondition(ValueError):
+    """It is no condition; the text says what is wrong with it."""
+
+
+class Condition:
+    """One expression, checked when it is made. Raises BadCondition."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._tree = _parsed(text)
+        _check(self._tree)
+        self.names = frozenset(one.id for one in ast.walk(self._tree) if isinstance(one, ast.Name))
+
+    def holds(self, state: Mapping[str, JsonValue]) -> bool:
+        return bool(_value(self._tree, state))
+
+
+def _parsed(text: str) -> ast.expr:
+    if len(text) > LENGTH:
+        raise BadCondition(f"it has {len(text)} characters; {LENGTH} are allowed")
+    try:
+        return ast.parse(text.strip(), mode="eval").body
+    except SyntaxError as error:
+        raise BadCondition(f"“{text}” is no expression: {error.msg}") from None
+    except (ValueError, RecursionError, MemoryError):
+        raise BadCondition(f"“{text[:80]}” cannot be read") from None
+
+
+def _check(tree: ast.expr) -> None:
+    match tree:
+        case ast.Name():
+            return
+        case ast.Constant(value=str() | int() | float() | None):  # a bool is an int
+            return
+        case ast.UnaryOp(op=ast.Not()) | ast.BoolOp() | ast.Compare() | ast.List() | ast.Tuple():
+            for part in ast.iter_child_nodes(tree):
+                if isinstance(part, ast.expr):
+                    _check(part)
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
+            return
+        case _:
+            raise BadCondition(f"“{ast.unparse(tree)}” is more than a condition may hold: {ALLOWED}")
+
+
+def _value(tree: ast.expr, state: Mapping[str, JsonValue]) -> JsonValue:  # noqa: PLR0911  one line a kind
+    match tree:
+        case ast.Name(id=name):
+            return state.get(name)
+        case ast.Constant(value=str() | int() | float() | None as value):
+            return value
+        case ast.List(elts=parts) | ast.Tuple(elts=parts):
+            return [_value(part, state) for part in parts]
+        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as number)):
+            return -number
+        case ast.UnaryOp(operand=part):
+            return not _value(part, state)
+        case ast.BoolOp(op=op, values=parts):
+            return _joined(isinstance(op, ast.And), parts, state)
+        case ast.Compare(left=left, ops=ops, comparators=others):
+            return _compared(left, ops, others, state)
+    raise AssertionError(f"{ast.dump(tree)} was not checked")
+
+
+def _joined(both: bool, parts: list[ast.expr], state: Mapping[str, JsonValue]) -> JsonValue:
+    """As in Python, the part that decides: `(repairs or 0) < 2`."""
+    value: JsonValue = None
+    for part in parts:
+        value = _value(part, state)
+        if bool(value) != both:
+            break
+    return value
+
+
+def _compared(
+    left: ast.expr, ops: list[ast.cmpop], others: list[ast.expr], state: Mapping[str, JsonValue]
+) -> JsonValue:
+    one = _value(left, state)
+    for op, part in zip(ops, others, strict=True):
+        other = _value(part, state)
+        try:
+            true = bool(_COMPARE[type(op)](one, other))
+        except TypeError:
+            true = isinstance(op, ast.NotIn)
+        if not true:
+            return False
+        one = other
+    return True

@@ -1,0 +1,59 @@
+"""A statement that stands in the request itself, and whether it is to be mended. Pure, and shy: English is no SQL."""
+
+import re
+from typing import NamedTuple
+
+FENCED = re.compile(r"```(?:\w+\s*\n)?(.+?)```", re.DOTALL)
+TICKED = re.compile(r"`([^`]+)`")
+BEGINS = re.compile(
+    r"\b(?:select|with|insert|update|delete|drop|alter|create|truncate|pragma|attach|explain|grant|copy|vacuum)\b",
+    re.IGNORECASE,
+)
+CHANGES = re.compile(
+    r"(?:insert\s+into|delete\s+from)\s+(?!(?:my|the|our|your|this|that)\b)\S+|update\s+\S+\s+set\b|(?:drop|alter|truncate|create)\s+(?:temp\w*\s+)?"
+    r"(?:table|view|index|database|schema|trigger|function|role|user)\b|truncate\s+\w+\s*;?$|pragma\s+\w+|"
+    r"attach\s+(?:database\s+)?'|explain\s+(?:query\s+plan\s+)?select\b.+\bfrom\b|copy\s+\S+\s+(?:to|from)\b|grant\s+\w+\s+on\b|vacuum\b",
+    re.IGNORECASE,
+)
+QUERY = re.compile(r"(?:with\b.+\bas\s*\(.+)?select\b.+", re.IGNORECASE | re.DOTALL)
+MARKS = re.compile(r"[*=;<>_]|\w\(|\w\.\w")
+WORDS = re.compile(r"select\s+(?:the|all the|me|every|some|those|only|which|what)\b", re.IGNORECASE)
+QUOTES = {'"': '"', "“": "”"}
+FIX = re.compile(
+    r"\b(?:fix|repair|correct|mend|debug|broken|wrong with|does ?n[o'’]t work|fails|failing|(?:an|the) error)\b",
+    re.IGNORECASE,
+)
+AFTER_COLON = re.compile(r"\b(?:sql|query|statement|this|that)\b[^:\n]{0,40}:\s*(\S+(?:\s+\S+){2,})\s*$", re.I | re.S)
+
+
+class Given(NamedTuple):
+    """`sql` "": there is none."""
+
+    sql: str = ""
+    fix: bool = False
+
+
+def given(request: str) -> Given:
+    """What the request holds."""
+    for block in (*FENCED.findall(request), *TICKED.findall(request)):
+        words = request.replace(block, " ")
+        if _statement(block) or FIX.search(words):
+            return Given(block.strip(), bool(FIX.search(words)))
+    for start in BEGINS.finditer(request):
+        words, text = request[: start.start()], request[start.start() :]
+        if (closing := QUOTES.get(words[-1:])) and closing in text:
+            text = text[: text.rindex(closing)]
+        if _statement(text):
+            return Given(text.strip(), bool(FIX.search(words)))
+    if FIX.search(request) and (found := AFTER_COLON.search(request)):
+        return Given(found[1].strip(), fix=True)
+    return Given()
+
+
+def _statement(text: str) -> bool:
+    text = text.strip()
+    if CHANGES.match(text):
+        return True
+    if not QUERY.match(text) or WORDS.match(text):
+        return False
+    return bool(MARKS.search(text)) or "SELECT" in text

@@ -1,0 +1,76 @@
+"""What the nodes read in the state, and how they tell it: to the model, to each other, to the person. Pure."""
+
+import json
+
+from pydantic import JsonValue
+
+from flows.nodes import Run, State
+from flows.text_to_sql import tables
+from sql.outcome import Checked
+from sql.schema import Schema
+
+SHOWN, BUDGET = 50, 20_000  # rows that the model answers from, and characters of them
+
+
+def question(run: Run) -> str:
+    return run.text("question") or run.text("request")
+
+
+def previous(state: State) -> list[str]:
+    return [str(value) for name in ("previous_question", "previous_sql") if (value := state.get(name))]
+
+
+def told(value: JsonValue) -> str | None:
+    return value if isinstance(value, str) or value is None else json.dumps(value, ensure_ascii=False)
+
+
+def named(schema: Schema) -> list[str]:
+    return [table.name for table in schema.tables]
+
+
+def rows(found: list[JsonValue]) -> list[str]:
+    """The first rows of a result, as many as a prompt can bear."""
+    told: list[str] = []
+    left = BUDGET
+    for row in found[:SHOWN]:
+        line = json.dumps(row, ensure_ascii=False)
+        left -= len(line)
+        if left < 0 and told:
+            break
+        told.append(line[:BUDGET])
+    return told
+
+
+def reasons(state: State) -> dict[str, str]:
+    """The proposed tables and why each."""
+    proposed = state.get("tables")
+    entries = proposed if isinstance(proposed, list) else []
+    return {str(one.get("name")): str(one.get("reason") or "") for one in entries if isinstance(one, dict)}
+
+
+def repairs(state: State) -> int:
+    count = state.get("repairs")
+    return count if isinstance(count, int) else 0
+
+
+def unasked(state: State, checked: Checked) -> str:
+    """Tables that the query reads though the person, who was asked, did not allow them."""
+    allowed = {name.lower() for name in tables.names(state.get("approved_tables"))}
+    strange = [name for name in checked.tables if name.lower() not in allowed] if allowed else []
+    return f"It reads {', '.join(strange)}; only {', '.join(sorted(allowed))} may be used." if strange else ""
+
+
+def refusal(run: Run) -> str:
+    """Why there is no result, in the words of the node that found out."""
+    if run.text("kind") == "unsafe":
+        return f"This is not done: {run.text('reason') or 'only questions are answered here.'}"
+    if missing := run.text("missing"):
+        return f"The data cannot answer this: {missing}"
+    if cannot := run.text("cannot"):
+        return f"There is no query for this: {cannot}"
+    if problem := run.text("problem"):
+        sql = run.text("sql")
+        return f"The query was not run to an end: {problem}" + (f"\n\n```sql\n{sql}\n```" if sql else "")
+    if run.state.get("valid"):
+        return f"The query is valid. It reads {', '.join(tables.names(run.state.get('sql_tables')))}, and was not run."
+    return f"The data cannot answer this: {run.text('reason') or 'nothing was found out.'}"

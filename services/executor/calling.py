@@ -1,0 +1,31 @@
+"""One call of a tool, within its deadline, with one outcome whatever happens."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from services.executor.tools import Result, Tool
+from shared.domain.errors import Refused
+from shared.llm import ModelError
+from shared.log import LogDown
+
+log = structlog.get_logger("executor")
+
+
+async def bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
+    """The call within its deadline. Only a read, or a write that knows its key, is known not to have been lost."""
+    for last in (False, True):
+        try:
+            async with asyncio.timeout(tool.seconds):
+                return await run()
+        except TimeoutError:
+            if last or not tool.spec.keyed:
+                break  # with its key, a write is asked once more what became of it
+        except (ModelError, Refused, LogDown):
+            raise  # a model or a log that is away, a stop: not the tool's, and the worker knows what to do
+        except Exception as error:
+            log.exception("tool_failed", tool=tool.spec.name)
+            return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read")
+    why = f"{tool.spec.name} did not answer within {tool.seconds:g} seconds."
+    return Result(ok=False, error=why, unknown=tool.spec.effect != "read")

@@ -1,0 +1,101 @@
+"""The guide of a path: before a node begins, where conditions lead, what it runs with, and what the person is asked.
+
+Each is one fact, and the next delivery goes on from there: a guide that is killed leaves nothing half done.
+"""
+
+import structlog
+from pydantic import JsonValue, ValidationError
+
+from flows.flow import Flow
+from flows.nodes import Node, NodeFailed
+from services.executor.nodes import NodeTools
+from services.executor.walking import confirmed, elsewhere, state_of
+from shared.domain import commands as c
+from shared.domain.paths import OPEN
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.domain.waves import ready
+from shared.events.values import ActionSpec
+from shared.flows import FlowPage, ListFlows, split
+from shared.store import Loads
+from shared.worker import Desk
+
+log = structlog.get_logger("executor")
+
+
+class PathGuide:
+    def __init__(self, nodes: NodeTools, store: Loads) -> None:
+        self._nodes = nodes
+        self._store = store
+
+    async def leads(self, desk: Desk) -> bool:
+        """Whether the path was changed, or the person asked, instead of what would begin now."""
+        command = await self._instead(desk.session)
+        if command is None:
+            return False
+        log.debug("path_led", session_id=desk.session.id, command=command.model_dump(mode="json"))
+        await desk.record(command)
+        return True
+
+    async def _instead(self, session: Session) -> c.ChangePath | c.Ask | c.Fail | None:
+        wave = ready(session.turn)
+        found = self._nodes.find(*split(wave[0].spec.tool)) if wave else None
+        if found is None or wave[0].result is not None:
+            return None  # nothing that is known here, or the person has answered already
+        flow, node = found
+        rest = tuple(action for action in session.turn.actions if action.status in OPEN) if session.turn else ()
+        if other := elsewhere(flow, session, rest):
+            return c.ChangePath(actions=other.rest, why=other.why)
+        if spec := self._resolved(flow, node, session, wave[0]):
+            why = f"{node.spec.name} runs with what is known now"
+            return c.ChangePath(actions=(spec, *(action.spec for action in rest[1:])), why=why)
+        if node.asks and (session.settings.confirm != "nothing" or not node.proposes):
+            return await self._question(flow, node, session, wave[0])
+        return None
+
+    def _resolved(self, flow: Flow, node: Node, session: Session, action: Action) -> ActionSpec | None:
+        """The action as a person is to see it, if it is not that yet."""
+        spec = action.spec
+        policy, shown = self._nodes.policy(session, node), confirmed(node, session, spec.tool)
+        always = (policy or session.settings.approval) == "always"
+        if node.spec.effect == "read" and not shown and not always and policy != "deny":
+            return None
+        try:
+            arguments = node.resolved(state_of(flow, session))
+        except NodeFailed:
+            return None  # it says so itself when it is run
+        known = (spec.arguments, spec.effect, spec.policy) == (arguments, node.spec.effect, policy)
+        if known and (spec.approval or not shown):
+            return None
+        return ActionSpec(
+            id=spec.id,
+            tool=spec.tool,
+            arguments=arguments,
+            text=spec.text,
+            effect=node.spec.effect,
+            approval=node.spec.confirm if shown else None,
+            policy=policy,
+        )
+
+    async def _question(self, flow: Flow, node: Node, session: Session, action: Action) -> c.Ask | c.Fail | None:
+        if node.asks is None:
+            return None
+        try:
+            asked = await node.asks(state_of(flow, session))
+        except NodeFailed as error:
+            return c.Fail(reason=f"{node.spec.name} could not ask: {error}")
+        text = asked.text[:50_000]
+        return c.Ask(about="action", action_id=action.spec.id, text=text, options=asked.options, form=asked.form)
+
+    async def list(self, _: str, data: bytes) -> bytes:
+        """For FLOWS_LIST."""
+        try:
+            ask = ListFlows.model_validate_json(data or b"{}")
+        except ValidationError:
+            ask = ListFlows()
+        specs = self._nodes.specs()
+        states: dict[str, dict[str, JsonValue]] = {}
+        if ask.session_id:
+            session = (await self._store.load(ask.session_id)).session
+            states = {flow.name: flow.opening(session) for flow in self._nodes.flows()}
+        return FlowPage(flows=specs, states=states, troubles=tuple(self._nodes.troubles())).model_dump_json().encode()

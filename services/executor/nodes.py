@@ -1,0 +1,144 @@
+"""Nodes of flows as tools of the executor: `<flow>.<node>`, called with the flow's state and recorded as any action."""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from typing import Any
+
+from pydantic import BaseModel, JsonValue
+from pydantic_core import to_json, to_jsonable_python
+
+from flows.flow import Flow
+from flows.loading import Flows
+from flows.nodes import NEXT, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
+from services.executor.calling import bounded
+from services.executor.tools import Arguments, Call, Registry, Result, Tool
+from services.executor.walking import given, state_of
+from shared.domain.session import Session
+from shared.events.values import Effect, ToolPolicy
+from shared.flows import FlowSpec, tool_of
+from shared.llm.sections import prompt
+from shared.tools import Preview, ToolSpec
+
+ORIGIN = "flow:"
+LARGEST = 200_000  # bytes of a node's outputs in its event, where later nodes read them
+SECONDS = 3600.0  # what a node asks and calls has deadlines of its own
+STRENGTH: dict[Effect, int] = {"read": 0, "write": 1, "irreversible": 2}
+
+
+class NodeTools:
+    """A source of tools. `registered`: the tools that nodes may call; a node is none of them."""
+
+    def __init__(self, flows: Flows, registered: Registry) -> None:
+        self._flows = flows
+        self._registered = registered
+
+    def tools(self) -> Iterable[Tool]:
+        return (self._tool(flow, node) for flow in self._flows.all() for node in flow.nodes())
+
+    def troubles(self) -> Iterable[str]:
+        return self._flows.troubles
+
+    def flows(self) -> tuple[Flow, ...]:
+        return self._flows.all()
+
+    def specs(self) -> tuple[FlowSpec, ...]:
+        return tuple(flow.spec() for flow in self._flows.all())
+
+    def find(self, flow: str, node: str) -> tuple[Flow, Node] | None:
+        found = self._flows.find(flow)
+        its = found.node(node) if found else None
+        return (found, its) if found and its else None
+
+    def policy(self, session: Session, node: Node) -> ToolPolicy | None:
+        """What holds for the registered tool that the node calls holds for the node."""
+        called = self._registered.find(node.tool) if node.tool else None
+        return _policy(session, called) if called else None
+
+    def _tool(self, flow: Flow, node: Node) -> Tool:
+        called = self._registered.find(node.tool) if node.tool else None
+        preview = partial(_preview, called) if called and called.preview else None
+        spec = ToolSpec(
+            name=tool_of(flow.name, node.spec.name),
+            description=node.spec.description,
+            parameters={"type": "object", "properties": {name: {} for name in node.spec.inputs}},
+            effect=node.spec.effect,
+            policy=called.spec.policy if called else None,
+            origin=f"{ORIGIN}{flow.name}",
+            keyed=called.spec.keyed if called else False,
+        )
+        return Tool(spec, partial(self._run, flow, node), preview, seconds=SECONDS, largest=LARGEST)
+
+    async def _run(self, flow: Flow, node: Node, call: Call) -> Result:
+        state = state_of(flow, call.session) | dict(call.arguments)
+        try:
+            _may_run(node, call, state)
+            made = await node.run(self._run_of(flow, node, call, state))
+        except NodeFailed as error:
+            return Result(ok=False, error=str(error), unknown=error.unknown)
+        outputs, leads_to = made if isinstance(made, Made) else (made, "")
+        if strange := sorted(outputs.keys() - set(node.spec.outputs)):
+            return Result(ok=False, error=f"{node.spec.name} made {', '.join(strange)}, which are not its outputs.")
+        value: Outputs = to_jsonable_python(outputs | ({NEXT: leads_to} if leads_to else {}))
+        if (size := len(to_json(value))) > LARGEST:
+            return Result(ok=False, error=f"What {node.spec.name} made has {size} bytes; {LARGEST} are allowed.")
+        return Result(ok=True, value=value)
+
+    def _run_of(self, flow: Flow, node: Node, call: Call, state: Outputs) -> Run:
+        answer = call.action.result if call.action else None
+        return Run(
+            state=state,
+            ask_model=partial(_ask_model, call),
+            call_tool=partial(self._call_tool, node, call),
+            answer=answer if isinstance(answer, str) else None,
+            arguments=call.arguments,
+            given=given(flow.name, call.session.turn),
+            user=call.session.owner,
+            flows=self.specs(),
+        )
+
+    async def _call_tool(self, node: Node, call: Call, name: str, arguments: Arguments, key: str = "") -> ToolAnswer:
+        """One call of a registered tool; what it may do is what its node says that it does."""
+        tool = self._registered.find(name)
+        if tool is None:
+            return ToolAnswer(ok=False, error=f"There is no tool “{name}”.")
+        if _policy(call.session, tool) == "deny":
+            return ToolAnswer(ok=False, error=f"The tool “{name}” must not be used here.")
+        if STRENGTH[tool.spec.effect] > STRENGTH[node.spec.effect]:
+            why = f"“{name}” has the effect {tool.spec.effect}, its node {node.spec.name} says {node.spec.effect}."
+            return ToolAnswer(ok=False, error=f"{why} Write “effect: {tool.spec.effect}” in the flow.")
+        one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
+        result = await bounded(tool, lambda: tool.run(one))
+        return ToolAnswer(result.ok, result.value, result.error, result.unknown)
+
+
+def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
+    """Raises NodeFailed: what it needs is not there, or what it would change was never said."""
+    if missing := node.missing(state):
+        raise NodeFailed(f"{node.spec.name} needs {', '.join(missing)}, which nothing before it has made.")
+    if node.spec.effect != "read" and (call.action is None or call.action.spec.effect != node.spec.effect):
+        node.resolved(state)
+        raise NodeFailed(f"{node.spec.name} changes something, and what it would change was not shown to anybody.")
+
+
+async def _ask_model[Reply: BaseModel](
+    call: Call, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[Reply]
+) -> Reply:
+    if call.desk is None or call.action is None:
+        raise NodeFailed("Only a node of a path can ask a model.")
+    messages = prompt("executor", task, rules, sections)
+    return await call.desk.ask(messages, reply, kind="node", render=_shown, action_id=call.action.spec.id)
+
+
+def _shown(partial_reply: Mapping[str, Any]) -> str:
+    """What the node has written so far."""
+    return "\n\n".join(value for value in partial_reply.values() if isinstance(value, str) and value)
+
+
+def _policy(session: Session, tool: Tool) -> ToolPolicy | None:
+    if tool.spec.policy == "deny":
+        return "deny"
+    return session.policies.get(tool.spec.name) or tool.spec.policy
+
+
+async def _preview(called: Tool, session: Session, arguments: Arguments) -> Preview:
+    return await called.preview(session, arguments) if called.preview else Preview(known=False)

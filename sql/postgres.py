@@ -1,0 +1,182 @@
+"""A PostgreSQL database through connections that begin read only, and transactions that are."""
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy.engine import URL
+
+from sql.database import Database
+from sql.hidden import Hidden
+from sql.look import Look, look
+from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
+from sql.postgres_errors import failure
+from sql.postgres_guard import covered, examine, explained, see
+from sql.postgres_names import FINGERPRINT, PgNames, quoted, read_pg_names
+from sql.postgres_schema import read_pg_schema
+from sql.schema import Dialect, Schema
+from sql.values import Gathering
+
+CONNECTIONS = 4
+GRACE = 1.0  # seconds in which the server may still say itself that the time is over
+BATCH = 50
+READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
+
+_AS_WRITTEN = "interval money bit varbit point box path polygon line lseg circle"
+
+
+class PostgresDatabase(Database):
+    """Connects when it is first asked. The role may be allowed to write: the transaction is not."""
+
+    dialect: Dialect = "postgres"
+
+    def __init__(self, place: URL, limits: Limits, hidden: Hidden) -> None:
+        super().__init__(limits, hidden)
+        self._dsn = place.set(drivername="postgresql").render_as_string(hide_password=False)
+        self._shown = place.set(drivername="postgresql").render_as_string(hide_password=True)
+        self._idle: list[Any] = []
+        self._free = asyncio.Semaphore(CONNECTIONS)
+        self._names: PgNames | None = None
+
+    async def run(self, sql: str) -> Table:
+        began = time.monotonic()
+        query = look(sql, self.dialect, self.limits)
+
+        async def work(connection: Any) -> Table:
+            text, _ = await self._prepared(connection, query)
+            statement = await connection.prepare(text)
+            columns = statement.get_attributes()
+            gathering = Gathering(self.limits)
+            cursor = await statement.cursor()
+            while rows := await cursor.fetch(BATCH):
+                if gathering.full(row.values() for row in rows):
+                    break
+            return Table(
+                columns=tuple(column.name for column in columns),
+                types=tuple(column.type.name for column in columns),
+                rows=tuple(gathering.rows),
+                truncated=gathering.truncated,
+                seconds=round(time.monotonic() - began, 4),
+            )
+
+        return await self._within(work, self.limits.seconds + GRACE)
+
+    async def _check(self, sql: str) -> Checked:
+        query = look(sql, self.dialect, self.limits)
+
+        async def work(connection: Any) -> Checked:
+            _, tables = await self._prepared(connection, query)
+            return Checked(ok=True, tables=tables)
+
+        return await self._within(work, self.limits.seconds + GRACE)
+
+    async def _read_schema(self) -> Schema:
+        async def work(connection: Any) -> Schema:
+            return await read_pg_schema(connection, await self._known(connection))
+
+        return await self._within(work, READING)
+
+    async def aclose(self) -> None:
+        while self._idle:
+            await self._idle.pop().close()
+
+    async def _prepared(self, connection: Any, query: Look) -> tuple[str, tuple[str, ...]]:
+        """The text to run and the tables it reads. Raises Refused."""
+        names = await self._known(connection)
+        tables = examine(query, names)
+        text = covered(query, names, self.limits, inline=connection.get_server_version().major >= 12)
+        try:
+            plan = await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {text}")
+        except asyncpg.PostgresError as error:
+            told = failure(error, self._shown, self.limits.seconds)
+            raise explained(told, query, names) if isinstance(told, Refused) else told from error
+        see(plan, names, tables)
+        return text, tables
+
+    async def _known(self, connection: Any) -> PgNames:
+        """As the schema is in this moment: what was hidden by a pattern may have been added since."""
+        schema = await connection.fetchval("SELECT current_schema()")
+        mark = await connection.fetchval(FINGERPRINT, quoted(schema))
+        if self._names is None or (self._names.schema, self._names.fingerprint) != (schema, mark):
+            self._names = await read_pg_names(connection, schema, self.hidden)
+        return self._names
+
+    # --- connections
+
+    async def _within[T](self, work: Callable[[Any], Awaitable[T]], seconds: float) -> T:
+        """In a read-only transaction, and in time. Raises Refused and QueryFailed."""
+        try:
+            async with self._free, asyncio.timeout(seconds), self._connection() as connection:
+                try:
+                    async with connection.transaction(readonly=True):
+                        return await work(connection)
+                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+                    raise failure(error, self._shown, self.limits.seconds) from error
+        except TimeoutError:
+            why = f"It was stopped after {self.limits.seconds:g} seconds. Ask for less, or more narrowly."
+            raise QueryFailed("timeout", why) from None
+
+    @asynccontextmanager
+    async def _connection(self) -> AsyncIterator[Any]:
+        """An idle one that still works, or a new one; given up in the middle, it is thrown away."""
+        connection = await self._reused() or await self._connect()
+        try:
+            yield connection
+        except (asyncio.CancelledError, TimeoutError):
+            connection.terminate()
+            raise
+        finally:
+            if not connection.is_closed():
+                self._idle.append(connection)
+
+    async def _reused(self) -> Any:
+        while self._idle:
+            connection = self._idle.pop()
+            try:
+                await connection.fetchval("SELECT 1")
+            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+                connection.terminate()
+            else:
+                return connection
+        return None
+
+    async def _connect(self) -> Any:
+        thousandth = int(self.limits.seconds * 1000)
+        try:
+            connection = await asyncpg.connect(
+                self._dsn,
+                timeout=10,
+                statement_cache_size=0,
+                server_settings={
+                    "application_name": "parley sql",
+                    "default_transaction_read_only": "on",
+                    "statement_timeout": str(thousandth),
+                    "lock_timeout": str(min(thousandth, 5000)),
+                    "idle_in_transaction_session_timeout": str(thousandth + 10_000),
+                    "standard_conforming_strings": "on",
+                },
+            )
+        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+            why = f"{self._shown} cannot be reached: {error}. Check host, user, password and the database's name."
+            raise QueryFailed("unavailable", why) from error
+        try:
+            await _settle(connection)
+        except BaseException:
+            connection.terminate()
+            raise
+        return connection
+
+
+async def _settle(connection: Any) -> None:
+    """One schema, temporary tables last; and values as PostgreSQL writes them where Python has none like them."""
+    await connection.execute(
+        "SELECT set_config('search_path', quote_ident(coalesce(current_schema(), 'public')) || ', pg_temp', false)"
+    )
+    for kind in ("json", "jsonb"):
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    for kind in _AS_WRITTEN.split():
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=str, format="text")

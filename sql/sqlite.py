@@ -1,0 +1,208 @@
+"""One connection to an SQLite file that can do nothing but read what may be read, within limits.
+
+It blocks, and holds no thread or loop of its own: `sql/sqlite_process.py` runs it in a process that can be ended.
+"""
+
+import re
+import sqlite3
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import replace
+from pathlib import Path
+
+from sql.hidden import Hidden
+from sql.look import Look
+from sql.outcome import BadDatabase, Checked, Kind, Limits, QueryFailed, Refused, SqlError, Table
+from sql.sqlite_guard import Guard
+from sql.sqlite_names import HARMLESS_MODULES, Names, quoted, read_names, version
+from sql.tokens import tokens
+from sql.values import Gathering
+
+LONGEST = 20_000_000  # bytes of one value, while it is worked on
+STEPS = 2_000  # of SQLite's program, between two looks at the clock
+_LIMITS = {
+    sqlite3.SQLITE_LIMIT_LENGTH: LONGEST,
+    sqlite3.SQLITE_LIMIT_ATTACHED: 0,
+    sqlite3.SQLITE_LIMIT_WORKER_THREADS: 0,
+    sqlite3.SQLITE_LIMIT_LIKE_PATTERN_LENGTH: 1_000,
+}
+_BEFORE_RUNNING: tuple[tuple[str, Kind], ...] = (
+    (r"no such table", "table"),
+    (r"no such column|ambiguous column|cannot join using column|has no column", "column"),
+    (r"no such function|wrong number of arguments|misuse of|may not be used as a window", "function"),
+    (r"no such module|no such table-valued", "table"),
+    (r"one statement at a time", "several_statements"),
+    (r"syntax error|unrecognized token|incomplete input|parser stack|Expression tree|too many|bindings|", "syntax"),
+)
+
+
+class Reader:
+    """Opened at once. Raises BadDatabase."""
+
+    def __init__(self, path: str, hidden: Hidden, limits: Limits) -> None:
+        self.hidden, self._limits = hidden, limits
+        self._deadline = float("inf")
+        self._guard: Guard | None = None
+        self._names = Names(version=-1)
+        self.connection = _open(path)
+        self.connection.set_progress_handler(lambda: time.monotonic() > self._deadline, STEPS)
+        self.connection.set_authorizer(self._authorize)
+
+    def check(self, query: Look) -> Checked:
+        """What SQLite makes of it, without running it."""
+        try:
+            with self.within(self._limits.seconds):
+                guard = self._prepare(query)
+        except SqlError as error:
+            return Checked(ok=False, kind=error.kind, error=error.message)
+        return Checked(ok=True, tables=guard.tables)
+
+    def run(self, query: Look) -> Table:
+        """Its rows. Raises Refused and QueryFailed."""
+        began = time.monotonic()
+        with self.within(self._limits.seconds):
+            guard = self._prepare(query)
+            guard.running = True
+            with self._armed(guard):
+                columns, gathering = self._fetch(query.sql)
+        types = tuple(_type(gathering, place) for place in range(len(columns)))
+        seconds = round(time.monotonic() - began, 4)
+        return Table(
+            columns=columns, types=types, rows=tuple(gathering.rows), truncated=gathering.truncated, seconds=seconds
+        )
+
+    def close(self) -> None:
+        self.connection.close()
+
+    def names(self) -> Names:
+        """As the file is now; within a transaction they stay so."""
+        if version(self.connection) != self._names.version:
+            self._names = read_names(self.connection, self.hidden)
+            self._leave_out_views()
+        return self._names
+
+    def _leave_out_views(self) -> None:
+        """Those of what is hidden, and those that no longer work: they would only be asked for in vain."""
+        names = self._names
+        shut: set[str] = set()
+        broken: set[str] = set()
+        for view in names.views & names.listed:
+            sql = f"SELECT * FROM {quoted(names.real[view])}"  # noqa: S608
+            try:
+                self._prepare(Look(sql, tokens(sql, "sqlite"), None))
+            except Refused as refusal:
+                (shut if refusal.kind == "hidden" else broken).add(view)
+        self._names = replace(names, listed=names.listed - shut - broken, shut=names.shut | shut)
+
+    @contextmanager
+    def within(self, seconds: float) -> Iterator[None]:
+        """A transaction for reading, ended by the clock. Raises QueryFailed."""
+        self._deadline = time.monotonic() + seconds
+        try:
+            self.connection.execute("BEGIN")
+            self.names()
+            yield
+        except (sqlite3.Error, MemoryError, OverflowError) as error:
+            raise _failure(error, seconds) from error
+        finally:
+            self._deadline = float("inf")
+            if self.connection.in_transaction:
+                self.connection.rollback()
+
+    def _prepare(self, query: Look) -> Guard:
+        guard = Guard(self._names, query.tokens)
+        with self._armed(guard):
+            try:
+                program = self.connection.execute(f"EXPLAIN {query.sql}").fetchall()
+            except (sqlite3.Error, ValueError) as error:
+                raise guard.refusal or self._not_prepared(error) from error
+        guard.see(program)
+        return guard
+
+    @contextmanager
+    def _armed(self, guard: Guard) -> Iterator[None]:
+        self._guard = guard
+        try:
+            yield
+        except sqlite3.Error:
+            if guard.refusal:
+                raise guard.refusal from None
+            raise
+        finally:
+            self._guard = None
+
+    def _authorize(self, action: int, one: str | None, two: str | None, db: str | None, context: str | None) -> int:
+        return self._guard.authorize(action, one, two, db, context) if self._guard else sqlite3.SQLITE_OK
+
+    def _fetch(self, sql: str) -> tuple[tuple[str, ...], Gathering]:
+        gathering = Gathering(self._limits)
+        cursor = self.connection.execute(sql)
+        try:
+            columns = tuple(column[0] for column in cursor.description or ())
+            while rows := cursor.fetchmany(50):
+                if gathering.full(rows):
+                    break
+        finally:
+            cursor.close()
+        return columns, gathering
+
+    def _not_prepared(self, error: Exception) -> SqlError:
+        """SQLite's own words, and what there is instead."""
+        words = str(error)
+        if isinstance(error, sqlite3.OperationalError) and "interrupted" in words:
+            return _failure(error, self._limits.seconds)
+        kind = next(kind for pattern, kind in _BEFORE_RUNNING if re.search(pattern, words))
+        if kind == "table":
+            names = self._names
+            words += ". There are: " + (", ".join(sorted(names.real[table] for table in names.listed)) or "none")
+        return Refused(kind, words)
+
+
+def _open(path: str) -> sqlite3.Connection:
+    place = Path(path)
+    if not place.is_file():
+        raise BadDatabase(
+            f"There is no file {path}. Give the path of an SQLite database, like sqlite:///folder/name.db"
+        )
+    try:
+        connection = sqlite3.connect(
+            f"{place.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=0, timeout=5
+        )
+        connection.text_factory = lambda raw: raw.decode(errors="replace")
+        for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+            connection.execute(f"PRAGMA {pragma}")
+        for module in HARMLESS_MODULES:  # connected now, they need no leave for it later
+            with suppress(sqlite3.OperationalError):  # not every SQLite has each
+                connection.execute(f"SELECT 1 FROM {module}(1) LIMIT 1").fetchall()  # noqa: S608
+        version(connection)
+        connection.execute("SELECT count(*) FROM sqlite_master").fetchall()
+    except sqlite3.Error as error:
+        raise BadDatabase(f"{path} cannot be read as an SQLite database: {error}. Is it one?") from error
+    for limit, value in _LIMITS.items():
+        connection.setlimit(limit, value)
+    return connection
+
+
+def _failure(error: Exception, seconds: float) -> QueryFailed:
+    words = str(error)
+    if "interrupted" in words:
+        return QueryFailed("timeout", f"It was stopped after {seconds:g} seconds. Ask for less, or more narrowly.")
+    if isinstance(error, MemoryError) or "too big" in words or "out of memory" in words or "full" in words:
+        return QueryFailed("too_large", f"It works with more than fits ({words or 'out of memory'}). Ask for less.")
+    if "locked" in words or "busy" in words or "unable to open" in words or "disk I/O" in words:
+        return QueryFailed("unavailable", f"The database cannot be read now: {words}")
+    return QueryFailed("database", words)
+
+
+def _type(gathering: Gathering, place: int) -> str:
+    """SQLite's types belong to values: the first that is there speaks for its column."""
+    value = next((row[place] for row in gathering.rows if row[place] is not None), None)
+    match value:
+        case bool() | int():
+            return "INTEGER"
+        case float():
+            return "REAL"
+        case str():
+            return "TEXT"
+    return ""

@@ -1,0 +1,275 @@
+"""A database that is only read, on SQLite and on PostgreSQL: what may run, what may not and why, limits, the schema."""
+
+import asyncio
+import random
+import sqlite3
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import asyncpg  # type: ignore[import-untyped]
+import pytest
+
+from sql.database import BadDatabase, Database, Hidden, Limits, QueryFailed, Refused, SqlError, open_database
+from tests.support.sql_shop import HIDDEN, LIMITS, postgres_shop, sqlite_shop, statements
+
+if TYPE_CHECKING:
+    from tests.support.postgres import PostgresServer
+
+pytest_plugins = ("tests.support.postgres",)
+
+type Open = Callable[..., Database]
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Of the shop."""
+    if request.param == "sqlite":
+        return sqlite_shop(tmp_path)
+    return asyncio.run(postgres_shop(request.getfixturevalue("postgres_url")))
+
+
+@pytest.fixture
+async def shop(url: str) -> AsyncIterator[Open]:
+    """Opens the shop, and closes what was opened."""
+    opened: list[Database] = []
+
+    def one(limits: Limits = LIMITS, hidden: Hidden = HIDDEN) -> Database:
+        opened.append(open_database(url, limits, hidden))
+        return opened[-1]
+
+    yield one
+    for database in opened:
+        await database.aclose()
+
+
+async def write(url: str, sql: str) -> None:
+    """As the shop's owner does, at the same time."""
+    if url.startswith("sqlite"):
+        with closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            connection.executescript(sql)
+        return
+    connection = await asyncpg.connect(url)
+    await connection.execute(sql)
+    await connection.close()
+
+
+async def outcome(work: Awaitable[object]) -> str:
+    try:
+        await work
+    except SqlError as error:
+        return error.kind if error.message else "no reason"
+    return "ran"
+
+
+# --- what may run
+
+
+async def test_everything_hostile_is_refused_with_its_reason(shop: Open) -> None:
+    database = shop(Limits(seconds=0.7))
+    wrong = [
+        (one["sql"][:100], one["error"], got)
+        for one in statements("hostile", database.dialect)
+        if (got := await outcome(database.run(one["sql"]))) != one["error"]
+    ]
+    assert wrong == []
+
+
+async def test_everything_harmless_runs(shop: Open) -> None:
+    database = shop()
+    failed = []
+    for one in statements("harmless", database.dialect):
+        try:
+            await database.run(one["sql"])
+            assert (await database.check(one["sql"])).ok
+        except SqlError as error:
+            failed.append((one["sql"][:100], error.kind, error.message))
+    assert failed == []
+
+
+async def test_a_hidden_value_never_comes_out(shop: Open) -> None:
+    """Neither by mutation of good queries that run, nor in the words of those that do not."""
+    database, chance = shop(Limits(seconds=1)), random.Random(11)
+    good = [one["sql"] for one in statements("harmless", database.dialect) if len(one["sql"]) < 300]
+    hostile = [one["sql"] for one in statements("hostile", database.dialect) if "hidden" in one["kind"]]
+    seen: set[str] = set()
+    for _ in range(400):
+        parts = [chance.choice(good).split(), chance.choice(hostile).split()]
+        place = [chance.randint(1, len(part)) for part in parts]
+        sql = " ".join(parts[0][: place[0]] + parts[1][place[1] :])
+        try:
+            said = str((await database.run(sql)).rows)
+            seen.add("ran")
+        except SqlError as error:
+            said = error.message
+            seen.add(error.kind)
+        assert not any(f"{name}@example.com" in said for name in ("bob",)), sql
+        assert "token-2" not in said, sql
+    assert {"ran", "syntax", "hidden"} <= seen
+
+
+async def test_a_check_tells_what_a_run_would(shop: Open) -> None:
+    database = shop()
+    good = await database.check("SELECT name FROM Users JOIN orders USING (user_id);")
+    assert (good.ok, good.kind, good.error, good.tables) == (True, "", "", ("orders", "users"))
+    bad = await database.check("SELECT email FROM users")
+    assert (bad.ok, bad.kind) == (False, "hidden")
+    assert bad.error == "users.email is hidden; of users you can read: user_id, name, state, joined"
+    unknown = await database.check("SELECT * FROM clients")
+    assert unknown.kind == "table"
+    assert "users" in unknown.error
+    assert "secrets" not in unknown.error
+
+
+async def test_only_some_tables(shop: Open) -> None:
+    database = shop(LIMITS, Hidden.parse("*.password", only="users, order_sums"))
+    assert [table.name for table in (await database.schema()).tables] == ["order_sums", "users"]
+    assert (await database.run("SELECT count(*) FROM order_sums")).rows == ((3,),)
+    assert (await database.run("SELECT email FROM users WHERE user_id = 'bob_2'")).rows == (("bob@example.com",),)
+    for sql in ("SELECT * FROM orders", "SELECT orders FROM order_sums UNION SELECT count(*) FROM orders"):
+        assert await outcome(database.run(sql)) == "table"
+
+
+# --- limits
+
+
+async def test_rows_and_bytes_are_limited(shop: Open) -> None:
+    database = shop(Limits(rows=2, bytes=60))
+    table = await database.run("SELECT order_id FROM orders ORDER BY order_id")
+    assert (table.rows, table.truncated) == ((("#1",), ("#2",)), True)
+    table = await database.run("SELECT order_id FROM orders ORDER BY order_id LIMIT 2")
+    assert (len(table.rows), table.truncated) == (2, False)
+    wide = await database.run("SELECT 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' AS a FROM orders")
+    assert (len(wide.rows), wide.truncated) == (1, True)
+    assert await outcome(database.run(f"SELECT '{'a' * 100}'")) == "too_large"
+
+
+async def test_the_clock_stops_a_query_and_the_database_goes_on(shop: Open) -> None:
+    database = shop(Limits(seconds=0.3))
+    began = time.monotonic()
+    kinds = await asyncio.gather(*(outcome(database.run(ENDLESS)) for _ in range(4)))
+    assert kinds == ["timeout"] * 4
+    assert time.monotonic() - began < 6
+    assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
+
+
+async def test_whoever_gives_up_leaves_nothing_for_the_next(shop: Open) -> None:
+    database = shop(Limits(seconds=30))
+    await database.run("SELECT 1 AS one")
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(database.run(ENDLESS), 0.2)
+    assert (await database.run("SELECT 2 AS two")).rows == ((2,),)
+
+
+async def test_many_at_once(shop: Open) -> None:
+    database = shop()
+    tables = await asyncio.gather(*(database.run(f"SELECT {n} AS n") for n in range(40)))
+    assert [table.rows for table in tables] == [((n,),) for n in range(40)]
+
+
+# --- the schema
+
+
+async def test_the_schema(shop: Open) -> None:
+    database = shop()
+    schema = await database.schema()
+    names = [table.name for table in schema.tables]
+    more = ["blobs", "notes"] if database.dialect == "sqlite" else ["states", "years"]
+    assert names == sorted(["items", "log", "order_sums", "orders", "products", "users", *more])
+    users, orders = schema.table("USERS"), schema.table("orders")
+    assert users is not None
+    assert orders is not None
+    assert users.rows == 3
+    assert [column.name for column in users.columns] == ["user_id", "name", "state", "joined"]
+    assert [column.key for column in users.columns] == [True, False, False, False]
+    status = next(column for column in orders.columns if column.name == "status")
+    assert status.samples == ("cancelled", "delivered", "pending")
+    assert next(column for column in orders.columns if column.name == "user_id").references == "users.user_id"
+    assert "example.com" not in "\n".join(schema.lines())
+    if database.dialect == "postgres":
+        assert users.comment == "Who has an account"
+        assert status.comment == "pending, delivered or cancelled"
+
+
+async def test_the_schema_is_remembered_and_read_again(shop: Open, url: str) -> None:
+    database = shop()
+    first = await database.schema()
+    assert await database.schema() is first
+    await write(url, "CREATE TABLE clients (client_id INTEGER PRIMARY KEY, password TEXT)")
+    assert await database.schema() is first
+    assert (await database.check("SELECT client_id FROM clients")).tables == ("clients",)
+    later = (await database.schema()).table("clients")
+    assert later is not None
+    assert [column.name for column in later.columns] == ["client_id"]
+    await write(url, "ALTER TABLE clients ADD COLUMN age INTEGER")
+    again = (await database.schema(refresh=True)).table("clients")
+    assert again is not None
+    assert [column.name for column in again.columns] == ["client_id", "age"]
+    database.schema_seconds = 0.0
+    assert await database.schema() is not await database.schema()
+
+
+async def test_what_is_added_to_a_table_is_hidden_by_its_name_at_once(shop: Open, url: str) -> None:
+    database = shop()
+    assert (await database.run("SELECT * FROM order_sums LIMIT 1")).rows
+    await write(url, "ALTER TABLE orders ADD COLUMN password TEXT")
+    assert await outcome(database.run("SELECT password FROM orders")) == "hidden"
+    assert (await database.run("SELECT order_id FROM orders WHERE order_id = '#1'")).rows == (("#1",),)
+
+
+# --- opening
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("", "not the URL of a database"),
+        ("shop.db", "not the URL of a database"),
+        ("mysql://host/name", "mysql is a database that cannot be read here"),
+        ("sqlite://", "holds nothing"),
+        ("sqlite:///no/such/file.db", "There is no file no/such/file.db"),
+    ],
+)
+def test_a_database_that_cannot_be_opened_says_what_to_do(url: str, words: str) -> None:
+    with pytest.raises(BadDatabase, match=words):
+        open_database(url)
+
+
+async def test_a_server_that_is_not_there() -> None:
+    database = open_database("postgresql://someone:secret@127.0.0.1:1/none")
+    with pytest.raises(QueryFailed, match="cannot be reached") as failed:
+        await database.run("SELECT 1")
+    assert failed.value.kind == "unavailable"
+    assert "secret" not in failed.value.message
+
+
+async def test_a_server_that_was_started_again(own_postgres: "PostgresServer") -> None:
+    database = open_database(own_postgres.url)
+    assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
+    await asyncio.to_thread(own_postgres.stop)
+    assert await outcome(database.run("SELECT 1")) == "unavailable"
+    await asyncio.to_thread(own_postgres.start)
+    assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
+    await database.aclose()
+
+
+async def test_a_role_that_may_write_writes_nothing(shop: Open, url: str) -> None:
+    """The transaction alone, without any look: as when all of the above had failed."""
+    database = shop()
+    if database.dialect == "sqlite":
+        return  # tests/unit/test_sql_sqlite.py
+    from sql.postgres import PostgresDatabase  # noqa: PLC0415
+
+    assert isinstance(database, PostgresDatabase)
+    for sql in ("DELETE FROM log", "SELECT nextval('numbers')", "SELECT tidy()", "CREATE TABLE x (a integer)"):
+
+        async def work(connection: asyncpg.Connection, sql: str = sql) -> None:
+            await connection.fetch(sql)
+
+        with pytest.raises(Refused, match="read-only transaction"):
+            await database._within(work, 5)
+    assert (await database.run("SELECT count(*) FROM log")).rows == ((2,),)

@@ -1,0 +1,99 @@
+"""Flows with the rehearsal model, over a real bus and the real store: nothing is scripted but the person."""
+
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from retail.generate import generate
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events import facts
+from shared.events.values import SessionSettings
+from shared.settings import Settings
+from tests.support.rehearsed import rehearsed
+from tests.support.stack import Person, working
+from tests.support.walking import walked
+
+STORE = generate()
+PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
+OVER = ("resting", "failed", "awaiting_input", "awaiting_approval")
+Says = Callable[..., Coroutine[Any, Any, Session]]
+
+
+@asynccontextmanager
+async def talking(settings: Settings, bus: Bus, session_id: str) -> AsyncIterator[tuple[Person, Says]]:
+    """Somebody who says one thing after the other and waits for what comes of it."""
+    async with rehearsed(settings) as model, working(model.settings, model.model):
+        ann = Person(bus, session_id)
+
+        async def says(text: str, **wanted: Any) -> Session:
+            chosen = SessionSettings(**({"confirm": "nothing"} | wanted))
+            await ann.does(c.Say(text=text, workflow="flow", settings=chosen))
+            return await ann.phase(*OVER)
+
+        yield ann, says
+
+
+def outputs(session: Session, node: str) -> Any:
+    assert session.turn
+    found = [a.result for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    return found[-1] if found else None
+
+
+async def test_a_question_and_one_that_goes_on_from_it(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says("How many orders are pending?")
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer
+        assert str(len(PENDING)) in done.answer
+        texan = [order for order in PENDING if order["address"]["state"] == "TX"]
+        then = await says("only in Texas")
+        assert outputs(then, "execute_sql")["result"]["rows"] == [[len(texan)]], then.answer
+
+
+async def test_a_query_that_is_given_is_mended(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says("Fix this SQL: SELEC COUNT(*) FROM orders WHERE status = 'pending'")
+        assert walked(done)[0] == "validate_sql"
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer
+
+
+@pytest.mark.parametrize("request_text", ["DELETE FROM orders", "Delete all orders", "What is the salary of the CEO?"])
+async def test_what_must_not_or_cannot_be_done_is_refused(
+    settings: Settings, bus: Bus, session_id: str, request_text: str
+) -> None:
+    async with talking(settings, bus, session_id) as (_, says):
+        done = await says(request_text, planning={"flow": "text_to_sql"})
+        assert (done.phase, outputs(done, "execute_sql")) == ("resting", None), done.answer
+        assert done.answer.startswith(("This is not done", "The data cannot answer", "The query was not run"))
+
+
+async def test_a_complaint_cancels_what_was_approved(settings: Settings, bus: Bus, session_id: str) -> None:
+    order: Any = PENDING[0]
+    email = STORE["users"][order["user_id"]]["email"]
+    async with talking(settings, bus, session_id) as (ann, says):
+        text = (
+            f"I want to complain: I no longer need order {order['order_id']}, please cancel it. My e-mail is {email}."
+        )
+        asked = await says(text)
+        assert asked.phase == "awaiting_approval", (asked.answer, asked.question)
+        assert asked.turn
+        action = next(one for one in asked.turn.actions if one.status == "planned" and one.spec.approval)
+        assert action.spec.tool == "complaint_triage.cancel_order"
+        await ann.does(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("resting", "failed")
+        assert outputs(done, "cancel_order")["done"]["status"] == "cancelled"
+        assert "cancelled" in done.answer
+
+
+async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bus: Bus, session_id: str) -> None:
+    planning = {"use_planning": False, "flow": "text_to_sql"}
+    async with talking(settings, bus, session_id) as (ann, says):
+        done = await says("Hello, what can you do?", planning=planning)
+        assert walked(done) == ["classify_prompt", "general_questions"]
+        changes = [event.why for event in await ann.events() if isinstance(event, facts.PathChanged)]
+        assert changes == ['classify_prompt: kind == "general"']
+        done = await says("How many orders are pending?", planning=planning)
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer

@@ -1,0 +1,120 @@
+"""Flows over a real bus and the real store: planned, walked, asked, approved, answered; by all four services."""
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from retail.generate import generate
+from retail.store import Worlds
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.events import facts
+from shared.events.values import SessionSettings
+from shared.flows import FLOWS_LIST, FlowPage, ListFlows
+from shared.settings import Settings
+from shared.tools import TOOLS_LIST, ToolPage
+from tests.support.stack import Person, working
+from tests.support.walking import SaysByTask, walked
+
+STORE = generate()
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+USER: Any = STORE["users"][ORDER["user_id"]]
+PENDING = sum(order["status"] == "pending" for order in STORE["orders"].values())
+SQL = "SELECT count(*) AS n FROM orders WHERE status = 'pending'"
+QUESTION = (
+    *("classify_prompt", "get_relevant_tables", "has_user_approved", "generate_sql"),
+    *("validate_sql", "execute_sql", "format_final_response"),
+)
+COMPLAINT = ("classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply")
+SAYS: dict[str, Any] = {
+    "classify_prompt": {"kind": "data", "reason": ""},
+    "get_relevant_tables": {"tables": [{"name": "orders", "reason": "their status"}], "missing": ""},
+    "generate_sql": {"sql": SQL, "explanation": "Counts them.", "cannot": ""},
+    "format_final_response": {"answer": f"{PENDING} orders.", "chart": "none"},
+    "complaint_triage.classify_complaint": {
+        **{"category": "unwanted", "order_id": ORDER["order_id"], "email": USER["email"], "urgent": False},
+        **{"first_name": "", "last_name": "", "zip": ""},
+    },
+    "complaint_triage.assess": {"remedy": "cancel", "reason": "It is still pending."},
+    "complaint_triage.write_reply": {"answer": "Your order is cancelled."},
+}
+
+
+def planned(flow: str, *nodes: str) -> dict[str, Any]:
+    return {"paths": [{"flow": flow, "nodes": nodes}], "reasoning": "As usual."}
+
+
+@asynccontextmanager
+async def talking(
+    settings: Settings, bus: Bus, session_id: str, text: str, path: dict[str, Any], **wanted: Any
+) -> AsyncIterator[tuple[Person, SaysByTask]]:
+    model = SaysByTask({"path": path} | SAYS)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(**wanted)))
+        yield ann, model
+
+
+async def allow(ann: Person) -> None:
+    session = await ann.phase("awaiting_approval", "resting", "failed")
+    assert session.turn, session.failure
+    action = next(one for one in session.turn.actions if one.status == "planned" and one.spec.approval)
+    await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+
+
+async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_were_seen(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    path = planned("text_to_sql", *QUESTION)
+    async with talking(settings, bus, session_id, "How many orders are pending?", path) as (ann, model):
+        asked = await ann.phase("awaiting_input", "failed")
+        assert asked.question, asked.failure
+        assert asked.question.form
+        await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
+        await allow(ann)
+        done = await ann.phase("resting", "failed")
+        assert (done.reason, done.answer) == ("answered", f"{PENDING} orders.")
+        assert tuple(walked(done)) == QUESTION
+        assert f"<rows>\n[{PENDING}]\n</rows>" in model.asked[-1][1][1]["content"]
+        spent = [event.action_id for event in await ann.events() if isinstance(event, facts.UsageSpent)]
+        assert spent[0] == ""  # the planner's
+        assert len(set(spent[1:])) == len(spent) - 1 == 4  # one a node that asks a model
+
+
+async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_approved(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    path = planned("complaint_triage", *COMPLAINT)
+    async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, _):
+        waiting = await ann.phase("awaiting_approval", "failed")
+        assert waiting.turn, waiting.failure
+        spec = next(action.spec for action in waiting.turn.actions if action.spec.approval)
+        assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
+        await allow(ann)
+        done = await ann.phase("resting", "failed")
+        assert (done.answer, tuple(walked(done))) == ("Your order is cancelled.", COMPLAINT)
+    worlds = Worlds(settings.retail_url, generate)
+    await worlds.open()
+    assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
+    await worlds.close()
+
+
+async def test_the_order_of_somebody_else_is_left_alone(settings: Settings, bus: Bus, session_id: str) -> None:
+    other = next(user for user in STORE["users"].values() if ORDER["order_id"] not in user["orders"])
+    says = SAYS["complaint_triage.classify_complaint"] | {"email": other["email"]}
+    path = planned("complaint_triage", *COMPLAINT)
+    async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, model):
+        model.replies["complaint_triage.classify_complaint"] = says
+        done = await ann.phase("resting", "failed", "awaiting_approval")
+        assert walked(done) == ["classify_complaint", "find_customer", "read_order", "write_reply"]
+
+
+async def test_the_executor_tells_of_its_flows(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with working(settings, SaysByTask({}), "executor"):
+        ask = ListFlows(session_id=session_id).model_dump_json().encode()
+        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, ask, timeout=5))
+        assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]
+        assert page.troubles == ()
+        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=5))
+        assert not [tool for tool in tools.tools if tool.origin.startswith("flow:")]

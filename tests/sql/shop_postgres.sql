@@ -1,0 +1,12 @@
+COMMENT ON TABLE users IS 'Who has an account';
+COMMENT ON COLUMN orders.status IS 'pending, delivered or cancelled';
+CREATE SEQUENCE numbers;
+CREATE FUNCTION tidy() RETURNS integer LANGUAGE plpgsql AS $$ BEGIN DELETE FROM log; RETURN 1; END $$;
+CREATE FUNCTION reveal() RETURNS SETOF text LANGUAGE sql IMMUTABLE AS 'SELECT token FROM secrets';
+CREATE TABLE years (placed date, amount integer) PARTITION BY RANGE (placed);
+CREATE TABLE year_2024 PARTITION OF years FOR VALUES FROM ('2024-01-01') TO ('2025-01-01');
+INSERT INTO years VALUES ('2024-06-01', 7);
+CREATE SCHEMA other;
+CREATE TABLE other.far (id integer);
+CREATE MATERIALIZED VIEW states AS SELECT state, count(*) AS people FROM users GROUP BY state;
+CREATE MATERIALIZED VIEW mails_by_state AS SELECT state, max(email) AS one FROM users GROUP BY state;

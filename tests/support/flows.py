@@ -1,0 +1,51 @@
+"""One node of a flow, run over what a test says: the model's replies in order, and tools by name."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from flows.flow import Flow
+from flows.nodes import Made, Outputs, Run, ToolAnswer
+from shared.flows import FlowSpec
+
+Tools = Mapping[str, Callable[..., ToolAnswer]]
+
+
+class Prompted(NamedTuple):
+    """What a node asked the model."""
+
+    task: str
+    rules: str
+    sections: dict[str, Any]
+
+
+class Walker:
+    """Runs nodes of one flow by hand; `prompts` and `calls` are what they asked and called."""
+
+    def __init__(self, flow: Flow, *replies: dict[str, Any], tools: Tools | None = None) -> None:
+        self._flow = flow
+        self._replies = list(replies)
+        self._tools = tools or {}
+        self.prompts: list[Prompted] = []
+        self.calls: list[tuple[str, dict[str, Any], str]] = []
+
+    async def run(self, name: str, state: Mapping[str, Any], **more: Any) -> Outputs:
+        node = self._flow.node(name)
+        assert node, name
+        specs: tuple[FlowSpec, ...] = (self._flow.spec(),)
+        made = await node.run(Run(state, self._ask, self._call, flows=specs, **more))
+        outputs = made.outputs if isinstance(made, Made) else made
+        assert set(outputs) <= set(node.spec.outputs)
+        return outputs
+
+    async def _ask[R: BaseModel](
+        self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+    ) -> R:
+        told = {name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()}
+        self.prompts.append(Prompted(task, rules, told))
+        return reply.model_validate(self._replies.pop(0))
+
+    async def _call(self, name: str, arguments: Mapping[str, Any], key: str = "") -> ToolAnswer:
+        self.calls.append((name, dict(arguments), key))
+        return self._tools[name](**arguments)

@@ -1,0 +1,43 @@
+"""A small shop for what reads databases, in both dialects, with tables and columns that are hidden; and statements."""
+
+import json
+import sqlite3
+from contextlib import closing
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import asyncpg  # type: ignore[import-untyped]
+
+from sql.database import Hidden, Limits
+
+HERE = Path(__file__).parents[1] / "sql"
+HIDDEN = Hidden.parse("users.email, secrets, *.password")
+LIMITS = Limits(seconds=5)
+
+
+@cache
+def statements(name: str, dialect: str) -> list[dict[str, Any]]:
+    """The lines of tests/sql/<name>.jsonl for this dialect."""
+    lines = (HERE / f"{name}.jsonl").read_text(encoding="utf-8").splitlines()
+    return [one for one in map(json.loads, lines) if one["dialect"] in (dialect, "both")]
+
+
+def sqlite_shop(folder: Path) -> str:
+    """URL of the shop, made there."""
+    place = folder / "shop.db"
+    with closing(sqlite3.connect(place)) as connection:
+        parts = [(HERE / f"{part}.sql").read_text(encoding="utf-8") for part in ("shop", "shop_sqlite")]
+        connection.executescript("\n".join(["BEGIN;", *parts, "COMMIT;"]))
+    return f"sqlite:///{place}"
+
+
+async def postgres_shop(url: str) -> str:
+    """URL of the shop, made in this empty database."""
+    connection = await asyncpg.connect(url)
+    try:
+        for part in ("shop", "shop_postgres"):
+            await connection.execute((HERE / f"{part}.sql").read_text(encoding="utf-8"))
+    finally:
+        await connection.close()
+    return url

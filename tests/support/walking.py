@@ -1,0 +1,152 @@
+"""A path through flows, walked by the executor over a log in memory: person, planner and model are the test's."""
+
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from flows.flow import Flow
+from flows.loading import Flows
+from services.executor.guide import PathGuide
+from services.executor.handlers import Executor
+from services.executor.nodes import NodeTools
+from services.executor.requests import Requests
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.events import SessionEvent, parse_event
+from shared.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
+from shared.flows import FlowPage, ListFlows
+from shared.llm import Message, ScriptedModel
+from shared.log import commit
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.tools import ToolSpec
+from shared.worker import Desk, Drafts, Kit
+
+
+class SaysByTask:
+    """A model that has one reply, or error, for each task and asks nobody else."""
+
+    def __init__(self, replies: dict[str, Any]) -> None:
+        self.replies = replies
+        self.asked: list[tuple[str, list[Message]]] = []
+
+    async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
+        task = messages[0]["content"].split("Task: ")[1].split("\n")[0]
+        self.asked.append((task, messages))
+        said = self.replies[task]
+        said = said.pop(0) if isinstance(said, list) else said
+        scripted = said if isinstance(said, Exception) else reply.model_validate(said)
+        return await ScriptedModel(scripted).ask(role, messages, reply, on_call=on_call)
+
+
+class Shelf:
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        raise AssertionError(f"{name}: nothing here is too large, {len(data)} bytes")
+
+
+class Walk:
+    """One session with these flows and tools."""
+
+    def __init__(self, *flows: Flow, tools: tuple[Tool, ...] = (), folder: Path | None = None, **replies: Any) -> None:
+        self.log = InMemoryLog()
+        self.store = InMemoryStore(self.log)
+        self.model = SaysByTask({name.replace("__", "."): said for name, said in replies.items()})
+        nodes = NodeTools(Flows(flows, folder), Registry(Fixed(*tools)))
+        self.guide = PathGuide(nodes, self.store)
+        self.registry = Registry(nodes, Fixed(*tools))
+        self.requests = Requests(self.registry, self.store, "w")
+        self.executor = Executor(self.registry, Shelf(), self.guide)
+
+    async def session(self) -> Session:
+        return (await self.store.load("s")).session
+
+    async def person(self, command: AnyCommand) -> SessionEvent:
+        return (await commit(self.log, await self.store.load("s"), command, By("user:ann", _now(), uuid4().hex)))[1]
+
+    async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
+        """The person asks, the planner plans this path, and the executor walks as far as it may."""
+        settings = SessionSettings(**wanted)
+        await self.person(c.Say(text=request, workflow="flow", settings=settings))
+        return await self.plans(*path)
+
+    async def plans(self, *path: str) -> Session:
+        """The planner's turn: this path."""
+        loaded = await self.store.load("s")
+        turn = loaded.session.turns + 1
+        specs = tuple(
+            ActionSpec(id=f"{turn}.{n}", tool=tool, text=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
+            for n, tool in enumerate(path, 1)
+        )
+        plan = c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path))
+        await commit(self.log, loaded, plan, By("planner", _now(), work=loaded.session.work))
+        return await self.goes()
+
+    def desk(self, loaded: Any) -> Desk:
+        kit = Kit("executor", self.store, self.log, self.model, Drafts(None), Settings())
+        return Desk(kit, loaded, cause="s:cause")
+
+    async def goes(self) -> Session:
+        """Deliveries to the executor until it is somebody else's turn."""
+        while (loaded := await self.store.load("s")).session.phase == "executing":
+            desk = self.desk(loaded)
+            assert desk.work
+            await self.executor.run_wave(desk)
+        return loaded.session
+
+    async def answers(self, text: str) -> Session:
+        await self.person(c.Answer(text=text))
+        return await self.goes()
+
+    async def allows(self) -> Session:
+        session = await self.session()
+        action = waiting(session)
+        await self.person(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+        return await self.goes()
+
+    async def page(self, session_id: str = "") -> FlowPage:
+        asked = ListFlows(session_id=session_id).model_dump_json().encode()
+        return FlowPage.model_validate_json(await self.guide.list("flows.list", asked))
+
+    @property
+    def events(self) -> list[SessionEvent]:
+        return [parse_event(raw.data) for raw in self.log.messages]
+
+
+def waiting(session: Session) -> Action:
+    """The action that a person is asked about."""
+    assert session.turn
+    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval)
+
+
+def walked(session: Session) -> list[str]:
+    """What ran, in order, without the flow's name."""
+    assert session.turn
+    return [a.spec.tool.partition(".")[2] for a in session.turn.actions if a.status == "finished"]
+
+
+def last(session: Session) -> Action:
+    """The newest action that is over."""
+    assert session.turn
+    return [action for action in session.turn.actions if action.status in ("finished", "failed", "denied")][-1]
+
+
+def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, **more: Any) -> Tool:
+    """A registered tool that answers this, or what this makes of its call."""
+
+    async def run(call: Call) -> Result:
+        said = answer(call) if callable(answer) else answer
+        if isinstance(said, Exception):
+            raise said
+        return said if isinstance(said, Result) else Result(ok=True, value=said)
+
+    spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed, **more)
+    return Tool(spec, run, seconds=5)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

@@ -1,0 +1,431 @@
+"""The executor walks flows: a flow of another kind than any that ships, given / when / then over a log in memory."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.flow import Flow
+from flows.nodes import Made, Outputs, Run, node
+from services.executor.tools import Call, Result
+from shared.domain import commands as c
+from shared.domain.errors import Invalid
+from shared.events import facts
+from shared.events.values import ActionSpec
+from shared.llm import ModelFailed
+from shared.tools import ListTools, PreviewCall, ToolPage
+from tests.support.walking import Walk, last, tool, waiting, walked
+
+KITCHEN = """
+name: kitchen
+description: Cooks what somebody feels like.
+nodes:
+  read_wish:
+    description: Reads the wish.
+    inputs: [request]
+    optional: [feedback]
+    prompt: What do they want?
+    outputs: {dish: text, known: boolean}
+    next: [find_recipe, refuse, ask_dish]
+    conditions: {refuse: "known is False", ask_dish: not dish}
+  ask_dish:
+    description: Asks which dish.
+    ask: Which dish?
+    outputs: {dish: text}
+    next: [find_recipe]
+  find_recipe:
+    description: Finds the recipe.
+    inputs: [dish]
+    tool: cookbook
+    arguments: {name: $dish}
+    outputs: {recipe: any}
+    next: [taste, cook]
+  taste:
+    description: Has somebody taste.
+    ask: Is it good?
+    otherwise: "yes"
+    outputs: {opinion: text}
+    next: [cook]
+  cook:
+    description: Cooks it.
+    inputs: [recipe]
+    tool: stove
+    arguments: {minutes: $recipe.minutes}
+    outputs: {meal: any}
+    effect: write
+    next: [serve]
+  refuse:
+    description: Says no.
+    set: {meal: nothing}
+    next: [serve]
+  serve:
+    description: Serves.
+    inputs: [meal]
+    confirm: somebody should look at the plate
+    prompt: Say it nicely.
+    outputs: {answer: text}
+"""
+PATH = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.cook", "kitchen.serve")
+SOUP: dict[str, Any] = {
+    "kitchen__read_wish": {"dish": "soup", "known": True},
+    "kitchen__serve": {"answer": "Here is your soup."},
+}
+
+
+class Stove:
+    """Notes what it was called with."""
+
+    def __init__(self, answer: Any = "hot soup") -> None:
+        self.calls: list[tuple[str, dict[str, Any]]] = []
+        self._answer = answer
+
+    def __call__(self, call: Call) -> Any:
+        self.calls.append((call.key, dict(call.arguments)))
+        return self._answer
+
+
+def kitchen(folder: Path, stove: Any = "hot soup", *flows: Flow, **replies: Any) -> Walk:
+    (folder / "kitchen.yaml").write_text(KITCHEN)
+    tools = (tool("cookbook", '{"minutes": 20}'), tool("stove", stove, "write", keyed=True))
+    return Walk(*flows, tools=tools, folder=folder, **(SOUP | replies))
+
+
+# --- the planned way
+
+
+async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    done = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
+    assert walked(done) == ["read_wish", "find_recipe", "cook", "serve"]
+    assert last(done).result == {"answer": "Here is your soup."}
+    assert stove.calls == [("s/1/1.5", {"minutes": 20})]
+    assert done.phase == "verifying"
+    assert done.turn
+    assert [action.tokens for action in done.turn.actions] == [14, 0, 0, 14]
+    [(_, first), (_, second)] = walk.model.asked
+    assert "Role: executor\nTask: kitchen.read_wish" in first[0]["content"]
+    assert "<meal>\nhot soup\n</meal>" in second[1]["content"]
+
+
+async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    asked = await walk.begins("I feel like soup", *PATH, confirm="nothing")
+    action = waiting(asked)
+    assert (action.spec.tool, action.spec.arguments, action.spec.effect) == ("kitchen.cook", {"minutes": 20}, "write")
+    assert stove.calls == []
+    done = await walk.allows()
+    assert stove.calls == [(f"s/1/{action.spec.id}", {"minutes": 20})]
+    assert walked(done)[-1] == "serve"
+
+
+async def test_what_is_denied_is_not_done_and_the_path_ends_there(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    asked = await walk.begins("I feel like soup", *PATH)
+    await walk.person(c.Reject(action_id=waiting(asked).spec.id, reason="too hot"))
+    done = await walk.goes()
+    assert stove.calls == []
+    assert (done.phase, last(done).status) == ("verifying", "denied")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "stops"),
+    [({"confirm": "nodes"}, True), ({"confirm": "path"}, True), ({"confirm": "nothing"}, False)],
+)
+async def test_a_node_that_wants_to_be_looked_at_stops(tmp_path: Path, wanted: dict[str, Any], stops: bool) -> None:
+    walk = kitchen(tmp_path)
+    seen = await walk.begins("I feel like soup", *PATH, approval="never", **wanted)
+    assert (seen.phase == "awaiting_approval") is stops
+    if stops:
+        spec = waiting(seen).spec
+        assert (spec.approval, spec.arguments) == ("somebody should look at the plate", {"meal": "hot soup"})
+        seen = await walk.allows()
+    assert last(seen).result == {"answer": "Here is your soup."}
+
+
+async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    await walk.person(c.Say(text="first", workflow="flow"))
+    await walk.person(c.Remember(tool="kitchen.serve", policy="never"))
+    await walk.person(c.Stop())
+    done = await walk.begins("I feel like soup", *PATH, approval="never")
+    assert (done.phase, walked(done)[-1]) == ("verifying", "serve")
+
+
+# --- leaving the path
+
+
+async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_there(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, kitchen__read_wish={"dish": "dragon", "known": False})
+    done = await walk.begins("Dragon, please", *PATH, confirm="nothing")
+    assert walked(done) == ["read_wish", "refuse", "serve"]
+    changes = [event for event in walk.events if isinstance(event, facts.PathChanged)]
+    assert [event.why for event in changes] == ["read_wish: known is False"]
+    assert [spec.tool for spec in changes[0].actions] == ["kitchen.refuse", "kitchen.serve"]
+
+
+async def test_a_condition_jumps_over_planned_nodes(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, kitchen__read_wish={"dish": "", "known": True})
+    path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
+    asked = await walk.begins("Something", *path, approval="never", confirm="nothing")
+    assert asked.question
+    assert asked.question.text == "Which dish?"
+    done = await walk.answers("stew")
+    assert walked(done) == ["read_wish", "ask_dish", "find_recipe", "taste", "cook", "serve"]
+
+
+class Rounds(Flow):
+    name = "rounds"
+    description = "Goes round, or where its node says."
+
+    @node("Begins.", outputs=("n",), possible_next_nodes=("end", "begin", "much"), conditions={"begin": "request"})
+    async def begin(self, run: Run) -> Outputs:
+        return {"n": 1}
+
+    @node("Chooses.", outputs=("n",), possible_next_nodes=("end", "other"))
+    async def chooses(self, run: Run) -> Made:
+        return Made({"n": 2}, next="other")
+
+    @node("Another.", outputs=("answer",), optional=("n",), possible_next_nodes=("end",))
+    async def other(self, run: Run) -> Outputs:
+        return {"answer": f"{run.text('n')}, {'next' in run.state}"}
+
+    @node("Ends.", optional=("answer",), possible_next_nodes=())
+    async def end(self, run: Run) -> Outputs:
+        return {}
+
+    @node("Makes too much.", outputs=("n",), possible_next_nodes=("chooses", "strange"))
+    async def much(self, run: Run) -> Outputs:
+        return {"n": "x" * 200_001}
+
+    @node("Makes what it does not say.", possible_next_nodes=("end", "begin"))
+    async def strange(self, run: Run) -> Outputs:
+        return {"surprise": 1}
+
+
+async def test_a_walk_that_goes_round_in_circles_ends() -> None:
+    walk = Walk(Rounds())
+    with pytest.raises(Invalid, match="round in circles"):
+        await walk.begins("Go", "rounds.begin", "rounds.end")
+    assert len([event for event in walk.events if isinstance(event, facts.ActionFinished)]) >= 29
+
+
+async def test_a_node_may_say_itself_where_it_leads() -> None:
+    done = await Walk(Rounds()).begins("Go", "rounds.chooses", "rounds.end")
+    assert walked(done) == ["chooses", "other", "end"]
+    assert done.turn
+    assert done.turn.actions[1].result == {"answer": "2, False"}
+
+
+@pytest.mark.parametrize(("name", "why"), [("much", "200009 bytes; 200000 are allowed"), ("strange", "made surprise")])
+async def test_outputs_that_cannot_be_kept_fail_the_node(name: str, why: str) -> None:
+    done = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
+    assert last(done).status == "failed"
+    assert why in last(done).error
+
+
+# --- questions
+
+
+async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
+    asked = await walk.begins("Soup", *path, approval="never")
+    assert asked.question
+    assert (asked.question.text, asked.question.action_id) == ("Is it good?", "1.3")
+    await walk.answers("more salt")
+    session = await walk.session()
+    assert session.turn
+    assert session.turn.actions[2].result == {"opinion": "more salt"}
+
+
+async def test_unasked_it_takes_its_own_proposal(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
+    done = await walk.begins("Soup", *path, approval="never", confirm="nothing")
+    assert done.turn
+    assert done.turn.actions[2].result == {"opinion": "yes"}
+
+
+# --- a person on the way
+
+
+async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    shown = await walk.begins("Soup", *PATH, approval="never")
+    assert waiting(shown).spec.tool == "kitchen.serve"
+    await walk.person(c.Say(text="on a blue plate"))
+    again = await walk.plans(*PATH)
+    assert walked(again) == ["read_wish", "find_recipe"]
+    assert waiting(again).spec.arguments == {"meal": "hot soup"}
+    assert len(stove.calls) == 1
+
+
+async def test_what_a_person_sets_is_what_later_nodes_know(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    asked = await walk.begins("Soup", *PATH)
+    assert asked.turn
+    rest = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
+    edit = c.EditPath(actions=rest, given={"recipe": {"minutes": 5}}, after="1.2")
+    await walk.person(edit)
+    again = await walk.goes()
+    assert waiting(again).spec.arguments == {"minutes": 5}
+    await walk.allows()
+    assert stove.calls[0][1] == {"minutes": 5}
+
+
+class Crossing(Flow):
+    name = "crossing"
+    description = "Left by its condition, or right."
+
+    @node("Comes.", outputs=("way",), possible_next_nodes=("left", "right"), conditions={"left": "way"})
+    async def come(self, run: Run) -> Outputs:
+        return {"way": "left"}
+
+    @node("Goes left.", inputs=("way",), outputs=("answer",), confirm="left is steep")
+    async def left(self, run: Run) -> Outputs:
+        return {"answer": "left"}
+
+    @node("Goes right.", inputs=("way",), outputs=("answer",), confirm="right is far")
+    async def right(self, run: Run) -> Outputs:
+        return {"answer": "right"}
+
+
+async def test_where_a_person_leads_no_condition_leads_away() -> None:
+    """Not when the node gets what it runs with either, though that changes the path once more."""
+    walk = Walk(Crossing())
+    asked = await walk.begins("Go", "crossing.come", "crossing.left")
+    assert waiting(asked).spec.tool == "crossing.left"
+    await walk.person(c.EditPath(actions=(ActionSpec(id="0", tool="crossing.right"),), after="1.1"))
+    again = await walk.goes()
+    assert (waiting(again).spec.tool, waiting(again).spec.arguments) == ("crossing.right", {"way": "left"})
+    done = await walk.allows()
+    assert last(done).result == {"answer": "right"}
+
+
+# --- two flows
+
+
+class Shop(Flow):
+    name = "shop"
+    description = "Buys."
+    may_start = ("findings",)
+
+    @node("Buys.", inputs=("request",), optional=("findings",), outputs=("answer",))
+    async def buy(self, run: Run) -> Outputs:
+        return {"answer": f"{run.text('request')}: {run.state['findings']}"}
+
+
+async def test_the_second_flow_is_given_what_the_first_one_found(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, "hot soup", Shop())
+    done = await walk.begins("Soup", *PATH, "shop.buy", approval="never", confirm="nothing")
+    assert last(done).spec.tool == "shop.buy"
+    found = {
+        "dish": "soup",
+        "known": True,
+        "recipe": {"minutes": 20},
+        "meal": "hot soup",
+        "answer": "Here is your soup.",
+    }
+    assert last(done).result == {"answer": f"Soup: {found}"}
+
+
+async def test_leaving_the_first_flow_s_path_keeps_the_second(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"dish": "dragon", "known": False})
+    done = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
+    assert walked(done) == ["read_wish", "refuse", "serve", "buy"]
+
+
+# --- trouble
+
+
+async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_path: Path) -> None:
+    replies = [ModelFailed("too many requests"), {"dish": "soup", "known": True}]
+    walk = kitchen(tmp_path, kitchen__read_wish=replies)
+    with pytest.raises(ModelFailed):
+        await walk.begins("Soup", *PATH, confirm="nothing")
+    assert walk.events[-1].type == "usage.spent"
+    asked = await walk.goes()
+    assert (asked.phase, walked(asked)) == ("awaiting_approval", ["read_wish", "find_recipe"])
+
+
+async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_key(tmp_path: Path) -> None:
+    keys: list[str] = []
+
+    def stove(call: Call) -> Any:
+        keys.append(call.key)
+        return Result(ok=True, value="hot soup")
+
+    walk = kitchen(tmp_path, stove)
+    asked = await walk.begins("Soup", *PATH, confirm="nothing")
+    action = waiting(asked)
+    await walk.person(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
+    desk = walk.desk(await walk.store.load("s"))
+    await desk.record(c.Start())  # and nothing came of it
+    done = await walk.goes()
+    assert keys == [f"s/1/{action.spec.id}"]
+    assert walked(done)[-1] == "serve"
+
+
+async def test_a_tool_that_refuses_a_change_fails_its_node(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, Result(ok=False, error="No gas."))
+    done = await walk.begins("Soup", *PATH, approval="never")
+    assert (last(done).status, last(done).error) == ("failed", "No gas.")
+
+
+async def test_a_change_whose_outcome_nobody_knows_is_in_doubt(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, OSError("cut"))
+    asked = await walk.begins("Soup", *PATH, approval="never")
+    assert (asked.phase, walk.events[-1].type) == ("awaiting_input", "action.uncertain")
+
+
+async def test_a_change_that_cannot_be_said_beforehand_is_not_made(tmp_path: Path) -> None:
+    stove = Stove()
+    walk = kitchen(tmp_path, stove)
+    done = await walk.begins("Soup", "kitchen.cook", "kitchen.serve", approval="never")
+    assert (last(done).status, stove.calls) == ("failed", [])
+    assert "cook needs recipe, which nothing before it has made" in last(done).error
+
+
+async def test_a_node_does_no_more_than_it_says(tmp_path: Path) -> None:
+    (tmp_path / "kitchen.yaml").write_text(KITCHEN)
+    stove = Stove()
+    walk = Walk(tools=(tool("cookbook", stove, "write"),), folder=tmp_path, **SOUP)
+    done = await walk.begins("Soup", *PATH)
+    assert "“cookbook” has the effect write, its node find_recipe says read" in last(done).error
+    assert stove.calls == []
+
+
+async def test_a_tool_that_must_not_be_used_is_not_used_by_a_node_either(tmp_path: Path) -> None:
+    (tmp_path / "kitchen.yaml").write_text(KITCHEN)
+    stove = Stove('{"minutes": 1}')
+    walk = Walk(tools=(tool("cookbook", stove, policy="deny"),), folder=tmp_path, **SOUP)
+    done = await walk.begins("Soup", *PATH)
+    assert (last(done).status, stove.calls) == ("denied", [])
+
+
+# --- what is told of them
+
+
+async def test_nodes_are_no_tools_to_plan_with_but_what_they_would_change_is_told(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    page = ToolPage.model_validate_json(await walk.requests.list("", ListTools().model_dump_json().encode()))
+    assert [one.name for one in page.tools] == ["cookbook", "stove"]
+    assert walk.registry.find("kitchen.cook")
+    ask = PreviewCall(session_id="s", tool="kitchen.cook", arguments={})
+    assert b'"known":false' in await walk.requests.preview("", ask.model_dump_json().encode())
+
+
+async def test_flows_are_listed_with_what_their_states_begin_with(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path)
+    (tmp_path / "broken.yaml").write_text("x: [")
+    await walk.person(c.Say(text="Soup", workflow="flow"))
+    page = await walk.page("s")
+    assert [flow.name for flow in page.flows] == ["complaint_triage", "kitchen"]
+    assert page.states["kitchen"] == {"request": "Soup"}
+    assert (await walk.page()).states == {}
+    assert (await kitchen(tmp_path).page()).troubles[0].startswith(str(tmp_path / "broken.yaml"))

@@ -1,0 +1,90 @@
+"""The database and the hints that questions get in the executor's process."""
+
+import sqlite3
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from services.executor.asking import Asking
+from shared.settings import Settings
+from shared.store_api.library import LibraryEntry, LibraryPage
+from shared.testing import InMemoryLog, InMemoryStore
+from sql.database import BadDatabase
+from sql.outcome import Refused
+
+
+class Library(InMemoryStore):
+    """A plan store that knows two saved answers, one without a query."""
+
+    def __init__(self) -> None:
+        super().__init__(InMemoryLog())
+        self.asked: list[tuple[str, dict[str, Any]]] = []
+
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        self.asked.append((verb, arguments))
+        common: dict[str, Any] = {
+            **{"session_id": "s", "round": 1, "version": 9, "flows": ("text_to_sql",), "path": (), "tables": ()},
+            **{"answer": "2", "accepted": True, "saved": True, "at": datetime.now(UTC)},
+        }
+        entries = (
+            LibraryEntry(request="how many?", question="How many orders?", sql="SELECT 1", **common),
+            LibraryEntry(request="which?", question="", sql="SELECT 2", **common),
+            LibraryEntry(request="hello", question="", sql="", **common),
+        )
+        return LibraryPage(items=entries, total=3).model_dump(mode="json")
+
+
+@pytest.fixture
+def shop(tmp_path: Path) -> str:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.executescript(
+            "CREATE TABLE orders (id TEXT, secret TEXT); INSERT INTO orders VALUES ('1', 'x'), ('2', 'y');"
+        )
+    return f"sqlite:///{tmp_path / 'shop.db'}"
+
+
+async def test_the_configured_database_is_read_within_the_configured_limits(shop: str) -> None:
+    settings = Settings(parley_database=shop, parley_sql_hidden="orders.secret", parley_sql_rows=1)
+    asking = Asking(settings, InMemoryStore(InMemoryLog()))
+    try:
+        database = await asking.database()
+        assert await asking.database() is database
+        [table] = (await database.schema()).tables
+        assert [column.name for column in table.columns] == ["id"]
+        found = await database.run("SELECT id FROM orders")
+        assert (len(found.rows), found.truncated) == (1, True)
+        with pytest.raises(Refused, match="secret"):
+            await database.run("SELECT secret FROM orders")
+    finally:
+        await asking.close()
+
+
+async def test_without_one_it_is_the_retail_store_as_soon_as_that_is_there(tmp_path: Path) -> None:
+    asking = Asking(Settings(parley_home=tmp_path), InMemoryStore(InMemoryLog()))
+    with pytest.raises(BadDatabase, match=r"retail\.db"):
+        await asking.database()
+    with closing(sqlite3.connect(tmp_path / "retail.db")) as database:
+        database.executescript("CREATE TABLE orders (order_id TEXT); CREATE TABLE documents (body TEXT);")
+    try:
+        schema = await (await asking.database()).schema()
+        assert [table.name for table in schema.tables] == ["orders"]
+    finally:
+        await asking.close()
+
+
+def test_a_database_that_cannot_be_read_is_refused_with_the_settings() -> None:
+    with pytest.raises(ValidationError, match="it reads postgresql"):
+        Settings(parley_database="mysql://x")
+
+
+async def test_saved_queries_are_hints_and_none_where_plan_store_is_away(shop: str) -> None:
+    library = Library()
+    hints = await Asking(Settings(parley_database=shop), library).hints("ann", "How many orders are there?")
+    assert hints == [("How many orders?", "SELECT 1"), ("which?", "SELECT 2")]
+    wanted = {"user": "ann", "query": "How many orders are there?", "saved": True, "limit": 3}
+    assert library.asked == [("library.similar", wanted)]
+    assert await Asking(Settings(), InMemoryStore(InMemoryLog())).hints("ann", "x") == ()

@@ -1,0 +1,147 @@
+"""Every kind of mistake in a flow is found when it is loaded, and all are told at once."""
+
+from typing import Any
+
+import pytest
+
+from flows.checks import BadFlow, check
+from flows.flow import Flow
+from flows.loading import Flows
+from flows.nodes import Outputs, Run, node
+from shared.flows import FlowSpec, NodeSpec, full_path
+
+
+def step(name: str, *following: str, **more: Any) -> NodeSpec:
+    return NodeSpec(**{"name": name, "description": f"Does {name}.", "possible_next_nodes": following} | more)
+
+
+def flow(*nodes: NodeSpec, **more: Any) -> FlowSpec:
+    return FlowSpec(**{"name": "shop", "description": "A shop.", "nodes": nodes} | more)
+
+
+def problems(spec: FlowSpec) -> str:
+    with pytest.raises(BadFlow) as bad:
+        check(spec)
+    return str(bad.value)
+
+
+def test_a_good_flow_passes() -> None:
+    look = step("look", "buy", "leave", inputs=("request",), outputs=("price",), conditions={"leave": "price > 10"})
+    check(flow(look, step("buy", inputs=("price",)), step("leave", "look")))
+
+
+@pytest.mark.parametrize(
+    ("spec", "told"),
+    [
+        (flow(), "It has 0 nodes"),
+        (flow(*(step(f"n{k}") for k in range(61))), "It has 61 nodes"),
+        (flow(step("a", "b")), "a leads to “b”, which is no node."),
+        (
+            flow(step("a", conditions={"b": "x"})),
+            "a has a condition for “b”, which is not among its possible next nodes.",
+        ),
+        (flow(step("a", "b"), step("a"), step("b")), "Two nodes are named “a”: rename one."),
+        (flow(step("a"), step("b")), "No way leads from a to b."),
+        (flow(step("a", inputs=("price",))), "a needs price, which neither a node before it makes"),
+        (flow(step("a", "b", inputs=("price",)), step("b", outputs=("price",))), "a needs price"),
+        (flow(step("a", optional=("price",))), "a would take price, which nobody makes."),
+        (flow(step("a", "b"), step("b", "a")), "It has no end"),
+        (flow(step("a", "b", "c"), step("b"), step("c", "d"), step("d", "c")), "No way leads out of c, d to an end."),
+        (
+            flow(step("a", "b", conditions={"b": "len(x)"}), step("b")),
+            "The condition of a for b cannot be used: “len(x)”",
+        ),
+        (flow(step("a", "b", conditions={"b": "mood"}), step("b")), "The condition of a for b uses mood, which nobody"),
+        (flow(step("a.b")), "“a.b” is no name for a node"),
+        (flow(step("a"), name="shop.two"), "“shop.two” is no name for a flow"),
+        (flow(step("person")), "“person” cannot name a node: it stands for what a person sets."),
+        (flow(step("a", outputs=("next",))), "“next” cannot name a value"),
+        (flow(step("a", outputs=("not-a-name",))), "“not-a-name” is no name for a value"),
+        (flow(step("a", description=" ")), "a has no description"),
+        (flow(step("a"), description=""), "It has no description"),
+        (flow(step("a", asks=True, effect="write")), "a asks, so it can neither be confirmed nor change anything"),
+        (flow(step("a", asks=True, confirm="look")), "a asks, so it can neither"),
+    ],
+)
+def test_each_kind_of_mistake(spec: FlowSpec, told: str) -> None:
+    assert told in problems(spec)
+
+
+def test_an_empty_name_is_refused_by_the_node_itself() -> None:
+    with pytest.raises(ValueError, match="name"):
+        step("")
+
+
+def test_all_mistakes_are_told_at_once() -> None:
+    told = problems(flow(step("a", "nowhere", inputs=("x",)), step("b", optional=("y",))))
+    assert all(part in told for part in ("nowhere", "a needs x", "b would take y", "No way leads from a to b"))
+    assert told.startswith("The flow “shop” cannot be used: ")
+
+
+class Base(Flow):
+    name = "greet"
+    description = "Greets."
+
+    @node("Greets.", inputs=("request",), outputs=("greeting",), possible_next_nodes=("part",))
+    async def greet(self, run: Run) -> Outputs:
+        return {"greeting": f"Hello {run.text('request')}"}
+
+    @node("Says good-bye.", outputs=("answer",))
+    async def part(self, run: Run) -> Outputs:
+        return {"answer": f"{run.text('greeting')}, bye"}
+
+
+class Polite(Base):
+    @node("Greets politely.", inputs=("request",), outputs=("greeting",), possible_next_nodes=("part",))
+    async def greet(self, run: Run) -> Outputs:
+        return {"greeting": "Good day"}
+
+
+def test_the_nodes_of_a_python_flow_are_its_methods() -> None:
+    check(Polite().spec())
+    assert [one.name for one in Polite().spec().nodes] == ["greet", "part"]
+    assert full_path(Polite().spec()) == ("greet", "part")
+    found = Polite().node("greet")
+    assert found
+    assert found.spec.description == "Greets politely."
+    assert Polite().node("none") is None
+
+
+MODULE = """
+from flows.flow import Flow
+from flows.nodes import node
+
+class Mine(Flow):
+    name = "mine"
+    description = "Mine."
+
+    @node("Answers.", outputs=("answer",))
+    async def answer(self, run):
+        return {"answer": "42"}
+"""
+YAML = "name: small\ndescription: Small.\nnodes:\n  a: {description: A., set: {answer: ready}}\n"
+
+
+def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: Any) -> None:
+    (tmp_path / "a_broken.yaml").write_text("name: [")
+    (tmp_path / "b_mine.py").write_text(MODULE)
+    (tmp_path / "c_raises.py").write_text("raise OSError('no disk')")
+    (tmp_path / "d_small.yml").write_text(YAML)
+    (tmp_path / "e_again.yaml").write_text(YAML)
+    (tmp_path / "f_empty.py").write_text("x = 1\n")
+    (tmp_path / "notes.txt").write_text("no flow")
+    flows = Flows([Base()], tmp_path)
+    assert [one.name for one in flows.all()] == ["greet", "complaint_triage", "mine", "small"]
+    broken, raises, again, empty = flows.troubles
+    assert "a_broken.yaml" in broken
+    assert "This is not YAML" in broken
+    assert "c_raises.py: OSError: no disk" in raises
+    assert "There is a flow of this name already" in again
+    assert "f_empty.py" in empty
+    assert "defines no subclass" in empty
+
+
+def test_a_folder_that_is_not_there_is_told_of(tmp_path: Any) -> None:
+    flows = Flows([], tmp_path / "none")
+    assert [one.name for one in flows.all()] == ["complaint_triage"]
+    assert "PARLEY_FLOWS" in flows.troubles[0]

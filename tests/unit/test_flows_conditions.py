@@ -1,0 +1,104 @@
+"""Conditions: what they may say, what they mean in every state, and what they must never be able to do."""
+
+from contextlib import suppress
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flows.conditions import BadCondition, Condition
+
+
+@pytest.mark.parametrize(
+    ("text", "state", "holds"),
+    [
+        ('kind == "general"', {"kind": "general"}, True),
+        ('kind == "general"', {"kind": "data"}, False),
+        ('kind == "general"', {}, False),
+        ("missing", {"missing": ""}, False),
+        ("missing", {"missing": "salaries"}, True),
+        ("not tables", {}, True),
+        ("not tables", {"tables": [1]}, False),
+        ('kind in ["unsafe", "unanswerable"]', {"kind": "unsafe"}, True),
+        ('kind not in ("unsafe", "x")', {"kind": "data"}, True),
+        ("not valid and (repairs or 0) < 2", {"valid": False}, True),
+        ("not valid and (repairs or 0) < 2", {"valid": False, "repairs": 2}, False),
+        ("1 < n <= 3", {"n": 3}, True),
+        ("1 < n <= 3", {"n": 4}, False),
+        ("n < 3", {}, False),
+        ("n > -1", {"n": 0}, True),
+        ("n < 3", {"n": "2"}, False),
+        ("x in n", {"x": 1, "n": 5}, False),
+        ("x not in n", {"x": 1, "n": 5}, True),
+        ("details is None", {}, True),
+        ("details is not None", {"details": ""}, True),
+        ("owner != user_id", {"owner": "a", "user_id": "b"}, True),
+        ("True", {}, True),
+        ("a or b and c", {"b": 1, "c": 0}, False),
+    ],
+)
+def test_what_a_condition_means(text: str, state: dict[str, Any], holds: bool) -> None:
+    assert Condition(text).holds(state) is holds
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "order.status == 1",
+        "len(tables) > 1",
+        "tables[0]",
+        "a + 1 > 2",
+        "lambda: 1",
+        "[x for x in y]",
+        "a if b else c",
+        "{'a': 1}",
+        "f'{a}'",
+        "b'x' == a",
+        "(a := 1)",
+        "...",
+        "*a",
+        "-a",
+        "-True.real",
+        "__import__('os').system('true')",
+        "kind ==",
+        "kind = 1",
+        "import os",
+        "",
+        "a\nb",
+        "a" * 501,
+    ],
+)
+def test_nothing_else_of_python_is_possible(text: str) -> None:
+    with pytest.raises(BadCondition):
+        Condition(text)
+
+
+def test_an_error_says_what_is_wrong() -> None:
+    with pytest.raises(BadCondition, match=r"“len\(tables\)” is more than a condition may hold: names"):
+        Condition("len(tables) > 1")
+    with pytest.raises(BadCondition, match="“kind ==” is no expression: invalid syntax"):
+        Condition("kind ==")
+
+
+def test_its_names_are_known() -> None:
+    assert Condition('a == "b" or c in [d, 1]').names == {"a", "c", "d"}
+
+
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=3),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=2), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(st.dictionaries(st.sampled_from("abc"), VALUES))
+def test_it_can_be_decided_in_any_state(state: Any) -> None:
+    for text in ("a < b", "a in b", "a not in b", "a == b != c", "not a or b", "a >= 1 and b is None", "a in [b, c]"):
+        assert Condition(text).holds(state) in (True, False)
+
+
+@given(st.text(max_size=60))
+def test_any_text_is_a_condition_or_is_refused(text: str) -> None:
+    with suppress(BadCondition):
+        assert Condition(text).holds({}) in (True, False)

@@ -1,0 +1,349 @@
+"""The flow text_to_sql over a real SQLite file: its ten nodes, walked by the executor with a scripted model."""
+
+import json
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from flows.checks import check
+from flows.loading import Flows
+from flows.text_to_sql.flow import CONFIRM, TextToSql
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events.values import ActionSpec
+from shared.flows import full_path, path_problems
+from sql.database import Database, open_database
+from sql.hidden import Hidden
+from sql.outcome import Limits
+from tests.support.questions import Request, load_requests
+from tests.support.walking import Walk, last, waiting, walked
+
+FULL = (
+    *("classify_prompt", "rewrite_prompt", "get_relevant_tables", "has_user_approved", "trim_relevant_tables"),
+    *("generate_sql", "validate_sql", "execute_sql", "format_final_response"),
+)
+SHOP = """
+CREATE TABLE users (user_id TEXT PRIMARY KEY, city TEXT, password TEXT);
+CREATE TABLE orders (order_id TEXT PRIMARY KEY, user_id TEXT REFERENCES users, status TEXT);
+INSERT INTO users VALUES ('ann', 'Austin', 'x'), ('bob', 'Boston', 'y');
+INSERT INTO orders VALUES ('#1', 'ann', 'pending'), ('#2', 'bob', 'pending'), ('#3', 'bob', 'delivered');
+"""
+COUNT = "SELECT count(*) AS n FROM orders WHERE status = 'pending'"
+SAYS: dict[str, Any] = {
+    "classify_prompt": {"kind": "data", "reason": ""},
+    "rewrite_prompt": {"question": "How many orders are pending?"},
+    "get_relevant_tables": {"tables": [{"name": "Orders", "reason": "their status"}], "missing": ""},
+    "trim_relevant_tables": {"columns": {"orders": ["status", "mood"], "gone": ["x"]}},
+    "generate_sql": {"sql": COUNT, "explanation": "Counts.", "cannot": ""},
+    "format_final_response": {"answer": "Two.", "chart": "bar"},
+    "general_questions": {"answer": "I answer questions."},
+}
+
+
+class Shop:
+    """The flow over a file of its own; `saved` are the person's accepted queries."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = folder / "shop.db"
+        with sqlite3.connect(self.path) as database:
+            database.executescript(SHOP)
+        database.close()
+        self.saved: list[tuple[str, str]] = []
+        self.database: Database | None = None
+        self.flow = TextToSql(self._opens, self._hints)
+
+    def walk(self, **replies: Any) -> Walk:
+        return Walk(self.flow, **(SAYS | replies))
+
+    async def close(self) -> None:
+        if self.database:
+            await self.database.aclose()
+
+    async def _opens(self) -> Database:
+        hidden = Hidden.parse("users.password")
+        self.database = self.database or open_database(f"sqlite:///{self.path}", Limits(seconds=5), hidden)
+        return self.database
+
+    async def _hints(self, user: str, question: str) -> Sequence[tuple[str, str]]:
+        assert (user, bool(question)) == ("ann", True)
+        return self.saved
+
+
+@pytest.fixture
+async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
+    shop = Shop(tmp_path)
+    yield shop
+    await shop.close()
+
+
+def path(*nodes: str) -> tuple[str, ...]:
+    return tuple(f"text_to_sql.{name}" for name in nodes)
+
+
+def told(walk: Walk, task: str) -> str:
+    """The newest prompt of this task."""
+    return [messages[1]["content"] for asked, messages in walk.model.asked if asked == task][-1]
+
+
+def answer(session: Session) -> str:
+    result = last(session).result
+    assert isinstance(result, dict), last(session).error
+    return str(result["answer"])
+
+
+def result_of(session: Session, node: str) -> Any:
+    assert session.turn
+    found = [a.result for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    return found[-1]
+
+
+# --- the graph
+
+
+def test_it_is_a_flow_of_ten_nodes(shop: Shop) -> None:
+    spec = shop.flow.spec()
+    check(spec)
+    assert len(spec.nodes) == 10
+    assert full_path(spec) == FULL
+
+
+@pytest.mark.parametrize(
+    ("nodes", "have"),
+    [
+        (FULL, {"request"}),
+        (("classify_prompt", "general_questions"), {"request"}),
+        (("validate_sql", "execute_sql", "format_final_response"), {"request", "sql"}),
+        (("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request"}),
+        (("generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request", "sql", "fix"}),
+        (("classify_prompt", "get_relevant_tables", "generate_sql", *FULL[6:]), {"request"}),
+    ],
+)
+def test_these_paths_can_be_walked(shop: Shop, nodes: Sequence[str], have: set[str]) -> None:
+    assert path_problems(shop.flow.spec(), nodes, have) == ()
+
+
+@pytest.mark.parametrize("one", load_requests(), ids=lambda one: one.id)
+def test_the_paths_that_requests_should_take_can_be_walked(one: Request, shop: Shop) -> None:
+    flows = Flows([shop.flow])
+    for walk in one.walks():
+        flow = flows.find(walk.flow)
+        assert flow
+        state = flow.opening(Session("s", request=one.request))
+        for nodes in (walk.path, *walk.also):
+            assert path_problems(flow.spec(), nodes, {*flow.starts, *state, "findings"}) == ()
+        for name in ("sql", "fix"):
+            assert state.get(name, False) == one.given.get(name, False)
+
+
+def test_no_query_can_run_that_nobody_has_made(shop: Shop) -> None:
+    assert "validate_sql needs sql" in path_problems(shop.flow.spec(), FULL[6:], {"request"})[0]
+
+
+# --- a question, from its words to its answer
+
+
+async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(shop: Shop) -> None:
+    shop.saved = [("How many orders?", "SELECT count(*) FROM orders")]
+    walk = shop.walk()
+    asked = await walk.begins("How many are pending?", *path(*FULL))
+    assert asked.question
+    assert "orders (their status)" in asked.question.text
+    form: Any = asked.question.form
+    assert form["tables"][0] == {
+        "name": "orders",
+        "reason": "their status",
+        "chosen": True,
+        "columns": ["order_id TEXT key", "user_id TEXT → users.user_id", "status TEXT"],
+    }
+    assert [table["name"] for table in form["tables"]] == ["orders", "users"]
+    shown = await walk.answers("yes")
+    spec = waiting(shown).spec
+    assert (spec.tool, spec.arguments, spec.approval) == ("text_to_sql.execute_sql", {"sql": COUNT}, CONFIRM)
+    done = await walk.allows()
+    assert tuple(walked(done)) == FULL
+    found = result_of(done, "execute_sql")
+    assert (found["problem"], found["result"]["rows"], found["result"]["truncated"]) == ("", [[2]], False)
+    assert last(done).result == {"answer": "Two.", "chart": "bar"}
+    written = told(walk, "generate_sql")
+    assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in written
+    assert "<dialect>\nsqlite\n</dialect>" in written
+    assert "password" not in "".join(message[1]["content"] for _, message in walk.model.asked)
+    assert result_of(done, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
+    assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in told(walk, "format_final_response")
+
+
+async def test_without_anybody_to_ask_the_proposals_are_taken(shop: Shop) -> None:
+    done = await shop.walk().begins("How many are pending?", *path(*FULL), confirm="nothing")
+    assert tuple(walked(done)) == FULL
+    assert result_of(done, "has_user_approved")["approved_tables"] == ["orders"]
+
+
+async def test_tables_that_the_person_changes_are_the_ones_that_are_used(shop: Shop) -> None:
+    walk = shop.walk()
+    await walk.begins("How many are pending?", *path(*FULL))
+    await walk.answers(json.dumps({"tables": ["orders", "users"]}))
+    assert '"name": "users"' in told(walk, "generate_sql")
+
+
+async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop) -> None:
+    other = {"tables": [{"name": "users", "reason": "cities"}], "missing": ""}
+    walk = shop.walk(get_relevant_tables=[SAYS["get_relevant_tables"], other])
+    await walk.begins("How many are pending?", *path(*FULL))
+    asked = await walk.answers("I meant the cities of customers")
+    assert asked.question
+    assert "users (cities)" in asked.question.text
+    assert "<feedback>\nI meant the cities of customers\n</feedback>" in told(walk, "get_relevant_tables")
+
+
+async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) -> None:
+    strays = {"sql": "SELECT city FROM users", "explanation": "", "cannot": ""}
+    walk = shop.walk(generate_sql=[strays, SAYS["generate_sql"]])
+    await walk.begins("How many are pending?", *path(*FULL))
+    shown = await walk.answers("yes")
+    assert waiting(shown).spec.arguments == {"sql": COUNT}
+    assert "It reads users; only orders may be used." in told(walk, "generate_sql")
+
+
+async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
+    walk = shop.walk()
+    await walk.begins("How many are pending?", *path(*FULL))
+    shown = await walk.answers("yes")
+    assert shown.turn
+    newest = [action for action in shown.turn.actions if action.status == "finished"][-1]
+    rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL[6:]))
+    own = "SELECT city FROM users ORDER BY city"
+    await walk.person(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
+    again = await walk.goes()
+    assert waiting(again).spec.arguments == {"sql": own}
+    done = await walk.allows()
+    assert result_of(done, "execute_sql")["result"]["rows"] == [["Austin"], ["Boston"]]
+
+
+# --- what is wrong with a query
+
+
+async def test_a_query_is_mended_with_the_database_s_own_words_twice_at_most(shop: Shop) -> None:
+    wrong = {"sql": "SELECT mood FROM orders", "explanation": "", "cannot": ""}
+    walk = shop.walk(generate_sql=[wrong, SAYS["generate_sql"]])
+    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert answer(done) == "Two."
+    mended = told(walk, "generate_sql")
+    assert "<sql>\nSELECT mood FROM orders\n</sql>" in mended
+    assert "mood" in mended.split("<problem>")[1]
+
+    walk = shop.walk(generate_sql=wrong)
+    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert walked(done) == ["generate_sql", "validate_sql"] * 3 + ["format_final_response"]
+    assert "mood" in answer(done)
+
+
+async def test_a_query_that_fails_when_it_runs_is_mended_too(shop: Shop) -> None:
+    bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": "", "cannot": ""}
+    walk = shop.walk(generate_sql=[bad, SAYS["generate_sql"]])
+    done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
+    assert walked(done)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
+    assert "overflow" in told(walk, "generate_sql")
+    assert answer(done) == "Two."
+
+
+async def test_sql_that_was_given_is_looked_at_first(shop: Shop) -> None:
+    walk = shop.walk()
+    request = f"Fix this SQL: {COUNT.replace('count', 'coutn')}"
+    await walk.person(c.Say(text=request, workflow="flow"))
+    state = (await walk.page("s")).states["text_to_sql"]
+    assert (state["sql"], state["fix"]) == (COUNT.replace("count", "coutn"), True)
+    await walk.person(c.Stop())
+    done = await walk.begins(request, *path(*FULL), confirm="nothing")
+    assert walked(done)[:3] == ["classify_prompt", "validate_sql", "generate_sql"]
+    assert "coutn" in told(walk, "generate_sql")
+    assert answer(done) == "Two."
+
+
+async def test_sql_may_only_be_looked_at(shop: Shop) -> None:
+    done = await shop.walk().begins(f"Is this valid? {COUNT}", *path("validate_sql", "format_final_response"))
+    assert answer(done) == "The query is valid. It reads orders, and was not run."
+
+
+async def test_sql_with_slips_that_was_given_to_be_mended_is_mended(shop: Shop) -> None:
+    walk = shop.walk()
+    done = await walk.begins("Fix this SQL: SELEC * FORM orders", *path(*FULL), confirm="nothing")
+    assert "<sql>\nSELEC * FORM orders\n</sql>" in told(walk, "generate_sql")
+    assert answer(done) == "Two."
+
+
+@pytest.mark.parametrize(
+    ("request_text", "why"),
+    [
+        ("DELETE FROM orders", "DELETE"),
+        ("SELECT password FROM users", "password"),
+        ("Fix this: DELETE FORM orders WHERE 1", "DELETE"),
+        ("SELECT load_extension('x')", "load_extension"),
+    ],
+)
+async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:
+    walk = shop.walk()
+    done = await walk.begins(request_text, *path(*FULL), confirm="nothing")
+    assert walked(done) == ["classify_prompt", "validate_sql", "format_final_response"]
+    assert why in answer(done)
+    with sqlite3.connect(shop.path) as database:
+        assert database.execute("SELECT count(*) FROM orders").fetchone() == (3,)
+    database.close()
+
+
+# --- what is not answered
+
+
+@pytest.mark.parametrize(
+    ("replies", "said"),
+    [
+        (
+            {"classify_prompt": {"kind": "unanswerable", "reason": "No salaries."}},
+            "The data cannot answer this: No sal",
+        ),
+        ({"classify_prompt": {"kind": "unsafe", "reason": "It deletes."}}, "This is not done: It deletes."),
+        ({"classify_prompt": {"kind": "general", "reason": ""}}, "I answer questions."),
+        ({"get_relevant_tables": {"tables": [], "missing": "salaries"}}, "The data cannot answer this: salaries"),
+        (
+            {"generate_sql": {"sql": "", "explanation": "", "cannot": "no dates"}},
+            "There is no query for this: no dates",
+        ),
+        ({"generate_sql": {"sql": "", "explanation": "", "cannot": ""}}, "The model wrote no query."),
+    ],
+)
+async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, said: str) -> None:
+    done = await shop.walk(**replies).begins("What do people earn?", *path(*FULL), confirm="nothing")
+    assert said in answer(done)
+    assert "execute_sql" not in walked(done)
+
+
+async def test_unknown_tables_fall_back_to_all_of_a_small_schema(shop: Shop) -> None:
+    walk = shop.walk(get_relevant_tables={"tables": [{"name": "sales", "reason": ""}], "missing": ""})
+    done = await walk.begins("How many?", *path(*FULL), confirm="nothing")
+    assert result_of(done, "has_user_approved")["approved_tables"] == ["orders", "users"]
+
+
+async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(shop: Shop) -> None:
+    away = shop.path.rename(shop.path.with_suffix(".away"))
+    walk = shop.walk()
+    done = await walk.begins("How many?", *path(*FULL))
+    assert last(done).status == "failed"
+    assert "There is no file" in last(done).error
+    away.rename(shop.path)
+    await walk.person(c.Stop())
+    again = await walk.begins("How many?", *path(*FULL))
+    assert again.question
+
+
+async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
+    walk = shop.walk()
+    await walk.begins("How many are pending?", *path(*FULL), confirm="nothing")
+    await walk.person(c.Stop())
+    await walk.begins("only in Austin", *path("rewrite_prompt", *FULL[5:]), confirm="nothing")
+    rewritten = told(walk, "rewrite_prompt")
+    assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewritten
+    assert f"<previous_sql>\n{COUNT}\n</previous_sql>" in rewritten
+    state = (await walk.page("s")).states["text_to_sql"]
+    assert state["previous_tables"] == ["orders"]

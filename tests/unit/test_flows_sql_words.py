@@ -1,0 +1,149 @@
+"""Words around SQL: a statement in a request, tables by the words of a question, and tables in a person's answer."""
+
+import json
+
+import pytest
+
+from flows.text_to_sql import saying, tables
+from flows.text_to_sql.given import given
+from sql.schema import ColumnInfo, Schema, TableInfo
+
+SHOP = Schema(
+    dialect="sqlite",
+    tables=(
+        TableInfo(
+            name="orders",
+            columns=(
+                ColumnInfo(name="order_id", type="TEXT", key=True),
+                ColumnInfo(name="user_id", type="TEXT", references="users.user_id"),
+            ),
+        ),
+        TableInfo(name="users"),
+        TableInfo(name="payments"),
+        TableInfo(name="order_items"),
+    ),
+)
+
+
+@pytest.mark.parametrize(
+    ("request_text", "sql", "fix"),
+    [
+        ("Fix this SQL: SELEC * FORM orders WHERE", "SELEC * FORM orders WHERE", True),
+        ("Run SELECT * FROM orders", "SELECT * FROM orders", False),
+        ("SELECT name FROM users", "SELECT name FROM users", False),
+        ("SELECT 1", "SELECT 1", False),
+        ("select order_id, status from orders", "select order_id, status from orders", False),
+        ("Please run `select count(*) from orders`", "select count(*) from orders", False),
+        ("This query doesn't work: select coutn(*) from orders", "select coutn(*) from orders", True),
+        ("Fix this:\n```sql\nSELECT 1 +\n```\nthanks", "SELECT 1 +", True),
+        ('What does "SELECT * FROM orders" return?', "SELECT * FROM orders", False),
+        ("WITH x AS (SELECT 1) SELECT * FROM x", "WITH x AS (SELECT 1) SELECT * FROM x", False),
+        ("DELETE FROM orders", "DELETE FROM orders", False),
+        ("Show orders; drop table users", "drop table users", False),
+        ("UPDATE orders SET status = 'x'", "UPDATE orders SET status = 'x'", False),
+    ],
+)
+def test_a_statement_in_the_request(request_text: str, sql: str, fix: bool) -> None:
+    assert given(request_text) == (sql, fix)
+
+
+@pytest.mark.parametrize(
+    "request_text",
+    [
+        "How many orders are pending?",
+        "Select all pending orders from Texas",
+        "select the cheapest items from the store",
+        "Select customers from Texas whose order's late",
+        "Please delete from my cart the shoes",
+        "insert into my basket two lamps",
+        "Update the address of order 5",
+        "with orders from Texas, what's the count?",
+        "Which customers select express delivery from Texas?",
+        "Explain select to me",
+        "Create a chart of orders",
+        "Can you correct the order status?",
+        "What is wrong with the order #W1?",
+        "Grant me access",
+        "Drop me a line",
+        "",
+    ],
+)
+def test_english_is_no_statement(request_text: str) -> None:
+    assert given(request_text) == ("", False)
+
+
+@pytest.mark.parametrize(
+    ("answer", "allowed"),
+    [
+        ("yes", ["orders", "users"]),
+        ("Looks good!", ["orders", "users"]),
+        ("ok, without users", ["orders"]),
+        ("not users", ["orders"]),
+        ("yes, but without users, and add payments", ["orders", "payments"]),
+        ("add payments", ["orders", "users", "payments"]),
+        ("also payments and order_items", ["orders", "users", "payments", "order_items"]),
+        ("leave out orders and users, add payments", ["payments"]),
+        ("only orders", ["orders"]),
+        ("orders, payments", ["orders", "payments"]),
+        ("ORDERS with Payments", ["orders", "payments"]),
+        ("no, use payments", ["payments"]),
+        ("order_items", ["order_items"]),
+        ("no", []),
+        ("I meant the customers' cities", []),
+        ('{"tables": ["payments", "nothing", "Orders"]}', ["payments", "orders"]),
+        ('{"tables": []}', []),
+        ("", []),
+    ],
+)
+def test_the_tables_in_an_answer(answer: str, allowed: list[str]) -> None:
+    assert tables.approved(answer, ["orders", "users"], SHOP) == allowed
+
+
+def test_of_a_small_schema_all_tables_and_of_a_large_one_those_that_the_words_name() -> None:
+    assert tables.by_words("anything", SHOP) == ["orders", "users", "payments", "order_items"]
+    many = tuple(TableInfo(name=f"table_{number}") for number in range(20))
+    city = TableInfo(name="places", columns=(ColumnInfo(name="town", type="TEXT", samples=("Austin",)),))
+    large = Schema(dialect="sqlite", tables=(*many, *SHOP.tables, city))
+    assert tables.by_words("How many orders were paid in Austin?", large)[:2] == ["orders", "order_items"]
+    assert "places" in tables.by_words("How many orders were paid in Austin?", large)
+    assert len(tables.by_words("Nothing fits", large)) == tables.SMALL
+
+
+def test_a_query_is_written_from_approved_tables_before_chosen_ones() -> None:
+    def told(**state: object) -> list[str]:
+        return [table.name for table in tables.of_state(state, "x", SHOP).tables]  # type: ignore[arg-type]
+
+    assert told(approved_tables=["users"], tables=[{"name": "orders"}]) == ["users"]
+    assert told(approved_tables=[], tables=[{"name": "orders", "reason": "r"}]) == ["orders"]
+    assert told(tables=["gone"], previous_tables=["orders"]) == ["orders", "users", "payments", "order_items"]
+
+
+def test_the_form_shows_all_tables_and_stays_bounded() -> None:
+    form = tables.form({"users": "who"}, SHOP)
+    listed = form["tables"]
+    assert isinstance(listed, list)
+    assert listed[0] == {"name": "users", "reason": "who", "chosen": True, "columns": []}
+    columns = ["order_id TEXT key", "user_id TEXT → users.user_id"]
+    assert listed[1] == {"name": "orders", "reason": "", "chosen": False, "columns": columns}
+    column = ColumnInfo(name="c" * 60, type="TEXT")
+    wide = tuple(TableInfo(name=f"t{number}", columns=(column,) * 90) for number in range(500))
+    assert len(json.dumps(tables.form({}, Schema(dialect="postgres", tables=wide)))) < 120_000
+
+
+def test_of_a_large_schema_a_prompt_has_the_columns_of_the_tables_that_the_words_name() -> None:
+    column = ColumnInfo(name="note", type="TEXT", samples=("x" * 60,))
+    many = tuple(TableInfo(name=f"t{number}", columns=(column,)) for number in range(50))
+    large = Schema(dialect="sqlite", tables=(*many, TableInfo(name="salaries", columns=(column,))))
+    told = tables.lines("What are the salaries?", large, budget=1_000)
+    assert len(told) == 51
+    assert json.loads(told[-1])["columns"]
+    assert json.loads(told[49]) == {"name": "t49"}
+    assert sum(map(len, told)) < 2_000
+    assert tables.lines("x", SHOP) == SHOP.lines()
+
+
+def test_a_prompt_has_as_many_rows_as_it_can_bear() -> None:
+    assert saying.rows([[1], ["a"]]) == ["[1]", '["a"]']
+    assert len(saying.rows([[n] for n in range(99)])) == saying.SHOWN
+    assert len(saying.rows([["x" * 9_000]] * 9)) == 2
+    assert len(saying.rows([["x" * 90_000]])[0]) == saying.BUDGET

@@ -1,0 +1,97 @@
+"""`parley sql`: lines for programs, a table for people, and what is said when a database cannot be opened."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.sql import shown
+from sql.outcome import Table
+from tests.support.sql_shop import sqlite_shop
+
+ROOT = Path(__file__).parents[2]
+
+
+def parley(*words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "cli.main", "sql", *words]
+    return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return sqlite_shop(tmp_path)
+
+
+def test_lines(url: str) -> None:
+    requests: list[Any] = [
+        {"sql": "SELECT name FROM users ORDER BY name"},
+        {"sql": "SELECT name FROM users; DROP TABLE users"},
+        {"sql": "SELECT * FROM users"},
+        {"query": "SELECT 1"},
+        {"sql": 1},
+        [],
+        {"sql": "SELECT 1 AS one"},
+    ]
+    text = "not json\n\n" + "".join(json.dumps(one) + "\n" for one in requests)
+    done = parley("--database", url, "--hide", "users.email", "--rows", "2", "--jsonl", lines=text)
+    assert (done.returncode, done.stderr) == (0, "")
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [one.get("kind") for one in answers] == [
+        *("bad_line", "bad_line", None, "several_statements", "hidden", "bad_line", "bad_line", "bad_line", None)
+    ]
+    assert answers[2] == {"columns": ["name"], "rows": [["Ann"], ["Bob"]], "truncated": True}
+    assert answers[4]["error"].startswith("users.email is hidden; of users you can read: user_id, name")
+    assert answers[-1] == {"columns": ["one"], "rows": [[1]], "truncated": False}
+
+
+def test_a_table_for_people(url: str) -> None:
+    done = parley("--database", url, "SELECT title, price FROM products WHERE price > 10 ORDER BY price")
+    assert done.returncode == 0
+    assert done.stdout.splitlines()[:4] == ["title  price", "─────  ─────", "Lamp    19.5", "Desk     240"]
+    assert done.stdout.splitlines()[4].startswith("2 rows (")
+
+
+def test_a_refusal_for_people(url: str) -> None:
+    done = parley("--database", url, "DELETE FROM users")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
+
+
+def test_the_schema_for_people(url: str) -> None:
+    done = parley("--database", url, "--hide", "secrets, *.password, users.email", "--schema")
+    lines = done.stdout.splitlines()
+    assert "users  3 rows" in lines
+    assert "  user_id   TEXT  → users.user_id  e.g. ann_1, bob_2, cy_3" in lines
+    assert not any("email" in line or "secrets" in line for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--database", "sqlite:///no.db", "SELECT 1"), "There is no file no.db. Give the path"),
+        (("--database", "what", "--jsonl"), "not the URL of a database. Give sqlite:///"),
+        (("--database", "postgresql://a:b@127.0.0.1:1/c", "--jsonl"), "cannot be reached"),
+        (("SELECT 1",), "give --database URL"),
+        (("--database", "sqlite:///no.db"), "one of: a statement, --schema, --jsonl"),
+    ],
+)
+def test_what_cannot_be_opened_says_what_to_do(words: tuple[str, ...], said: str) -> None:
+    done = parley(*words)
+    assert done.returncode == 2
+    assert said in " ".join(done.stderr.replace("│", " ").split())
+
+
+def test_cells_stay_short_and_on_one_line() -> None:
+    table = Table(
+        columns=("a", "b"), types=("", ""), rows=(("x\ny" + "z" * 90, None), (None, True)), truncated=True, seconds=0.5
+    )
+    assert shown(table) == [
+        "a" + " " * 64 + "b",
+        "─" * 60 + "  ────",
+        "x⏎y" + "z" * 56 + "…",
+        " " * 62 + "true",
+        "2 rows, and there are more: raise --rows (0.500 s)",
+    ]

@@ -1,0 +1,162 @@
+"""SQLite's own layers, without the first look: what they refuse alone, and what they know of a file."""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from sql.hidden import Hidden
+from sql.look import Look
+from sql.outcome import BadDatabase, Limits, QueryFailed, Refused, SqlError
+from sql.sqlite import Reader
+from sql.tokens import tokens
+from tests.support.sql_shop import HIDDEN, sqlite_shop, statements
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> str:
+    return sqlite_shop(tmp_path).removeprefix("sqlite:///")
+
+
+@pytest.fixture
+def reader(path: str) -> Iterator[Reader]:
+    with closing(Reader(path, HIDDEN, Limits(seconds=1))) as opened:
+        yield opened
+
+
+def unseen(sql: str) -> Look:
+    """As if the look had found nothing."""
+    return Look(sql, tokens(sql, "sqlite"), None)
+
+
+def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Reader, path: str) -> None:
+    """Whatever kind it is told to be; and the file stays as it was."""
+    before = Path(path).read_bytes()
+    ran, stopped = [], 0
+    for one in statements("hostile", "sqlite"):
+        if one["kind"] in ("endless", "empty", "too_long", "deep") or one["sql"].rstrip().startswith("SELECT \ud800"):
+            continue
+        try:
+            reader.run(unseen(one["sql"]))
+            ran.append(one["sql"])
+        except (SqlError, UnicodeEncodeError):
+            stopped += 1
+    assert ran == []
+    assert stopped > 200
+    assert Path(path).read_bytes() == before
+    assert {one.name for one in Path(path).parent.iterdir()} == {"shop.db"}
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("INSERT INTO log VALUES (1, 2, 3, 4, 5, 6, 7)", "writes"),
+        ("DELETE FROM users", "writes"),
+        ("CREATE TABLE x (a)", "writes"),  # as SQLite sees it, into sqlite_master
+        ("DROP TABLE users", "writes"),
+        ("PRAGMA query_only = OFF", "administration"),
+        ("ATTACH 'x.db' AS x", "administration"),
+        ("SAVEPOINT a", "administration"),
+        ("SELECT load_extension('x')", "function"),
+        ("SELECT * FROM secrets", "hidden"),
+        ("SELECT email FROM users", "hidden"),
+        ("SELECT users.name FROM users NATURAL JOIN secrets", "hidden"),
+        ("SELECT name FROM users JOIN (SELECT 'a' AS email) USING (email)", "hidden"),
+        ("SELECT * FROM sqlite_master", "table"),
+    ],
+)
+def test_the_layers_below_know_why(reader: Reader, sql: str, kind: str) -> None:
+    with pytest.raises(Refused) as refused:
+        reader.run(unseen(sql))
+    assert refused.value.kind == kind
+
+
+def test_the_connection_cannot_write_even_without_the_authorizer(reader: Reader) -> None:
+    for sql in ("DELETE FROM users", "CREATE TABLE x (a)", "ATTACH 'x.db' AS x"):
+        with pytest.raises(sqlite3.OperationalError):
+            reader.connection.execute(sql)
+
+
+def test_what_is_joined_without_a_name_is_seen_in_the_program(reader: Reader) -> None:
+    """The authorizer alone is told nothing of a table of which only USING names a column."""
+    reads: list[str] = []
+    plain = sqlite3.connect(":memory:")
+    plain.executescript("CREATE TABLE users (user_id, name); CREATE TABLE secrets (user_id, token)")
+
+    def allow(_: int, one: str | None, *__: str | None) -> int:
+        reads.append(str(one))
+        return sqlite3.SQLITE_OK
+
+    plain.set_authorizer(allow)
+    sql = "SELECT users.name FROM users JOIN secrets USING (user_id)"
+    plain.execute(sql)
+    plain.close()
+    assert "users" in reads
+    assert "secrets" not in reads
+    with pytest.raises(Refused, match="The table secrets is hidden"):
+        reader.run(unseen(sql))
+
+
+def test_a_view_of_an_only_table_opens_what_it_reads_and_nothing_else_does(path: str) -> None:
+    only = Hidden.parse("", only="order_sums, users")
+    with closing(Reader(path, only, Limits(seconds=1))) as reader:
+        assert reader.run(unseen("SELECT count(*) FROM order_sums")).rows == ((3,),)
+        assert reader.run(unseen("SELECT max(total) FROM order_sums")).rows == ((264.75,),)
+        assert reader.run(unseen("SELECT orders AS o FROM order_sums WHERE orders > 1")).rows == ((2,),)
+        for sql in (
+            "SELECT * FROM orders",
+            "SELECT count(*) FROM orders",
+            "SELECT orders FROM order_sums UNION SELECT order_id FROM orders",
+            "WITH order_sums AS (SELECT * FROM orders) SELECT * FROM order_sums",
+            "WITH 'order_sums' AS (SELECT * FROM orders) SELECT * FROM order_sums",
+            "SELECT name FROM users JOIN orders USING (user_id)",
+            "SELECT orders FROM order_sums UNION SELECT count(*) FROM orders",
+            "SELECT 1 FROM order_sums JOIN orders USING (user_id)",
+            "SELECT 1 FROM order_sums NATURAL JOIN orders",
+        ):
+            with pytest.raises(Refused, match="orders may not be read"):
+                reader.run(unseen(sql))
+
+
+def test_a_hidden_table_under_a_view_stays_hidden_where_only_lists_the_view(path: str) -> None:
+    with closing(Reader(path, Hidden.parse("secrets", only="all_secrets"), Limits())) as reader:
+        with pytest.raises(Refused, match="hidden"):
+            reader.run(unseen("SELECT count(*) FROM all_secrets"))
+        assert reader.names().listed == frozenset()
+
+
+def test_names_follow_the_file(reader: Reader, path: str) -> None:
+    with pytest.raises(Refused, match=r"no such table: later\. There are: blobs, items, log, notes, order_sums"):
+        reader.run(unseen("SELECT * FROM later"))
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript("CREATE TABLE later (a, password); INSERT INTO later VALUES (1, 2)")
+    assert reader.run(unseen("SELECT a FROM later")).rows == ((1,),)
+    with pytest.raises(Refused, match=r"later\.password is hidden; of later you can read: a"):
+        reader.run(unseen("SELECT * FROM later"))
+
+
+def test_a_query_is_stopped_by_the_clock_and_the_next_one_runs(path: str) -> None:
+    endless = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c"
+    with closing(Reader(path, HIDDEN, Limits(seconds=0.2))) as reader:
+        with pytest.raises(QueryFailed, match=r"stopped after 0\.2 seconds"):
+            reader.run(unseen(endless))
+        assert reader.run(unseen("SELECT 1")).rows == ((1,),)
+
+
+def test_tables_that_are_read_are_told_as_they_are_named(reader: Reader) -> None:
+    def tables(sql: str) -> tuple[str, ...]:
+        return reader.check(unseen(sql)).tables
+
+    assert tables("SELECT Name FROM USERS JOIN orders USING (user_id)") == ("orders", "users")
+    assert tables("SELECT count(*) FROM order_sums") == ("order_sums",)
+    assert tables("WITH users AS (SELECT * FROM orders) SELECT * FROM users") == ("orders",)
+    assert tables("SELECT 1") == ()
+
+
+def test_what_is_no_database_says_so(tmp_path: Path) -> None:
+    (tmp_path / "text.db").write_text("hello, I am a letter and not a database at all")
+    for name, words in (("nothing.db", "There is no file"), ("text.db", "cannot be read as an SQLite database")):
+        with pytest.raises(BadDatabase, match=words):
+            Reader(str(tmp_path / name), HIDDEN, Limits())
