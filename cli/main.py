@@ -119,7 +119,12 @@ def chat(
     session: Annotated[str, typer.Option(help="Go on with this session.")] = "",
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
     workflow: Annotated[
-        Literal["conversation", "agentflow"] | None, typer.Option(help="Of the first request; else the session's.")
+        Literal["conversation", "agentflow", "flow"] | None,
+        typer.Option(help="Of the first request; else the session's."),
+    ] = None,
+    flow: Annotated[str, typer.Option(metavar="NAME", help="The flow to go through; else the planner chooses.")] = "",
+    confirm: Annotated[
+        Literal["path", "nodes", "nothing"] | None, typer.Option(help="Where a flow stops for you (by default: nodes).")
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Approve everything, actions too (for scripts).")] = False,
 ) -> None:
@@ -127,12 +132,14 @@ def chat(
 
     Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
     """
+    from cli.chat.run import First
     from cli.chat.run import chat as talk
 
+    first = First(workflow, flow, confirm)
     words = " ".join(request or ())
     _run(
         "chat",
-        lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes, workflow=workflow),
+        lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes, first=first),
     )
 
 
@@ -225,6 +232,30 @@ def mcp(
     from cli.mcp import serve
 
     _run("mcp", lambda settings: serve(settings, url=url, port=http))
+
+
+@app.command()
+def sql(
+    statement: Annotated[str, typer.Argument(metavar="[SQL]", help="A query; its rows are shown as a table.")] = "",
+    database: Annotated[
+        str, typer.Option(metavar="URL", help="sqlite:///folder/name.db or postgresql://user:password@host/name")
+    ] = "",
+    hide: Annotated[str, typer.Option(help='Tables and columns to keep back: "secrets, users.email, *.password"')] = "",
+    only: Annotated[str, typer.Option(help="The only tables that may be read.")] = "",
+    rows: Annotated[int, typer.Option(min=1, help="At most so many.")] = 1000,
+    seconds: Annotated[float, typer.Option(min=0.1, help="At most so long, for each.")] = 10.0,
+    schema: Annotated[bool, typer.Option("--schema", help="Show the tables instead.")] = False,
+    jsonl: Annotated[bool, typer.Option("--jsonl", help='Read {"sql": …} lines from stdin, answer each.')] = False,
+) -> None:
+    """Ask a database, SQLite or PostgreSQL, that is only read: nothing else can be done this way."""
+    if not database or bool(statement) + schema + jsonl != 1:
+        raise typer.BadParameter("give --database URL, and one of: a statement, --schema, --jsonl")
+    from cli import sql as asking
+    from sql.database import Hidden, Limits
+
+    work = asking.lines if jsonl else asking.schema if schema else lambda opened: asking.one(opened, statement)
+    limits = Limits(rows=rows, seconds=seconds)
+    raise typer.Exit(asking.run(database, Hidden.parse(hide, only=only), limits, work))
 
 
 @app.command()

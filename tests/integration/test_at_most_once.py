@@ -46,6 +46,7 @@ class Clerk:
         reply: type[R],
         *,
         quality: str = "",
+        temperature: float | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:

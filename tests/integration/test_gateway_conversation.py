@@ -162,11 +162,9 @@ async def test_fork(world: World) -> None:
 
 async def test_what_is_not_there_yet_says_so(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
-        await her.send("user_message", content="x", workflow="flow")
+        await her.send("user_message", content="x", workflow="execution_plan")
         await her.error("not_available")
         await world.workers("s").plan()
-        await her.send("save_to_library", session_id="s", name="mine")
-        await her.error("not_available")
         await her.send("choose_workflow", session_id="s", workflow="execution_plan")
         await her.error("not_available")
         assert json.loads((await world.log.read("s"))[-1].data)["type"] == "plan.drafted"

@@ -116,6 +116,7 @@ class Gullible:
         reply: type[R],
         *,
         quality: str = "",
+        temperature: float | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:

@@ -101,6 +101,7 @@ EXAMPLES: dict[str, object] = {
     "completion_tokens": 1, "cost": 0.1, "latency": 1, "attempts": 1, "tool": "search", "policy": "never",
     "stage": "planning",
     "reason": "x", "parent": "p", "parent_version": 2, "title": "x", "user": "bob", "workflow": "flow",
+    "accepted": True,
 }  # fmt: skip
 
 

@@ -1,0 +1,110 @@
+"""`parley chat` through a flow: the path, the tables, the query edited by hand, rows as a file, the answer kept."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from cli.chat.first import First
+from shared.events.values import SessionSettings
+from shared.flows import FLOWS_LIST
+from tests.integration.test_cli_chat import CTRL_D, ENTER, script, sitting
+from tests.support.gateway import World, serving
+from tests.support.walks import SQL, Services, flows_for
+
+REQUEST = "How many orders are pending?"
+
+
+@asynccontextmanager
+async def _flows() -> AsyncIterator[tuple[str, World]]:
+    world = World()
+    world.bus.answers[FLOWS_LIST] = flows_for
+    async with serving(world.app) as address, Services(world.bus, world.log):
+        yield f"ws://{address}/ws", world
+
+
+@pytest.mark.parametrize("columns", [60, 110])
+async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
+    columns: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    editor = tmp_path / "editor"
+    editor.write_text(f'#!/bin/sh\nsed \'s/pending/delivered/\' "$1" > {tmp_path}/new && cp {tmp_path}/new "$1"\n')
+    editor.chmod(0o755)
+    monkeypatch.setenv("VISUAL", str(editor))
+    async with _flows() as (url, _), sitting(url, columns=columns) as person:
+        await person.shows("What should be planned?")
+        person.types("/workflow flow" + ENTER)
+        await person.shows("follows the workflow flow")
+        person.types(REQUEST + ENTER)
+        await person.shows("Path text_to_sql: classify_prompt", "✓ classify_prompt", "tables: orders")
+        await person.shows("Are these the tables?", "1 ★ orders", "it has the status", "status TEXT", "2   users")
+        person.types(ENTER)  # as proposed
+        await person.shows("✓ generate_sql", "text_to_sql.execute_sql · read", "'pending'", "Change it first")
+        person.types("edit" + ENTER)
+        await person.shows("changed the path", "with sql set", "'delivered'", "Change it first")
+        person.types("yes" + ENTER)
+        await person.shows("✓ execute_sql", "163", "1 row", "Answer", "163 orders are pending.")
+        person.types(f"/csv {tmp_path}/rows.csv" + ENTER)
+        await person.shows("Written to")
+        person.types("/path" + ENTER)
+        await person.shows("planned text_to_sql", "walked", "values set by you", "together")
+        person.types("/accept" + ENTER)
+        await person.shows("Accepted: its path is an example")
+        person.types("/save" + ENTER)
+        await person.shows("kept in your")
+        person.types(CTRL_D)
+    assert (tmp_path / "rows.csv").read_text() == "orders\n163\n"
+
+
+async def test_the_rest_of_a_path_is_typed() -> None:
+    async with _flows() as (url, _), sitting(url) as person:
+        await person.shows("What should be planned?")
+        person.types("/workflow flow" + ENTER)
+        await person.shows("follows the workflow")
+        person.types(REQUEST + ENTER)
+        await person.shows("Are these the tables?")
+        person.types("/path generate_sql execute" + ENTER)
+        await person.shows("has no node “execute”", "numbers or names of tables")
+        person.types("/path generate_sql, format_final_response" + ENTER)
+        await person.shows("changed the path", "▶ generate_sql", "Answer")
+        person.types(CTRL_D)
+
+
+async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
+    async with _flows() as (url, world):
+        lines = "/path classify_prompt, get_relevant_tables, generate_sql, format_final_response\n/approve\n/path\n"
+        code, out, err = await script(url, "--flow", "text_to_sql", "--confirm", "path", REQUEST, stdin=lines)
+        assert code == 0, out + err
+        assert "── Path 1 ──" in out
+        assert "── Path 2 ──" in out
+        assert "✓ format_final_response" in out
+        assert "163 orders are pending." in out
+        session = await world.workers(out_session(err)).session()
+        assert (session.workflow, session.settings.confirm) == ("flow", "path")
+        assert session.settings.planning.flow == "text_to_sql"
+
+
+def out_session(err: str) -> str:
+    """The session that is named when the chat is left."""
+    return err.split("--session ")[1].split(maxsplit=1)[0]
+
+
+async def test_tables_by_number_name_or_words_in_a_pipe() -> None:
+    async with _flows() as (url, _):
+        code, out, err = await script(url, "--workflow", "flow", REQUEST, stdin="2, orders\nno\n")
+        assert code == 0, out + err
+        assert "✓ has_user_approved" in out
+        assert SQL in out
+        code, out, _ = await script(url, "--workflow", "flow", REQUEST, stdin="")
+        assert code == 3
+        assert "needs an answer" in out
+
+
+def test_what_is_chosen_leaves_other_settings_as_they_are() -> None:
+    assert First().choices(SessionSettings()) == {}
+    assert First("agentflow").choices(SessionSettings()) == {"workflow": "agentflow"}
+    chosen = First(flow="text_to_sql").choices(SessionSettings(max_turns=9))
+    assert chosen["workflow"] == "flow"
+    assert isinstance(settings := chosen["settings"], SessionSettings)
+    assert (settings.max_turns, settings.planning.flow) == (9, "text_to_sql")

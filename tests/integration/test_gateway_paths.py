@@ -1,0 +1,163 @@
+"""A path that a person changes: before it is walked, while it is, and what they say of its answer."""
+
+from typing import Any
+
+import pytest
+
+from shared.domain import commands as c
+from shared.events.values import SessionSettings
+from shared.flows import FLOWS_LIST
+from tests.support.gateway import Client, World, client, serving
+from tests.support.walks import SQL, Services, flows_for
+
+REQUEST = "How many orders are pending?"
+
+
+def _world() -> World:
+    world = World()
+    world.bus.answers[FLOWS_LIST] = flows_for
+    return world
+
+
+def _tools(*nodes: str) -> list[str]:
+    return [f"text_to_sql.{node}" for node in nodes]
+
+
+async def _begin(her: Client, confirm: str) -> None:
+    settings = SessionSettings.model_validate({"confirm": confirm}).model_dump()
+    await her.send("user_message", content=REQUEST, workflow="flow", settings=settings)
+
+
+async def _snapshot(her: Client) -> dict[str, Any]:
+    await her.send("resume", session_id=her.session_id)
+    return await her.until("snapshot")
+
+
+async def test_a_path_in_review_is_edited_by_the_names_of_its_nodes() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "path")
+        review = await her.until("text_plan_review")
+        assert (review["kind"], review["path"]["fallback"]) == ("path", False)
+        bad = ["classify_prompt", "generate_sql", "format_final_response", "Think hard"]
+        await her.send("edit", version=review["version"], steps=bad)
+        assert "Step 4 names no node: “Think hard”" in (await her.error("invalid"))["message"]
+        await her.send("edit", version=review["version"], steps=bad[:3])
+        refused = (await her.error("invalid"))["message"]
+        assert "classify_prompt is not followed by generate_sql" in refused
+        assert "generate_sql needs tables" in refused
+        good = ["classify_prompt", "text_to_sql.get_relevant_tables", "generate_sql: write it", "format_final_response"]
+        await her.send("edit", version=review["version"], steps=good)
+        edited = await her.until("text_plan_review")
+        tools = _tools("classify_prompt", "get_relevant_tables", "generate_sql", "format_final_response")
+        assert [step["tool"] for step in edited["steps"]] == edited["path"]["nodes"] == tools
+        assert edited["steps"][2]["text"] == "About generate_sql."
+        without = edited["plan"].replace("\n2. About get_relevant_tables. — `text_to_sql.get_relevant_tables()`", "")
+        await her.send("edit", version=edited["version"], content=without)
+        assert "generate_sql needs tables" in (await her.error("invalid"))["message"]
+        await her.send("approval", approved=True, version=edited["version"], hash=edited["hash"])
+        await her.until("answer")
+        path = (await _snapshot(her))["path"]
+        assert (path["planned_execution_path"], path["walked"], path["remaining"]) == (tools, tools, [])
+
+
+async def test_the_rest_of_a_path_is_changed_while_it_is_walked() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "nodes")
+        question = await her.until("question", about="action")
+        assert question["form"]["kind"] == "tables"
+        before = (await _snapshot(her))["path"]
+        assert (before["current_path_index"], before["remaining"][0]) == (2, "text_to_sql.has_user_approved")
+        assert "edit_path" in (await _snapshot(her))["can"]
+        rest = _tools("generate_sql", "execute_sql", "format_final_response")
+        await her.send("edit_path", after="1.1", nodes=rest)
+        await her.error("stale_version")
+        await her.send("edit_path", after="1.2", nodes=rest)
+        changed = await her.event("path.changed")
+        assert [action["tool"] for action in changed["actions"]] == rest
+        waiting = await her.until("approval_request")
+        assert waiting["actions"][0]["arguments"] == {"sql": SQL}
+        mine = SQL.replace("pending", "delivered")
+        last = (await _snapshot(her))["turn"]["actions"][-3]["action_id"]
+        await her.send("edit_path", after=last, nodes=rest[1:], given={"sql": mine})
+        again = await her.until("approval_request")
+        assert again["actions"][0]["arguments"] == {"sql": mine}
+        action = again["actions"][0]
+        await her.send("approval", approved=True, action_id=action["action_id"], hash=action["hash"])
+        await her.until("answer")
+        path = (await _snapshot(her))["path"]
+        assert path["walked"] == _tools("classify_prompt", "get_relevant_tables", *[t.split(".")[1] for t in rest])
+        assert path["current_path_index"] == 4
+        assert len(path["planned_execution_path"]) == 6
+
+
+@pytest.mark.parametrize(
+    ("nodes", "given", "words"),
+    [
+        ([], {}, "name the nodes that are to come"),
+        (_tools("generate"), {}, "text_to_sql has no node “generate”"),
+        (["sql.generate_sql"], {}, "There is no flow “sql”"),
+        (_tools("format_final_response"), {}, "get_relevant_tables is not followed by format_final_response"),
+        (_tools("generate_sql"), {}, "ends at generate_sql, which is no end"),
+        (_tools("generate_sql", "execute_sql", "format_final_response"), {"sqll": "x"}, "Do you mean sql?"),
+        (["complaint_triage.write_reply"], {}, "text_to_sql is not at its end"),
+        ([*_tools("generate_sql", "format_final_response"), "complaint_triage.nothing"], {}, "no node “nothing”"),
+        (_tools("generate_sql", "format_final_response") * 2, {}, "format_final_response is not followed by"),
+    ],
+)
+async def test_a_rest_that_cannot_be_walked_says_all_that_is_wrong(
+    nodes: list[str], given: dict[str, Any], words: str
+) -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "nodes")
+        await her.until("question", about="action")
+        version = (await world.workers(her.session_id).session()).version
+        await her.send("edit_path", after="1.2", nodes=nodes, given=given)
+        assert words in (await her.error("invalid"))["message"]
+        assert (await world.workers(her.session_id).session()).version == version
+
+
+async def test_a_second_flow_may_follow() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "nodes")
+        await her.until("question", about="action")
+        nodes = [*_tools("generate_sql", "format_final_response"), "complaint_triage.write_reply"]
+        await her.send("edit_path", after="1.2", nodes=nodes)
+        await her.until("answer", text="We are sorry.")
+        assert (await _snapshot(her))["path"]["walked"][-1] == "complaint_triage.write_reply"
+
+
+async def test_an_answer_is_judged_and_kept() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "nothing")
+        await her.until("continue")
+        assert {"judge", "save_to_library"} <= set((await _snapshot(her))["can"])
+        await her.send("judge", accepted=True)
+        await her.until("log", content="Accepted: its path is an example for similar requests.")
+        await her.send("save_to_library")
+        assert (await her.event("answer.judged"))["saved"] is True
+        view = (await _snapshot(her))["answer_view"]
+        assert (view["accepted"], view["saved"]) == (True, True)
+        assert "save_to_library" not in (await _snapshot(her))["can"]
+        await her.send("judge", accepted=False, saved=True)
+        await her.error("invalid")
+        await her.send("judge", accepted=False)
+        assert (await her.event("answer.judged"))["saved"] is False
+
+
+async def test_without_an_executor_a_path_is_not_changed() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        await _begin(her, "nodes")
+        await her.until("question", about="action")
+        del world.bus.answers[FLOWS_LIST]
+        await her.send("edit_path", after="1.2", nodes=_tools("generate_sql", "format_final_response"))
+        await her.error("unavailable")
+        await world.workers(her.session_id).person(c.Stop())
+        await her.until("stopped")
+        await her.send("edit_path", after="1.2", nodes=_tools("generate_sql", "format_final_response"))
+        assert "No path is being walked now." in (await her.error("not_now"))["message"]

@@ -1,0 +1,291 @@
+"""Flows over REST: what there is, a path planned, a chat answered at once or as it happens, and everything refused."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from services.gateway.flow_models import LEAST_WAIT
+from shared.domain import commands as c
+from shared.flows import FLOWS_LIST
+from tests.support.gateway import World, client, serving
+from tests.support.walks import SQL, Services, flows_for
+
+ASK: dict[str, Any] = {"messages": [{"role": "user", "content": "How many orders are pending?"}]}
+PATH = [
+    f"text_to_sql.{node}"
+    for node in (
+        "classify_prompt",
+        "get_relevant_tables",
+        "has_user_approved",
+        "generate_sql",
+        "execute_sql",
+        "format_final_response",
+    )
+]
+KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": "s" * 40}
+
+
+@asynccontextmanager
+async def _there(world: World, key: str = "") -> AsyncIterator[tuple[httpx2.AsyncClient, Services, str]]:
+    """A gateway whose services walk paths by rules."""
+    world.bus.answers[FLOWS_LIST] = flows_for
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    async with (
+        serving(world.app) as address,
+        Services(world.bus, world.log) as services,
+        httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers, timeout=20) as http,
+    ):
+        yield http, services, address
+
+
+async def _chat(http: httpx2.AsyncClient, words: str, **more: Any) -> dict[str, Any]:
+    got = await http.post("/chat", json={"messages": [{"role": "user", "content": words}], **more})
+    assert got.status_code == 200, got.text
+    reply: dict[str, Any] = got.json()
+    return reply
+
+
+async def _refused(http: httpx2.AsyncClient, status: int, path: str, body: Any) -> dict[str, Any]:
+    """The refusal, which must have this status and the shape of all refusals."""
+    got = await http.post(path, json=body)
+    assert got.status_code == status, got.text
+    problem: dict[str, Any] = got.json()
+    assert {"code", "message", "hint"} <= problem.keys()
+    return problem
+
+
+def _events(text: str) -> list[tuple[str, Any]]:
+    """The events of a stream: their names ("" for none), and their data."""
+    found = []
+    for block in text.strip().split("\n\n"):
+        lines = dict(line.split(": ", 1) for line in block.split("\n"))
+        found.append((lines.get("event", ""), json.loads(lines["data"])))
+    return found
+
+
+async def test_the_flows_there_are() -> None:
+    async with _there(World()) as (http, _, _):
+        found = (await http.get("/planning/flows")).json()
+        assert [flow["name"] for flow in found["flows"]] == ["text_to_sql", "complaint_triage"]
+        assert found["troubles"] == ["broken.yaml: the node “x” cannot be reached."]
+        one = (await http.get("/planning/flows/text_to_sql")).json()
+        assert one["full_path"][0] == "classify_prompt"
+        assert one["nodes"][0]["possible_next_nodes"] == ["get_relevant_tables", "format_final_response"]
+        missing = await http.get("/planning/flows/text_to_sqll")
+        assert missing.status_code == 404
+        assert "text_to_sql, complaint_triage" in missing.json()["hint"]
+
+
+async def test_a_planned_path_waits_to_be_approved() -> None:
+    world = World()
+    async with _there(world) as (http, _, _):
+        asked = {
+            "request": "How many orders are pending?",
+            "temperature": 0,
+            "max_retries": 5,
+            "messages": ASK["messages"],
+        }
+        plan = (await http.post("/planning/plan", json=asked)).json()
+        assert plan["path"] == plan["planned_execution_path"] == PATH
+        assert [path["flow"] for path in plan["paths"]] == ["text_to_sql"]
+        assert plan["paths"][0]["nodes"] == [tool.partition(".")[2] for tool in PATH]
+        assert (plan["state"], plan["reasoning"], plan["fallback"]) == (
+            "text_plan_approval",
+            "The ordinary way.",
+            False,
+        )
+        session = await world.workers(plan["session_id"]).session()
+        assert (session.settings.planning.temperature, session.settings.planning.max_retries) == (0, 5)
+        assert session.knowledge[0].text == "user: How many orders are pending?"
+        where = f"/sessions/{plan['session_id']}"
+        yes = {"type": "approval", "approved": True, "version": plan["version"], "hash": plan["hash"]}
+        assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
+        done = await _until_answered(http, where)
+        assert done["path"]["walked"] == PATH
+
+
+async def _until_answered(http: httpx2.AsyncClient, where: str) -> dict[str, Any]:
+    """Approve what waits (tables by their proposal, the query by its hash) until there is an answer."""
+    session_id = where.rpartition("/")[2]
+    address = str(http.base_url.netloc, "ascii")
+    async with client(address) as her:
+        await her.send("resume", session_id=session_id)
+        while (told := await her.next())["type"] != "continue":
+            if asked := told if told["type"] == "question" else told.get("question"):
+                await her.send("answer", content="yes", question_id=asked["question_id"])
+            if waiting := told if told["type"] == "approval_request" else told.get("approval_request"):
+                action = waiting["actions"][0]
+                await her.send("approval", approved=True, action_id=action["action_id"], hash=action["hash"])
+    snapshot: dict[str, Any] = (await http.get(where)).json()
+    return snapshot
+
+
+async def test_a_chat_is_answered_in_a_session_that_can_be_opened() -> None:
+    async with _there(World()) as (http, _, address):
+        reply = await _chat(http, "How many orders are pending?")
+        assert (reply["answer"], reply["state"]) == ("163 orders are pending.", "completed")
+        assert (reply["sql"], reply["result"]["rows"]) == (SQL, [[163]])
+        assert reply["metadata"] == {"planned_execution_path": PATH, "current_path_index": len(PATH) - 1}
+        assert reply["path"] == reply["walked"] == PATH
+        assert (reply["fallback"], reply["why"]) == (False, "")
+        async with client(address) as her:
+            await her.send("resume", session_id=reply["session_id"])
+            snapshot = await her.until("snapshot")
+            assert snapshot["settings"]["confirm"] == "nothing"
+            assert snapshot["path"]["current_path_index"] == len(PATH) - 1
+
+
+async def test_without_planning_the_full_graph_is_walked() -> None:
+    async with _there(World()) as (http, _, _):
+        reply = await _chat(http, "How many orders are pending?", use_planning=False)
+        assert (reply["fallback"], reply["why"]) == (True, "The full graph was asked for.")
+
+
+async def test_a_chat_goes_on_in_its_session_and_keeps_what_is_not_named() -> None:
+    world = World()
+    async with _there(world) as (http, _, _):
+        first = await _chat(http, "How many orders are pending?", max_retries=7, confirm="nodes")
+        assert first["question"]["form"]["tables"][0]["name"] == "orders"
+        assert (first["answer"], first["metadata"]["current_path_index"]) == ("", 2)
+        there = {"session_id": first["session_id"]}
+        second = await _chat(http, '{"tables": ["orders"]}', **there)
+        assert second["approval"]["actions"][0]["arguments"] == {"sql": SQL}
+        assert (second["sql"], second["result"]) == (SQL, None)
+        await world.workers(first["session_id"]).person(c.Stop())
+        third = await _chat(http, "Only in Texas", flow="complaint_triage", **there)
+        assert (third["answer"], third["path"]) == ("We are sorry.", ["complaint_triage.write_reply"])
+        session = await world.workers(first["session_id"]).session()
+        assert (session.settings.confirm, session.settings.planning.max_retries) == ("nodes", 7)
+
+
+async def test_the_path_itself_can_wait_for_a_yes() -> None:
+    async with _there(World()) as (http, _, _):
+        reply = await _chat(http, "How many orders are pending?", confirm="path")
+        assert (reply["review"]["kind"], reply["walked"], reply["path"]) == ("path", [], PATH)
+
+
+async def test_a_question_and_a_failure_are_told() -> None:
+    async with _there(World()) as (http, _, _):
+        asked = await _chat(http, "which one?")
+        assert asked["question"]["options"] == ["text_to_sql", "complaint_triage"]
+        assert (await _chat(http, "text_to_sql", session_id=asked["session_id"]))["answer"]
+        failed = await _chat(http, "fail")
+        assert (failed["state"], failed["failure"]["reason"]) == ("failed", "The model does not answer.")
+        plan = (await http.post("/planning/plan", json={"request": "which one?"})).json()
+        assert (plan["path"], plan["question"]["content"]) == ([], "Which flow should this go through?")
+
+
+async def test_a_stream_tells_what_happens_and_ends_with_the_result() -> None:
+    async with _there(World()) as (http, _, _):
+        got = await http.post("/chat", json=ASK | {"stream": True})
+        assert got.headers["content-type"].startswith("text/event-stream")
+        events = _events(got.text)
+        name, result = events[-1]
+        assert (name, result["answer"]) == ("result", "163 orders are pending.")
+        told = [data for name, data in events[:-1] if name == ""]
+        versions = [message["version"] for message in told if message["type"] == "event"]
+        assert versions == list(range(1, result["version"] + 1))
+        assert "snapshot" not in {message["type"] for message in told}
+        assert {message["session_id"] for message in told} == {result["session_id"]}
+
+
+async def test_a_stream_whose_reader_leaves_does_not_stop_the_session() -> None:
+    world = World()
+    async with _there(world) as (http, services, address):
+        slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "stream": True}
+        async with http.stream("POST", "/chat", json=slow) as got:
+            line = await anext(got.aiter_lines())
+            session_id = json.loads(line.removeprefix("data: "))["session_id"]
+        async with client(address) as her:
+            await her.send("resume", session_id=session_id)
+            services.go.set()
+            await her.until("answer")
+        hub = world.app.state.gateway.hub
+        assert hub.waiting == 0
+
+
+async def test_too_late_names_the_session_which_goes_on() -> None:
+    world = World()
+    async with _there(world) as (http, services, address):
+        slow = {"messages": [{"role": "user", "content": "slow: how many?"}], "timeout": LEAST_WAIT}
+        late, streamed, unplanned = await asyncio.gather(
+            _refused(http, 504, "/chat", slow | {"id": "one"}),
+            http.post("/chat", json=slow | {"stream": True}),
+            _refused(http, 504, "/planning/plan", {"request": "slow", "timeout": LEAST_WAIT}),
+        )
+        assert late["code"] == unplanned["code"] == "timed_out"
+        name, problem = _events(streamed.text)[-1]
+        assert (name, problem["code"]) == ("error", "timed_out")
+        assert len({late["session_id"], unplanned["session_id"], problem["session_id"]}) == 3
+        busy = await _refused(http, 409, "/chat", ASK | {"session_id": late["session_id"]})
+        assert "user_message" in busy["hint"]
+        services.go.set()
+        again = (await http.post("/chat", json=slow | {"id": "one"})).json()  # sent twice, it is done once
+        assert (again["session_id"], again["answer"]) == (late["session_id"], "163 orders are pending.")
+        assert (await http.post("/chat", json=slow | {"id": "one"})).json() == again
+        async with client(address) as her:
+            await her.send("resume", session_id=problem["session_id"])
+            if (await her.until("snapshot"))["answer"] == "":
+                await her.until("answer")
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "words"),
+    [
+        ({"messages": []}, 422, "messages"),
+        ({"messages": [{"role": "robot", "content": "x"}]}, 422, "role"),
+        ({"messages": [{"role": "user", "content": ""}]}, 422, "content"),
+        ({"messages": [{"role": "user", "content": "   "}]}, 422, "empty"),
+        ({"messages": [{"role": "user", "content": "a\0b"}]}, 422, "NUL"),
+        ({"messages": [{"role": "user", "content": "x" * 50_001}]}, 422, "content"),
+        ({"messages": [{"role": "user", "content": "x" * 50_000}] * 6}, 413, "KiB"),
+        ({"messages": [*ASK["messages"], {"role": "assistant", "content": "Yes?"}]}, 422, "not the user's"),
+        (ASK | {"flow": "sql"}, 404, "no flow “sql”"),
+        (ASK | {"session_id": "nobody"}, 404, "no session nobody"),
+        (ASK | {"session_id": "a.b"}, 422, "session_id"),
+        (ASK | {"temperature": 3}, 422, "temperature"),
+        (ASK | {"timeout": 1}, 422, "timeout"),
+        (ASK | {"timeout": 1e9}, 422, "timeout"),
+        (ASK | {"confirm": "everything"}, 422, "confirm"),
+        (ASK | {"model": "x"}, 422, "model"),
+        ([], 422, ""),
+    ],
+)
+async def test_bad_chats_are_refused_and_begin_nothing(body: Any, status: int, words: str) -> None:
+    world = World()
+    async with _there(world) as (http, _, _):
+        problem = await _refused(http, status, "/chat", body)
+        assert words in problem["message"]
+        assert world.app.state.gateway.hub.waiting == 0
+    assert world.log.messages == []
+
+
+async def test_other_peoples_sessions() -> None:
+    world = World(**KEYS)
+    async with _there(world, "ka") as (http, _, address):
+        mine = await _chat(http, "How many orders are pending?")
+        async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
+            await _refused(bob, 403, "/chat", ASK | {"session_id": mine["session_id"]})
+        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as nobody:
+            for path, body in (("/chat", ASK), ("/planning/plan", {"request": "x"})):
+                await _refused(nobody, 401, path, body)
+            for path in ("/planning/flows", "/planning/flows/x", "/planning/proposals", "/library"):
+                assert (await nobody.get(path)).status_code == 401
+
+
+async def test_a_paused_session_and_a_missing_executor() -> None:
+    world = World()
+    async with _there(world) as (http, _, _):
+        reply = await _chat(http, "How many orders are pending?", confirm="nodes")
+        await world.workers(reply["session_id"]).person(c.Pause())
+        busy = await _refused(http, 409, "/chat", ASK | {"session_id": reply["session_id"]})
+        assert "unpause" in busy["hint"]
+        del world.bus.answers[FLOWS_LIST]
+        away = await http.get("/planning/flows")
+        assert (away.status_code, away.json()["code"]) == (503, "unavailable")
+        await _refused(http, 503, "/chat", ASK | {"flow": "text_to_sql"})

@@ -1,0 +1,211 @@
+"""Sessions of the workflow `flow` in this process: the services' own handlers over logs in memory, and the rehearsal
+model's rules behind them. No server, no bus between processes, nothing scripted but what the person says.
+
+Every change is approved at once; questions are answered from a list.
+"""
+
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any, cast
+from uuid import uuid4
+
+from pydantic import BaseModel, JsonValue, ValidationError
+
+from services.executor.app import executing
+from services.generator.handlers import write
+from services.planner.app import planning
+from services.rehearsal.flows.nonsense import spoilt
+from services.rehearsal.prompt import read_prompt
+from services.rehearsal.rules import answer
+from services.rehearsal.wire import ChatMessage
+from services.verifier.handlers import verify
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.events.values import Artefact, Service, SessionSettings
+from shared.flows import FLOWS_LIST, FlowPage, ListFlows
+from shared.llm import Message, ModelFailed, ScriptedModel
+from shared.log import Loaded, commit
+from shared.settings import Settings
+from shared.store import StoreDown
+from shared.store_api.library import LibraryPage
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Handler, Here, Kit
+
+DUTY: dict[str, Service] = {
+    "planning": "planner",
+    "executing": "executor",
+    "verifying": "verifier",
+    "answering": "generator",
+}
+PATIENCE = 400  # pieces of work for one request: more of them go round in circles
+Responder = Callable[[str, bytes], Awaitable[bytes | None]]
+
+
+class Rules:
+    """The rehearsal model without its server; `nonsense`: its paths are such as nobody can walk."""
+
+    def __init__(self, *, nonsense: bool = False) -> None:
+        self.nonsense = nonsense
+        self.asked: Counter[str] = Counter()
+        self.prompts: list[tuple[str, list[Message]]] = []
+        self._spoilt = count()
+
+    async def ask(self, role: Any, messages: list[Message], reply: Any, *, on_call: Any, **_: Any) -> Any:
+        read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
+        self.asked[read.task] += 1
+        said = answer(read)
+        if self.nonsense and read.task == "path" and isinstance(said, dict):
+            said = spoilt(said, next(self._spoilt))
+        return await ScriptedModel(_valid(said, reply)).ask(role, messages, reply, on_call=on_call)
+
+
+def _valid(said: dict[str, Any] | str, reply: type[BaseModel]) -> BaseModel | ModelFailed:
+    """A client would have asked again for what does not validate, and given up."""
+    try:
+        return reply.model_validate(said)
+    except ValidationError as error:
+        return ModelFailed(f"The reply is not what was asked for: {error.error_count()} problems.")
+
+
+class Loop:
+    """What handlers need of a bus, within one process."""
+
+    def __init__(self) -> None:
+        self._answers: dict[str, Responder] = {}
+
+    async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> None:
+        self._answers[subject] = handler
+
+    async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
+        said = await self._answers[subject](subject, data)
+        assert said is not None
+        return said
+
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        return Artefact(name=name, size=len(data), sha256="")
+
+
+class Shelves:
+    """Each session's log apart, so that none grows with the others; and an empty library."""
+
+    def __init__(self) -> None:
+        self.logs: dict[str, InMemoryLog] = {}
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        return await InMemoryStore(self.logs[session_id]).load(session_id, at_least=at_least, version=version)
+
+    async def ask(self, verb: str, **_: Any) -> Any:
+        if verb == "library.similar":
+            return LibraryPage(items=(), total=0).model_dump(mode="json")
+        raise StoreDown(f"There is no plan store here that could answer {verb}.")
+
+
+class House:
+    """The services at hand; `talk` begins a session."""
+
+    def __init__(self, settings: Settings, model: Rules, handlers: dict[Service, Handler], bus: Loop) -> None:
+        self.settings, self.model, self.handlers, self.bus = settings, model, handlers, bus
+        self.shelves = Shelves()
+
+    def talk(self, *replies: str, **wanted: Any) -> "Talk":
+        session_id = uuid4().hex[:16]
+        self.shelves.logs[session_id] = InMemoryLog()
+        return Talk(self, session_id, list(replies), SessionSettings(**({"confirm": "nothing"} | wanted)))
+
+    async def flows(self) -> FlowPage:
+        ask = ListFlows().model_dump_json().encode()
+        return FlowPage.model_validate_json(await self.bus.request(FLOWS_LIST, ask))
+
+
+@asynccontextmanager
+async def housed(settings: Settings, model: Rules | None = None) -> AsyncIterator[House]:
+    """The executor opens the retail store and the database of these settings, as it does everywhere."""
+    bus = Loop()
+    house = House(settings, model or Rules(), {"verifier": verify, "generator": write}, bus)
+    here = Here(settings, cast(Bus, bus), house.shelves)
+    async with AsyncExitStack() as opened:
+        house.handlers["executor"] = await opened.enter_async_context(executing(here))
+        house.handlers["planner"] = await opened.enter_async_context(planning(here))
+        yield house
+
+
+class Talk:
+    """One person's session. `questions` are those that were asked; what is left unanswered ends the request."""
+
+    def __init__(self, house: House, session_id: str, replies: list[str], settings: SessionSettings) -> None:
+        self.id = session_id
+        self.questions: list[str] = []
+        self.work = 0
+        self._house, self._left, self._settings = house, replies, settings
+
+    async def says(self, text: str, *, until: tuple[str, ...] = ()) -> Session:
+        """The session when the request is over, or when it comes to one of these phases."""
+        await self._person(c.Say(text=text, workflow="flow", settings=self._settings))
+        for _ in range(PATIENCE):
+            session = await self.session()
+            if session.phase in until or not await self._goes_on(session):
+                return session
+        raise AssertionError(f"still {session.phase} after {PATIENCE} pieces of work: {text}")
+
+    async def session(self) -> Session:
+        return (await self._house.shelves.load(self.id)).session
+
+    @property
+    def events(self) -> int:
+        return len(self._house.shelves.logs[self.id].messages)
+
+    async def _goes_on(self, session: Session) -> bool:
+        """Whether somebody had something to do."""
+        if session.phase in DUTY:
+            await self._served(DUTY[session.phase])
+        elif session.phase == "awaiting_approval":
+            action = waiting(session)
+            await self._person(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+        elif session.phase == "awaiting_input" and session.question:
+            self.questions.append(session.question.text)
+            if not self._left:
+                return False
+            await self._person(c.Answer(text=self._left.pop(0)))
+        elif session.phase == "escalated":
+            await self._person(c.Say(text="I have seen to it."))
+        else:
+            return False
+        return True
+
+    async def _served(self, service: Service) -> None:
+        house = self._house
+        kit = Kit(service, house.shelves, house.shelves.logs[self.id], house.model, Drafts(None), house.settings)
+        desk = Desk(kit, await house.shelves.load(self.id), cause=self.id)
+        self.work += 1
+        try:
+            command: AnyCommand | None = await house.handlers[service](desk)
+        except ModelFailed as error:
+            command = c.Fail(reason=error.reason)
+        if command is not None:
+            await desk.record(command)
+
+    async def _person(self, command: AnyCommand) -> None:
+        loaded = await self._house.shelves.load(self.id)
+        by = By("user:ann", datetime.now(UTC), uuid4().hex[:12])
+        await commit(self._house.shelves.logs[self.id], loaded, command, by)
+
+
+def waiting(session: Session) -> Action:
+    """The action that a person is asked about."""
+    assert session.turn
+    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval)
+
+
+def outputs(session: Session, node: str) -> dict[str, JsonValue] | None:
+    """What this node has made, the last time it ran for this request."""
+    assert session.turn
+    found = [a for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
+    made = found[-1].result if found else None
+    return made if isinstance(made, dict) else None

@@ -1,0 +1,131 @@
+"""How paths, tables and rows look in the terminal, and what typed words about them mean."""
+
+import json
+
+import pytest
+from pydantic import JsonValue
+
+from cli.chat import flow
+from cli.chat.choices import Say, Send, choices, understand
+from cli.chat.forms import picked, tables
+from cli.chat.paths import last_result, shown
+from cli.chat.slash import command
+from cli.chat.state import Ask, View
+from shared.domain import commands as c
+from shared.events.values import ActionSpec, NodeProposal, PathPlan
+from shared.protocol import client as m
+from shared.protocol import server as s
+from tests.support.walks import FORM, OUTPUTS
+from tests.unit.test_cli_chat_trace import drawn
+from tests.unit.test_cli_chat_view import Told, sent
+
+NODES = ("get_relevant_tables", "generate_sql", "execute_sql", "format_final_response")
+WIDE: dict[str, JsonValue] = {
+    "columns": [f"c{n}" for n in range(14)],
+    "rows": [[n, None, "x" * 80, *range(11)] for n in range(30)],
+    "truncated": True,
+}
+
+
+def _walked(*more: c.Command, confirm: bool = False) -> Told:
+    """A path whose first node has run."""
+    told = Told()
+    actions = tuple(
+        ActionSpec(
+            id=f"1.{n}",
+            tool=f"text_to_sql.{node}",
+            depends_on=(f"1.{n - 1}",) if n > 1 else (),
+            arguments={"sql": "SELECT 1"} if confirm and n == 2 else {},
+            approval="it is shown first" if confirm and n == 2 else None,
+        )
+        for n, node in enumerate(NODES, 1)
+    )
+    proposal = NodeProposal(flow="text_to_sql", name="forecast", description="Looks ahead.")
+    path = PathPlan(nodes=tuple(a.tool for a in actions), fallback=True, why="Nonsense.", attempts=3, proposal=proposal)
+    told.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
+    told.does(c.Start(), c.Finish(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
+    return told
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        ("", ["orders"]),
+        ("yes", ["orders"]),
+        ("1 2", ["orders", "users"]),
+        ("2,1,2", ["users", "orders"]),
+        ("Users", ["users"]),
+    ],
+)
+def test_tables_are_picked_by_number_name_or_as_proposed(line: str, answer: list[str]) -> None:
+    ask = Ask("question", message=s.Question(session_id="s", question_id="1.2", about="action", content="?", form=FORM))
+    message = sent(understand(line, View(session_id="s", ask=ask)))
+    assert isinstance(message, m.AnswerReply)
+    assert json.loads(message.content) == {"tables": answer}
+    assert message.question_id == "1.2"
+    assert choices(ask) == ()
+
+
+def test_other_words_about_tables_go_as_they_are() -> None:
+    assert picked("3", tables(None)) == "3"
+    ask = Ask("question", message=s.Question(session_id="s", question_id="1.2", about="action", content="?", form=FORM))
+    assert picked("orders and their items", tables(ask)) == "orders and their items"
+    assert (
+        tables(Ask("question", message=s.Question(session_id="s", question_id="1", about="action", content="?"))) == ()
+    )
+
+
+def test_the_line_of_a_path_marks_where_it_stands() -> None:
+    turn = _walked().view.session.turn
+    assert turn
+    assert flow.line(turn).plain == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
+    text = drawn(flow.whole(turn), width=140)
+    assert "the full graph: Nonsense." in text
+    assert "3 tries" in text
+    assert "forecast" in text
+    assert "1.2" in text
+
+
+def test_the_rest_of_a_path_is_sent_with_what_was_seen_last() -> None:
+    told = _walked()
+    message = sent(command("/path generate_sql, complaint_triage.write_reply", told.view))
+    nodes = ("text_to_sql.generate_sql", "complaint_triage.write_reply")
+    assert message == m.EditPath(type="edit_path", after="1.1", nodes=nodes)
+    assert isinstance(command("/path x", View(session_id="s")), Say)
+
+
+def test_what_a_node_shows_can_be_changed_and_is_whole() -> None:
+    view = _walked(confirm=True).view
+    assert view.ask
+    assert view.ask.kind == "actions"
+    assert [choice.word for choice in choices(view.ask)][-1] == "edit"
+    value = shown(view.ask.actions[0])
+    assert value == ("sql", "SELECT 1")
+    assert isinstance(understand("run it please", view), Say)
+
+
+def test_what_a_person_says_of_the_answer() -> None:
+    view = View(session_id="s")
+    assert command("/accept", view) == Send(m.Judge(type="judge", accepted=True), moves=False)
+    assert command("/save", view) == Send(m.Judge(type="judge", accepted=True, saved=True), moves=False)
+
+
+def test_many_rows_are_cut_on_the_screen_and_whole_in_the_file() -> None:
+    text = drawn(flow.rows(WIDE), width=200)
+    assert "30 rows and more · 10 of them not shown · 2 columns not shown" in text
+    assert "∅" in text
+    assert "…" in text
+    lines = flow.as_csv(WIDE).splitlines()
+    assert len(lines) == 31
+    assert lines[1].startswith("0,," + "x" * 80)
+    assert drawn(flow.rows({"columns": ["n"], "rows": []})).count("0 rows") == 1
+
+
+def test_the_newest_rows_are_those_of_the_path() -> None:
+    told = _walked()
+    assert last_result(told.view.session) is None
+    told.does(c.Start(), c.Finish(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
+    told.does(c.Finish(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
+    result = last_result(told.view.session)
+    assert result
+    assert result["rows"] == [[163]]
