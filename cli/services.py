@@ -78,6 +78,18 @@ def complete(settings: Settings) -> Settings:
     return settings.model_copy(update=chosen)
 
 
+async def check_database(settings: Settings) -> None:
+    """The database that questions are asked to: better said now than at the first question. Raises CannotStart."""
+    if not settings.parley_database:
+        return
+    from sql.database import BadDatabase, open_database  # noqa: PLC0415  it takes long to load, and few configure one
+
+    try:
+        await open_database(settings.parley_database).aclose()
+    except BadDatabase as error:
+        raise CannotStart(f"the database for questions: {error}") from error
+
+
 def programs(settings: Settings, *, rehearsal: bool) -> list[Program]:
     """The services, each with the whole of its environment; `settings` are complete."""
     environment = child_environment(
@@ -92,6 +104,7 @@ def programs(settings: Settings, *, rehearsal: bool) -> list[Program]:
         PARLEY_SECRET=settings.parley_secret.get_secret_value(),
         OPENAI_BASE_URL=settings.openai_base_url,
         OPENAI_MODEL=settings.openai_model,
+        PARLEY_DATABASE=settings.parley_database,
         GRACEFUL_TIMEOUT=str(settings.graceful_timeout),
         HEALTH_PORT="0",  # side by side they cannot all have the one that a container would be given
     )

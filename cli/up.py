@@ -12,7 +12,16 @@ from cli.console import Console, says_ready
 from cli.home import HomeUnusable, Running, announce, hold
 from cli.nats_server import MINIMUM, Info, NatsMissing, find_binary, prepare, probe, version_of, without_secrets
 from cli.readiness import missing, watch
-from cli.services import CannotStart, check_address, check_login, complete, health_urls, page_url, programs
+from cli.services import (
+    CannotStart,
+    check_address,
+    check_database,
+    check_login,
+    complete,
+    health_urls,
+    page_url,
+    programs,
+)
 from cli.supervisor import Program, Supervisor
 from shared.environment import child_environment
 from shared.settings import Settings
@@ -57,6 +66,7 @@ async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
 async def _run(settings: Settings, console: Console) -> None:
     check_login(settings)
     check_address(settings)
+    await check_database(settings)
     home, drain = settings.parley_home.resolve(), min(settings.graceful_timeout, _DRAIN)
     with hold(home):
         chosen = complete(settings.model_copy(update={"parley_home": home, "graceful_timeout": drain}))

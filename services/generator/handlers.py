@@ -15,6 +15,8 @@ from shared.domain.paths import GIVEN
 from shared.domain.state import Turn
 from shared.worker import Desk
 
+SUPPORT = 3  # the last nodes of a path: on what they made the answer rests
+
 
 async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer:
     if desk.session.phase == "coding":
@@ -41,7 +43,8 @@ async def write_answer(desk: Desk) -> c.GiveAnswer:
 def found_on_the_way(turn: Turn) -> c.GiveAnswer:
     """The answer that a path's nodes made, as it is; else how far the path came."""
     finished = [action for action in turn.actions if action.status == "finished"]
-    evidence = tuple(action.spec.id for action in finished if not action.spec.tool.endswith(f".{GIVEN}"))
+    nodes = [action.spec.id for action in finished if not action.spec.tool.endswith(f".{GIVEN}")]
+    evidence = tuple(nodes[-SUPPORT:])
     made = [a.result for a in finished if isinstance(a.result, dict) and a.result.get("answer")]
     if made:
         sure = made[-1].get("confidence", 1)
