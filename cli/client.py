@@ -19,7 +19,7 @@ Link = Literal["up", "down"]
 FIRST_DELAY, LONGEST_DELAY = 0.25, 8.0
 _LARGEST = 32 * 1024 * 1024  # a snapshot with a long plan and program is well below this
 # These leave no event that would tell that they arrived: they are not sent again after a lost connection.
-_ONCE = (c.Close, c.Fork, c.SaveToLibrary)
+_ONCE = (c.Close, c.Fork)
 # Refused for a reason that passes: sent again with the same id.
 _LATER = ("unavailable", "slow_down")
 _PAUSE = 2.0  # seconds before that

@@ -79,12 +79,17 @@ def _options(
 
 @app.command()
 def up(
+    database: Annotated[
+        str, typer.Option(metavar="URL", help="The database that questions are asked to; else PARLEY_DATABASE.")
+    ] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that the programs write.")] = False,
 ) -> None:
     """Start everything on this machine; Ctrl-C stops it."""
     from cli.up import up as start
 
-    raise typer.Exit(start(_settings(), verbose=verbose))
+    settings = _settings()
+    chosen = settings.model_copy(update={"parley_database": database}) if database else settings
+    raise typer.Exit(start(chosen, verbose=verbose))
 
 
 @app.command()

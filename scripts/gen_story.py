@@ -3,9 +3,11 @@
 Every example of an event or a server message in docs/ comes from here, so none can be what the code does not do.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
+
+from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -14,7 +16,7 @@ from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent
-from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step
+from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"
@@ -35,6 +37,24 @@ SPEND = c.Spend(
 PLAN = c.DraftPlan(goal="Write a simple calculator in Python.", steps=STEPS)
 WRITTEN = c.DraftCode(code=CODE, explanation="Adds two numbers and prints the sum.")
 CHECKED = c.VerifyCode(checks=GOOD, tests="import unittest\n…")
+
+
+NODES = (
+    "classify_prompt",
+    "get_relevant_tables",
+    "generate_sql",
+    "validate_sql",
+    "execute_sql",
+    "format_final_response",
+)
+SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
+ROWS: dict[str, JsonValue] = {
+    "columns": ["orders"],
+    "types": ["INTEGER"],
+    "rows": [[163]],
+    "truncated": False,
+    "seconds": 0.01,
+}
 
 
 class Told(NamedTuple):
@@ -189,6 +209,48 @@ def repaired() -> list[Told]:
     return tell(Session(ID), [c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
 
 
+def walk() -> list[Told]:
+    """A path through a flow: edited on the way, shown before its query runs, judged when it has been answered."""
+    planned = tuple(
+        ActionSpec(id=f"1.{n}", tool=f"text_to_sql.{node}", depends_on=(f"1.{n - 1}",) if n > 1 else ())
+        for n, node in enumerate(NODES, 1)
+    )
+    shown = {"arguments": {"sql": SQL}, "approval": "the query is shown before it runs"}
+    written = {"sql": SQL.replace("'pending'", "'open'"), "explanation": "Counts the orders.", "cannot": ""}
+    return tell(
+        Session(ID),
+        [
+            c.Say(text="How many orders are pending?", workflow="flow"),
+            c.PlanTurn(
+                sub_goal="Walk text_to_sql",
+                actions=planned,
+                final=True,
+                path=PathPlan(nodes=tuple(spec.tool for spec in planned), attempts=1),
+            ),
+            *_ran("1.1", {"kind": "data", "reason": ""}),
+            c.Start(),
+            SPEND.model_copy(update={"role": "executor", "action_id": "1.2"}),
+            c.Finish(action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}),
+            *_ran("1.3", written),
+            c.EditPath(actions=planned[3:], given={"sql": SQL}, after="1.3"),
+            *_ran("1.8", {"valid": True, "problem": "", "sql_tables": ["orders"]}),
+            c.ChangePath(
+                actions=(planned[4].model_copy(update=shown), planned[5]), why="execute_sql: what it gets is known."
+            ),
+            c.Approve(version=17, action_id="1.11"),
+            *_ran("1.11", {"result": ROWS, "problem": ""}),
+            *_ran("1.12", {"answer": "163 orders are pending.", "chart": "none"}),
+            c.VerifyTurn(status="success", next_action="complete", reasoning="The path was walked to its end."),
+            c.GiveAnswer(text="163 orders are pending.", confidence=1, evidence=("1.11", "1.12")),
+            c.Judge(accepted=True, saved=True),
+        ],
+    )
+
+
+def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
+    return c.Start(), c.Finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
+
+
 def stories() -> list[Told]:
     """All of them, one after the other."""
-    return [*conversation(), *turns(), *expiry(), *forked(), *repaired()]
+    return [*conversation(), *turns(), *walk(), *expiry(), *forked(), *repaired()]

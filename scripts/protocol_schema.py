@@ -1,5 +1,5 @@
 """The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends, what both are made of;
-and what REST answers about tools, sessions and memories.
+and what REST answers about tools, sessions, memories, flows and the library.
 
     python -m scripts.protocol_schema [FILE]     write it to FILE (default docs/protocol.schema.json; `-`: stdout)
 
@@ -15,12 +15,13 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
+from services.gateway.flow_models import FlowList
 from shared.protocol.client import CLIENT_MESSAGES
 from shared.protocol.server import SERVER_MESSAGES
-from shared.store_api import MemoryPage, SessionPage
+from shared.store_api import LibraryPage, MemoryPage, ProposalPage, SessionPage
 from shared.tools import Preview, ToolPage
 
-Rest = ToolPage | Preview | SessionPage | MemoryPage
+Rest = ToolPage | Preview | SessionPage | MemoryPage | FlowList | LibraryPage | ProposalPage
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json"
 

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
+from cli.chat import forms
 from cli.chat.state import Ask, View
 from shared.protocol import client as c
 from shared.protocol import server as s
@@ -64,6 +65,7 @@ _ACTIONS = (
 )
 
 
+_CHANGE = Choice("edit", "Change it first")
 _SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "deny": "no", "why": "reason"}
 
 
@@ -73,9 +75,10 @@ def choices(ask: Ask | None) -> tuple[Choice, ...]:
         case "plan" | "code":
             return _REVIEW
         case "actions":
-            return _ACTIONS
-        case "question":
-            return tuple(Choice(option, option) for option in ask.options) if ask else ()
+            of_a_path = ask and ask.actions and ask.actions[0].arguments and "." in ask.actions[0].tool
+            return (*_ACTIONS, _CHANGE) if of_a_path else _ACTIONS
+        case "question":  # where tables are asked for, numbers are theirs
+            return tuple(Choice(option, option) for option in ask.options) if ask and not forms.tables(ask) else ()
         case "rest" | "stopped":
             again = (Choice("retry", "Go on where it stopped"),) if ask and ask.kind == "stopped" else ()
             return (*again, *(Choice(option, option) for option in (ask.options if ask else ())))
@@ -97,6 +100,8 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
             return "What should be different?"
         case "reason":
             return "Why not?"
+        case "question" if ask and forms.tables(ask):
+            return "numbers or names of tables; Enter or yes: those with a star; or say what else you mean"
         case "question":
             return "a number or your answer" if ask and ask.options else "your answer"
         case "actions":
@@ -109,10 +114,12 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
             return "a word for whoever is working; /help"
 
 
-def understand(line: str, view: View) -> Doing:
+def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out for each thing a line can mean
     """What a line that does not begin with / means now."""
     line = line.strip()
     ask = view.ask
+    if ask and ask.kind == "question" and (offered := forms.tables(ask)):
+        return Send(c.AnswerReply(type="answer", content=forms.picked(line, offered), question_id=_question_id(ask)))
     if not line:
         return More(ask.back) if ask and ask.back else Say("")
     if ask is None and line.isdigit():

@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable
 
 from cli.chat.choices import Doing, Say, Send
+from cli.chat.paths import shown, walk, with_value
 from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan
 from shared.protocol import client as c
+from shared.protocol.server import ActionView
 
 Editor = Callable[[str, str], Awaitable[str | None]]
 """Text and file suffix in, the changed text out; None when the person leaves it as it is."""
@@ -27,6 +29,8 @@ def in_program(text: str, suffix: str) -> str | None:
 
 async def edit(view: View, editor: Editor) -> Doing:
     """Let the person change what is in review, or what was approved last; their version as a message."""
+    if view.ask and view.ask.kind == "actions" and view.ask.actions:
+        return await _edit_value(view, view.ask.actions[0], editor)
     if view.code and (not view.ask or view.ask.kind != "plan"):
         return await _edit_code(view.code, editor)
     if view.plan:
@@ -41,6 +45,17 @@ async def _edit_code(code: Code, editor: Editor) -> Doing:
     if not text.strip():
         return Say("The program would be empty: nothing was changed.")
     return Send(c.Edit(type="edit", target="code", version=code.version, content=text))
+
+
+async def _edit_value(view: View, action: ActionView, editor: Editor) -> Doing:
+    """What a node shows before it runs; changed, it is shown again."""
+    value = shown(action)
+    if value is None or walk(view.session) is None:
+        return Say("Only what a node of a path shows before it runs can be changed here.")
+    text = await editor(f"{value.text.rstrip()}\n", ".sql" if value.name == "sql" else ".txt")
+    if text is None or text.strip() in ("", value.text.strip()):
+        return Say("Nothing was changed.")
+    return with_value(view, value.name, text.strip())
 
 
 async def _edit_plan(plan: Plan, editor: Editor) -> Doing:

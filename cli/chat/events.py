@@ -1,10 +1,11 @@
-"""What one stored event changes on the screen, and who is probably at work after it. Pure."""
+"""What one stored event changes on the screen, and who is at work after it. Pure."""
 
 from dataclasses import replace
 
 from cli.chat.state import Ask, View
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
 from shared.events import SessionEvent, facts
-from shared.events.values import Service
 from shared.protocol import server as s
 
 
@@ -13,12 +14,13 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
     if event.version <= view.version:
         return view
     old = event.version <= view.known  # the snapshot before it was made with it
-    view = replace(view, version=event.version, events=(*view.events, event))
+    before = view.session if view.session.version else Session(event.session_id)
+    view = replace(view, version=event.version, events=(*view.events, event), session=evolve(before, event))
     if old:
         return view
     view = replace(view, known=event.version)
     match event:
-        case facts.UsageSpent() | facts.SessionShared() | facts.PolicyRemembered():
+        case facts.UsageSpent() | facts.SessionShared() | facts.PolicyRemembered() | facts.AnswerJudged():
             return view
         case facts.WorkflowChosen():
             return replace(view, workflow=event.workflow)
@@ -35,9 +37,7 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
         case facts.BudgetRaised():
             about_it = isinstance(view.ask and view.ask.message, s.Question)
             return replace(view, ask=None) if about_it else view
-        case facts.SessionEscalated():
-            return replace(view, ask=Ask("escalated", event.version), draft=None, worker=None)
-        case facts.TurnVerified() if _in_a_persons_hands(view, event):
+        case facts.SessionEscalated() | facts.TurnVerified() if view.session.phase == "escalated":
             return replace(view, ask=Ask("escalated", event.version), draft=None, worker=None)
         case facts.MessageReceived(workflow=chosen) if chosen:
             view = replace(view, workflow=chosen)
@@ -45,14 +45,7 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
             view = replace(view, draft=None)
     if isinstance(event, facts.MessageReceived) and event.intent == "steer":
         return view
-    return replace(view, ask=None, worker=_next(view, event))
-
-
-def _in_a_persons_hands(view: View, event: facts.TurnVerified) -> bool:
-    """The verifier says so, or the turn was a person's own: they hand it back themselves."""
-    turn = next((each for each in reversed(view.events) if isinstance(each, facts.TurnPlanned)), None)
-    own = turn is not None and turn.actor.startswith("user:")
-    return view.workflow != "conversation" and (own or event.next_action == "escalate")
+    return replace(view, ask=None, worker=view.session.work.service if view.session.work else None)
 
 
 def _decided(view: View, action_id: str) -> View:
@@ -61,28 +54,3 @@ def _decided(view: View, action_id: str) -> View:
         return replace(view, worker="executor")
     left = tuple(action for action in view.ask.actions if action.action_id != action_id)
     return replace(view, ask=replace(view.ask, actions=left) if left else None, worker="executor")
-
-
-def _next(view: View, event: SessionEvent) -> Service | None:  # noqa: PLR0911  one line a fact
-    """Who is probably at work after this event."""
-    match event:
-        case facts.MessageReceived() if event.intent == "feedback":
-            return "generator" if view.reviewed == "code" else "planner"
-        case facts.MessageReceived() | facts.QuestionAnswered():
-            return "planner"
-        case facts.PlanApproved():
-            return "generator"
-        case facts.PlanRejected() if event.replan:
-            return "planner"
-        case facts.CodeRejected() if event.replan:
-            return "generator"
-        case facts.CodeDrafted() | facts.CodeEdited():
-            return "verifier"
-        case facts.CodeVerified() if any(not check.ok for check in event.checks):
-            return "generator"
-        case facts.TurnPlanned():
-            return "executor" if event.actions else "generator"
-        case facts.TurnVerified() if view.workflow != "conversation":
-            return "generator" if event.next_action == "complete" else "planner"
-        case _:
-            return None

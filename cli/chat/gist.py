@@ -43,6 +43,10 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.TurnPlanned():
             tools = ", ".join(action.tool for action in event.actions)
             return f"turn {event.turn}: {short(event.sub_goal)} ({tools or 'the answer follows'})"
+        case facts.PathChanged():
+            rest = ", ".join(action.tool for action in event.actions)
+            given = f", with {', '.join(event.given)} set" if event.given else ""
+            return f"changed the path: {short(rest, WIDTH) or 'it ends here'}{given}{_because(event.why)}"
         case facts.ApprovalGiven():
             return f"allowed action {event.action_id}"
         case facts.ApprovalDenied():
@@ -63,6 +67,9 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             return f"turn {event.turn}: {event.status}, {event.next_action}{_because(event.reasoning)}"
         case facts.AnswerGiven():
             return f"answer: {short(event.text, WIDTH)}"
+        case facts.AnswerJudged():
+            kept = ", and keeps it" if event.saved else ""
+            return f"{'accepted' if event.accepted else 'did not accept'} the answer{kept}"
         case facts.UsageSpent():
             tokens = _count(event.prompt_tokens + event.completion_tokens, "token")
             spent = f"used {tokens} of {event.model}, ${event.cost:.4f}, {event.latency:.1f} s"

@@ -1,4 +1,4 @@
-"""Lists that the gateway is asked for: tools, the inbox, memories."""
+"""Lists that the gateway is asked for: tools, the inbox, memories, the library."""
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -6,10 +6,10 @@ from rich.text import Text
 
 from cli.chat.rest import Asks, Unanswered
 from cli.chat.text import clean, short
-from shared.store_api import MemoryPage, SessionSummary
+from shared.store_api import LibraryPage, MemoryPage, SessionSummary
 from shared.tools import ToolPage
 
-NAMES = ("tools", "inbox", "memories")
+NAMES = ("tools", "inbox", "memories", "library")
 
 
 async def listed(name: str, words: str, asks: Asks) -> RenderableType:
@@ -19,6 +19,8 @@ async def listed(name: str, words: str, asks: Asks) -> RenderableType:
             return tools(await asks.tools(words))
         if name == "memories":
             return memories(await asks.memories(words))
+        if name == "library":
+            return library(await asks.library(words))
         return inbox((await asks.inbox()).sessions)
     except Unanswered as why:
         return Text(clean(str(why)), style="yellow")
@@ -59,6 +61,16 @@ def memories(page: MemoryPage) -> RenderableType:
         if item.lesson:
             lines.append(_inset(f"lesson: {short(item.lesson, 160)}", "yellow"))
     return Group(*lines, Text(f"{len(page.items)} of {page.total} remembered requests", style="dim"))
+
+
+def library(page: LibraryPage) -> RenderableType:
+    """The answers that were accepted; a star marks those that are kept."""
+    lines: list[RenderableType] = []
+    for item in page.items:
+        star = ("★ ", "yellow") if item.saved else ("  ", "")
+        lines.append(Text.assemble((f"{item.at:%Y-%m-%d} ", "dim"), star, short(item.question or item.request, 100)))
+        lines.append(_inset(short(item.sql or item.answer, 160)))
+    return Group(*lines, Text(f"{len(page.items)} of {page.total} accepted answers", style="dim"))
 
 
 def _inset(text: str, style: str = "dim") -> RenderableType:

@@ -5,16 +5,22 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.chat import render
+from cli.chat import flow, render
 from cli.chat.export import CannotExport, export, format_of
+from cli.chat.paths import last_result, walk
 from cli.chat.state import View
 
 
-def locally(view: View, name: str, argument: str) -> RenderableType:
-    """`/plan`, `/code`, `/journal`, `/usage`, `/export`; anything else is the list of commands."""
+def locally(view: View, name: str, argument: str) -> RenderableType:  # noqa: PLR0911  one line a command
+    """`/plan`, `/code`, `/path`, `/csv`, `/journal`, `/usage`, `/export`; anything else is the list of commands."""
     match name:
         case "plan":
             return render.plan(view.plan) if view.plan else Text("There is no plan yet.")
+        case "path":
+            turn = walk(view.session)
+            return flow.whole(turn) if turn else Text("No path has been walked yet.")
+        case "csv":
+            return Text(_csv(view, argument))
         case "code":
             return render.code(view.code) if view.code else Text("There is no code yet.")
         case "journal":
@@ -34,10 +40,24 @@ def _export(view: View, argument: str) -> str:
         form = format_of(file)
         code = view.code
         text = f"{code.code.rstrip()}\n" if form == "py" and code else export(view.events, form)
+    except CannotExport as error:
+        return f"Nothing was written: {error}"
+    return _written(file, text)
+
+
+def _csv(view: View, argument: str) -> str:
+    result = last_result(view.session)
+    if result is None:
+        return "There are no rows to save: no query has run for this request."
+    return _written(Path(argument).expanduser(), flow.as_csv(result))
+
+
+def _written(file: Path, text: str) -> str:
+    try:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
         return f"{file} exists already: choose another name."
-    except (CannotExport, OSError) as error:
+    except OSError as error:
         return f"Nothing was written: {error}"
     return f"Written to {file}."

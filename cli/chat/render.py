@@ -4,15 +4,19 @@ from collections.abc import Iterable, Mapping
 
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
+from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat import trace
+from cli.chat import flow, trace
 from cli.chat.choices import choices, hint
+from cli.chat.forms import tables
 from cli.chat.frames import Framed, python
 from cli.chat.gist import gist
+from cli.chat.paths import walk
 from cli.chat.slash import COMMANDS
 from cli.chat.state import Ask, Code, Draft, Plan, View
 from cli.chat.text import clean, short
+from shared.domain.waves import find
 from shared.events import SessionEvent, facts
 from shared.protocol import server as s
 from shared.tools import Preview
@@ -26,6 +30,8 @@ _DOING: Mapping[str, str] = {
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # Told by the message that follows them, or by none.
 _QUIET = (
+    facts.PathChanged,
+    facts.AnswerJudged,
     facts.UsageSpent,
     facts.ActionsStarted,
     facts.ApprovalGiven,
@@ -72,13 +78,15 @@ def asked(view: View, previews: Previews) -> RenderableType | None:  # noqa: PLR
     ask = view.ask
     match ask.message if ask else None:
         case s.TextPlanReview() as message if view.plan:
-            return Group(plan(view.plan), Text(clean(message.message)))
+            path, known = message.path, view.session.plan
+            shown = flow.review(known, path) if path and known else plan(view.plan)
+            return Group(shown, Text(clean(message.message)))
         case s.CodeReview() as message if view.code:
             return Group(code(view.code), *_checks(message), Text(clean(message.message)))
         case s.FeedbackRequest() as message:
             return Text(clean(message.message))
         case s.Question() as message:
-            return Markdown(f"**?** {clean(message.content)}", hyperlinks=False)
+            return Group(Markdown(f"**?** {clean(message.content)}", hyperlinks=False), flow.choose(tables(ask)))
         case s.ApprovalRequest() as message:
             new = [action for action in message.actions if action.action_id in previews]
             return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
@@ -126,15 +134,17 @@ def told(message: s.ServerMessage) -> RenderableType | None:
             return None
 
 
-def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType | None:
+def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one line a fact
     """An event as it passes by. What I typed myself is on the screen already."""
+    if on_path := _on_path(event, view):
+        return on_path
     match event:
         case facts.TurnPlanned() if not _runs_code(event):
             return trace.planned(event)
         case facts.ActionFinished():
             return trace.outcome(event, trace.tools_of(view.events).get(event.action_id, ""))
         case facts.AnswerGiven():
-            return trace.answer(event, trace.tools_of(view.events))
+            return trace.answer(event, trace.tools_of(view.events), walked=walk(view.session) is not None)
         case facts.TurnVerified():  # of a run, `completion` repeats the words
             return trace.verdict(event, words=view.workflow != "conversation" or event.next_action != "complete")
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
@@ -145,6 +155,31 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
 def _runs_code(event: facts.TurnPlanned) -> bool:
     """A person's own “run the code”: they know what they asked for."""
     return event.actor.startswith("user:") and event.selected_tool == "run_code"
+
+
+def _on_path(event: SessionEvent, view: View) -> RenderableType | None:
+    turn = walk(view.session)
+    match event:
+        case facts.TurnPlanned(path=path) if path:
+            return flow.planned(event, path)
+        case facts.PathChanged() if turn and _is_another(event):
+            return Group(line(event), Padding(flow.line(turn), (0, 0, 0, 2), expand=False))
+        case facts.ActionFinished() if turn and (action := find(view.session, event.action_id)):
+            return flow.outcome(action, event)
+        case _:
+            return None
+
+
+def _is_another(event: facts.PathChanged) -> bool:
+    """Not only what the next node gets: its card tells that."""
+    return bool(event.why or event.given or event.actor.startswith("user:"))
+
+
+def _walking(view: View) -> Iterable[RenderableType]:
+    """Where the path has come to, while it is walked."""
+    turn = walk(view.session)
+    if turn and view.session.phase == "executing":
+        yield flow.line(turn)
 
 
 def line(event: SessionEvent) -> Text:
@@ -171,7 +206,7 @@ def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -
     elif view.paused:
         parts.append(Text("Paused: /go goes on.", style="yellow"))
     elif view.version or view.known or view.events:
-        parts.append(progress(view, elapsed))
+        parts += [*_walking(view), progress(view, elapsed)]
     return Group(*parts)
 
 

@@ -7,7 +7,7 @@ import httpx2
 from pydantic import BaseModel, ValidationError
 
 from shared.protocol.server import ActionView
-from shared.store_api import MemoryPage, SessionPage
+from shared.store_api import LibraryPage, MemoryPage, SessionPage
 from shared.tools import Preview, ToolPage
 
 BEST = 5  # tools that are shown for some words
@@ -24,6 +24,7 @@ class Asks(Protocol):
     async def tools(self, words: str) -> ToolPage: ...
     async def inbox(self) -> SessionPage: ...
     async def memories(self, words: str) -> MemoryPage: ...
+    async def library(self, words: str) -> LibraryPage: ...
     async def preview(self, session_id: str, action: ActionView) -> Preview: ...
 
 
@@ -44,6 +45,9 @@ class Rest:
 
     async def memories(self, words: str) -> MemoryPage:
         return await self._get("/memories", MemoryPage, q=words)
+
+    async def library(self, words: str) -> LibraryPage:
+        return await self._get("/library", LibraryPage, q=words)
 
     async def preview(self, session_id: str, action: ActionView) -> Preview:
         """What an action that waits would change if it ran now."""

@@ -7,13 +7,13 @@ import sys
 from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
+from cli.chat.first import AS_IT_IS, First
 from cli.chat.rest import Rest
 from cli.chat.screen import Screen
 from cli.chat.script import Script
 from cli.chat.talk import Front, Talk
 from cli.client import Client, GatewayDown
 from cli.home import running
-from shared.events.values import Workflow
 from shared.settings import Settings
 
 INTERRUPTED = 130
@@ -49,14 +49,14 @@ async def chat(  # noqa: PLR0913  the command's options
     session_id: str | None = None,
     url: str = "",
     yes: bool = False,
-    workflow: Workflow | None = None,
+    first: First = AS_IT_IS,
 ) -> int:
     """Talk until the person leaves; the exit code: 0 fine, 1 failed, 3 a person was needed and none was there."""
     gateway = find_gateway(settings, url)
     try:
         async with Client(gateway.url, token=gateway.token, session_id=session_id) as client:
             rest = Rest(gateway.url, gateway.token)
-            talk, code = await _talk(client, rest, request, yes=yes, workflow=workflow)
+            talk, code = await _talk(client, rest, request, yes=yes, first=first)
     except GatewayDown as error:
         print(f"parley chat: {error}", file=sys.stderr)
         return 1
@@ -66,14 +66,14 @@ async def chat(  # noqa: PLR0913  the command's options
     return code
 
 
-async def _talk(client: Client, rest: Rest, request: str, *, yes: bool, workflow: Workflow | None) -> tuple[Talk, int]:
+async def _talk(client: Client, rest: Rest, request: str, *, yes: bool, first: First) -> tuple[Talk, int]:
     if sys.stdin.isatty() and sys.stdout.isatty():
         screen = Screen(client.url)
-        talk = Talk(client, screen, rest, yes=yes, workflow=workflow)
+        talk = Talk(client, screen, rest, yes=yes, first=first)
         screen.on_interrupt = talk.interrupt
         return talk, await talk.run(request)
     script = Script([request] if request else [], more=not (yes and request))
-    talk = Talk(client, script, rest, yes=yes, scripted=True, workflow=workflow)
+    talk = Talk(client, script, rest, yes=yes, scripted=True, first=first)
     return talk, await _interruptible(talk)
 
 
@@ -95,4 +95,4 @@ async def _interruptible(talk: Talk) -> int:
             loop.remove_signal_handler(signal.SIGINT)
 
 
-__all__ = ["Front", "Gateway", "chat", "find_gateway"]
+__all__ = ["First", "Front", "Gateway", "chat", "find_gateway"]

@@ -8,6 +8,7 @@ from typing import NamedTuple, get_args
 from pydantic import ValidationError
 
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, reject, replan
+from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
 from shared.events.values import ToolPolicy, Workflow
 from shared.protocol import client as c
@@ -77,6 +78,14 @@ def _workflow(view: View, argument: str) -> Doing:
     return Send(c.ChooseWorkflow(type="choose_workflow", workflow=argument), moves=False)
 
 
+def _path(view: View, argument: str) -> Doing:
+    return reroute(view, argument) if argument else Local("path")
+
+
+def _judge(*, saved: bool) -> Doing:
+    return Send(c.Judge(type="judge", accepted=True, saved=saved), moves=False)
+
+
 COMMANDS: dict[str, Command] = {
     "help": Command("", "this list", _local("help")),
     "plan": Command("", "show the plan", _local("plan")),
@@ -111,11 +120,11 @@ COMMANDS: dict[str, Command] = {
     "memories": Command("[WORDS]", "what is remembered of earlier requests", _local("memories")),
     "inbox": Command("", "sessions that wait for a person", _local("inbox")),
     "budget": Command("tokens|cost N", "raise the budget", _budget),
-    "library": Command(
-        "NAME",
-        "keep the plan for reuse",
-        lambda _v, a: Send(c.SaveToLibrary(type="save_to_library", name=a), moves=False),
-    ),
+    "path": Command("[NODE, NODE …]", "the path; with nodes: these instead of what is left of it", _path),
+    "csv": Command("FILE", "save all rows of the last query", _local("csv")),
+    "accept": Command("", "the answer is what was wanted", lambda _v, _a: _judge(saved=False)),
+    "save": Command("", "accept the answer, and keep it in the library", lambda _v, _a: _judge(saved=True)),
+    "library": Command("[WORDS]", "the answers that were accepted", _local("library")),
     "quit": Command("", "leave; the session stays", _local("quit")),
 }
 _SAME = {"exit": "quit", "close": "quit", "resume": "go", "continue": "go", "?": "help"}

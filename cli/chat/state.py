@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.events.values import Service, Step, Workflow
 from shared.protocol import server as s
@@ -86,6 +87,7 @@ class View:
     usage: s.Usage | None = None
     can: tuple[str, ...] = ()
     events: tuple[SessionEvent, ...] = field(default=(), repr=False)
+    session: Session = field(default=Session(""), repr=False)  # as the events that were seen left it
 
     @property
     def working(self) -> bool:

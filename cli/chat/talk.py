@@ -1,6 +1,7 @@
 """The conversation itself: what the gateway says goes into the view, what the person types goes to the gateway."""
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable
 from dataclasses import replace
@@ -13,6 +14,7 @@ from rich.text import Text
 from cli.chat import lists, render
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
 from cli.chat.edit import edit
+from cli.chat.first import AS_IT_IS, First
 from cli.chat.local import locally
 from cli.chat.rest import Asks, Unanswered
 from cli.chat.slash import command
@@ -26,6 +28,7 @@ from shared.protocol import server as s
 from shared.tools import Preview
 
 DONE, FAILED, NOTHING_ASKED, NEEDS_A_PERSON = 0, 1, 2, 3
+ECHO = 5.0  # seconds that a script waits for what its last line does
 HISTORY = 20  # lines of what was before, on coming back to a session
 _REVIEWS = ("plan", "code", "actions")
 
@@ -42,7 +45,7 @@ class Front(Protocol):
 class Talk:
     """One conversation over one client. `yes` approves whatever is in review; `scripted`: nobody is there to ask.
 
-    `workflow` is that of the first request; None: the session's.
+    `first` is chosen for the first request; else it is as the session has it.
     """
 
     def __init__(  # noqa: PLR0913  what a conversation consists of
@@ -53,10 +56,10 @@ class Talk:
         *,
         yes: bool = False,
         scripted: bool = False,
-        workflow: Workflow | None = None,
+        first: First = AS_IT_IS,
     ) -> None:
         self._client, self._front, self._asks, self._yes, self._scripted = client, front, asks, yes, scripted
-        self._workflow = workflow
+        self._first = first
         self._cards: set[str] = set()  # hashes of the actions that were shown for a yes
         self.view = View(session_id=client.session_id or "")
         self._joined: int | None = None if client.session_id else 0  # the session's version when we came to it
@@ -199,6 +202,7 @@ class Talk:
     async def _follow_script(self) -> int:
         while True:
             await self._until(lambda: self.ready or self._refused)
+            await self._arrived()
             ask = self.view.ask
             if self._refused or ask is None:
                 return FAILED
@@ -207,6 +211,12 @@ class Talk:
                 return self._end(ask)
             if await self._obey(line):
                 return DONE
+
+    async def _arrived(self) -> None:
+        """What was sent has been heard of again; or nobody tells, for what changes nothing makes no event."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(ECHO):
+                await self._until(lambda: not self._client.unsure or self._refused)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -250,7 +260,7 @@ class Talk:
             case Say(text=text) if text:
                 self._front.show(Text(text, style="yellow"))
             case Local(name="workflow", argument=argument):
-                self._workflow = TypeAdapter(Workflow).validate_python(argument)
+                self._first = self._first._replace(workflow=TypeAdapter(Workflow).validate_python(argument))
                 self._front.show(Text(f"The next request follows the workflow {argument}.", style="dim"))
             case Local(name=name, argument=argument) if name in lists.NAMES:
                 self._front.show(await lists.listed(name, argument, self._asks))
@@ -259,9 +269,9 @@ class Talk:
 
     async def _send(self, message: c.ClientMessage, *, moves: bool) -> None:
         held = self.view.ask
-        if isinstance(message, c.UserMessage) and self._workflow:
-            message = message.model_copy(update={"workflow": self._workflow})
-            self._workflow = None
+        if isinstance(message, c.UserMessage) and self._first != AS_IT_IS:
+            message = message.model_copy(update=self._first.choices(self.view.session.settings))
+            self._first = AS_IT_IS
         if moves:  # before it is sent: the reply may be here sooner than we are back
             self.view = replace(self.view, ask=_left(held, message))
         message_id = uuid.uuid4().hex

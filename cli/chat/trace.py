@@ -69,13 +69,20 @@ def _inset(part: RenderableType) -> RenderableType:
 def card(action: s.ActionView, preview: Preview | None) -> RenderableType:
     """One action that waits for a yes, with what it would change."""
     lines = [Text(clean(action.text))] if action.text else []
-    lines += [Text.assemble((f"{clean(name)}: ", "cyan"), _value(value)) for name, value in action.arguments.items()]
+    lines += [_argument(name, value) for name, value in action.arguments.items()]
     lines += [Text(f"put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
     if action.approval:
         lines.append(Text(f"asks because: {clean(action.approval)}", style="dim"))
-    lines += _changes(preview)
+    lines += _changes(preview) if action.effect != "read" else ()
     title = f"{clean(action.action_id)} {clean(action.tool)} · {action.effect}"
     return Framed(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
+
+
+def _argument(name: str, value: JsonValue) -> Text:
+    """On one line, and cut; a query whole, for it is what is approved."""
+    if name == "sql" and isinstance(value, str):
+        return Text(clean(value), style="cyan")
+    return Text.assemble((f"{clean(name)}: ", "cyan"), _value(value))
 
 
 def _changes(preview: Preview | None) -> Sequence[Text]:
@@ -136,15 +143,16 @@ def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
     return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), (by, "dim"), said)
 
 
-def answer(event: facts.AnswerGiven, tools: Mapping[str, str]) -> RenderableType:
-    """The answer, how sure it is, and the actions it goes back to."""
+def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool = False) -> RenderableType:
+    """The answer, how sure it is, and the actions it goes back to; of a path, all its nodes: /path shows them."""
     sure = f"{event.confidence:.0%} sure"
-    evidence = ", ".join(f"{clean(one)} {clean(tools.get(one, ''))}".strip() for one in event.evidence)
+    named = ", ".join(f"{clean(one)} {clean(tools.get(one, ''))}".strip() for one in event.evidence)
+    evidence = f"{len(event.evidence)} nodes: /path shows them" if walked and event.evidence else named
     told = Text(f"{sure} · from {evidence}" if evidence else f"{sure} · from no action", style="dim")
     return Framed(Group(Markdown(clean(event.text), hyperlinks=False), told), "Answer", "green")
 
 
 def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:
     """The tool of every action that was planned, by the action's id."""
-    turns = (event for event in events if isinstance(event, facts.TurnPlanned))
+    turns = (event for event in events if isinstance(event, facts.TurnPlanned | facts.PathChanged))
     return {action.id: action.tool for turn in turns for action in turn.actions}

@@ -128,5 +128,6 @@ _WRITER: Mapping[str, Service] = {
     "tests": "verifier",
     "verdict": "verifier",
     "answer": "generator",
+    "node": "executor",
 }
 _AT_WORK: Mapping[str, Service] = dict(SERVICE_OF.items())

@@ -47,8 +47,7 @@ class PathGuide:
         if other := elsewhere(flow, session, rest):
             return c.ChangePath(actions=other.rest, why=other.why)
         if spec := self._resolved(flow, node, session, wave[0]):
-            why = f"{node.spec.name} runs with what is known now"
-            return c.ChangePath(actions=(spec, *(action.spec for action in rest[1:])), why=why)
+            return c.ChangePath(actions=(spec, *(action.spec for action in rest[1:])))  # the way stays the same
         if node.asks and (session.settings.confirm != "nothing" or not node.proposes):
             return await self._question(flow, node, session, wave[0])
         return None

@@ -11,7 +11,7 @@ import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
 
-from services.gateway import acting, health, reading, refusals, writing
+from services.gateway import acting, chat, health, planning, reading, refusals, writing
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
@@ -53,6 +53,8 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     app.include_router(reading.router)
     app.include_router(acting.router)
     app.include_router(writing.router)
+    app.include_router(planning.router)
+    app.include_router(chat.router)
     app.include_router(health.router)
     app.add_api_websocket_route("/ws", socket)
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)

@@ -6,6 +6,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import Refused
+from shared.domain.paths import begun
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.events.values import ActionSpec, Step
 
@@ -34,6 +35,11 @@ def _allowed(session: Session, command: AnyCommand) -> bool:
 def _always(session: Session) -> tuple[str, ...]:
     hears = session.asking or session.phase in SERVICE_OF
     return (*(("feedback",) if hears else ()), *(("fork",) if session.version and session.work is None else ()))
+
+
+def _last_begun(session: Session) -> str:
+    walked = begun(session.turn) if session.turn else ()
+    return walked[-1].spec.id if walked else ""
 
 
 def _probes(session: Session) -> dict[str, AnyCommand | None]:
@@ -66,6 +72,9 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "take_over": c.TakeOver(sub_goal="x", actions=(spec,)),
         "hand_back": c.Say(text="x") if session.phase == "escalated" else None,
         "rename": c.Rename(title="x"),
+        "edit_path": c.EditPath(actions=(spec,), after=_last_begun(session)),
+        "judge": c.Judge(accepted=not session.accepted),
+        "save_to_library": c.Judge(accepted=True, saved=True),
         "remember": c.Remember(tool="x", policy="writes"),
         "raise_budget": c.RaiseBudget(tokens=1) if session.over_budget else None,
     }

@@ -3,6 +3,7 @@
 from types import MappingProxyType
 from typing import Literal, NamedTuple, assert_never
 
+from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known, own_actions
 from services.gateway.trouble import Trouble
@@ -12,10 +13,11 @@ from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.waves import find
 from shared.events.values import Step, Workflow
+from shared.flows import FlowPage
 from shared.protocol import client as m
 from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 
-WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow")  # those that can be chosen today
+WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "flow")  # those that can be chosen today
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -37,6 +39,8 @@ SessionMessage = (
     | m.Retry
     | m.TakeOver
     | m.HandBack
+    | m.EditPath
+    | m.Judge
     | m.Remember
     | m.RaiseBudget
     | m.Rename
@@ -53,9 +57,16 @@ class Shown(NamedTuple):
 
 
 def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
-    message: SessionMessage, session: Session, shown: Shown | None, tools: Tools = NO_TOOLS
+    message: SessionMessage,
+    session: Session,
+    shown: Shown | None,
+    tools: Tools = NO_TOOLS,
+    flows: FlowPage = NO_FLOWS,
 ) -> tuple[PersonCommand, ...]:
-    """The commands that carry this message out, in order; `tools` for `take_over`. Raises Trouble or a Refused."""
+    """The commands that carry this message out, in order; `tools` for `take_over`, `flows` for a path's edits.
+
+    Raises Trouble or a Refused.
+    """
     match message:
         case m.UserMessage():
             _available(message.workflow)
@@ -74,7 +85,7 @@ def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
         case m.Replan():
             return (c.Reject(version=message.version, replan=True, target=message.plan_type),)
         case m.Edit():
-            return (_edit(message, session),)
+            return (_edit(message, session, flows),)
         case m.QuestionReply() | m.AnswerReply():
             return (c.Answer(text=message.content, action_id=message.question_id),)
         case m.ContinueChoice():
@@ -101,6 +112,12 @@ def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
         case m.HandBack():
             _with_a_person(session)
             return (c.Say(text=message.content),)
+        case m.EditPath():
+            return (edited_path(message, session, flows),)
+        case m.Judge():
+            return (c.Judge(accepted=message.accepted, saved=message.saved),)
+        case m.SaveToLibrary():
+            return (c.Judge(accepted=True, saved=True),)
         case m.Remember():
             return (c.Remember(tool=known(message.tool, tools).name, policy=message.policy),)
         case m.RaiseBudget():
@@ -110,8 +127,6 @@ def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
         case m.ChooseWorkflow():
             _available(message.workflow)
             return (c.ChooseWorkflow(workflow=message.workflow),)
-        case m.SaveToLibrary():
-            raise Trouble("not_available", "There is no plan library yet.", "Export the session instead.")
     assert_never(message)
 
 
@@ -170,11 +185,17 @@ def _feedback(message: m.Feedback, session: Session) -> c.Say:
     return c.Say(text=message.content)
 
 
-def _edit(message: m.Edit, session: Session) -> c.EditPlan | c.EditCode:
+def _edit(message: m.Edit, session: Session, flows: FlowPage) -> c.EditPlan | c.EditCode:
     if message.target == "code":
         if message.content is None:
             raise Invalid("An edit of the code carries the whole program in `content`.")
         return c.EditCode(base=message.version, code=message.content)
+    edit = _edited_plan(message, session)
+    on_path = session.plan is not None and session.plan.path is not None and edit.base == session.plan.version
+    return edited_plan(edit, session.plan, flows) if on_path and session.plan else edit
+
+
+def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
     if message.steps is not None:
         steps = tuple(step if isinstance(step, Step) else Step(text=step) for step in message.steps)
         return c.EditPlan(base=message.version, steps=steps, goal=message.goal, notes=message.notes)

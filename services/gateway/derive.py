@@ -53,7 +53,7 @@ def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.Serve
     if before.question != after.question or before.phase != "awaiting_input":
         asked.append(views.question(after))
     if (
-        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped)
+        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.PathChanged)
         or before.phase != after.phase
     ):
         asked.append(views.approval_request(after))
@@ -93,6 +93,9 @@ def _worth_telling(event: SessionEvent) -> str:
             return "The session goes on."
         case facts.MessageReceived(intent="steer"):
             return "Noted: it is taken in before the next draft is shown."
+        case facts.AnswerJudged(accepted=True):
+            kept = " It is kept in your library." if event.saved else ""
+            return f"Accepted: its path is an example for similar requests.{kept}"
         case _:
             return ""
 

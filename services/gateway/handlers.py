@@ -8,6 +8,7 @@ from datetime import UTC, datetime
 from typing import NamedTuple
 
 from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, orders
+from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
@@ -17,6 +18,7 @@ from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.events import Due, SessionEvent
+from shared.flows import FlowPage
 from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
 from shared.protocol import client as m
 
@@ -74,7 +76,8 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
             raise Trouble("not_found", f"There is no session {session_id}.", "A user_message with this id begins it.")
         try:
             tools = await _tools(message, loaded.session, core)
-            commands = orders(message, loaded.session, sender.shown, tools)
+            flows = await _flows(message, loaded.session, core)
+            commands = orders(message, loaded.session, sender.shown, tools, flows)
             return await _carry_out(commands, loaded, key, user=sender.user, log=core.log)
         except Overtaken as lost:
             if time.monotonic() > deadline:
@@ -86,6 +89,14 @@ async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools
     if isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)
     return NO_TOOLS
+
+
+async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:
+    """What `orders` must know of the flows: nothing, but where a person changes a path."""
+    walking = isinstance(message, m.EditPath) and walked_now(session)
+    if walking or (isinstance(message, m.Edit) and session.plan and session.plan.path):
+        return await flow_page(core.bus, session.id)
+    return NO_FLOWS
 
 
 def _last_id(message: SessionMessage, key: str) -> str:

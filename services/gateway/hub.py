@@ -89,6 +89,11 @@ class Room:
                 more = len(tail) == PAGE
             return self._loaded.session
 
+    @property
+    def session(self) -> Session | None:
+        """As last heard."""
+        return self._loaded.session if self._loaded else None
+
     def nudge(self) -> None:
         self._nudged.set()
 
@@ -159,6 +164,8 @@ class Hub:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._rooms: dict[str, Room] = {}
+        self.waiting = 0  # requests that wait for a session to come to something
+        self._leaving: set[asyncio.Task[None]] = set()
         core.bus.on_reconnect(self._all_nudged)
 
     def enter(self, session_id: str) -> Room:
@@ -176,6 +183,12 @@ class Hub:
         if room.guests == 0:
             del self._rooms[session_id]
             await room.close()
+
+    def depart(self, session_id: str, listener: Listener) -> None:
+        """Leave without waiting for it: what is cancelled cannot wait any more."""
+        task = asyncio.create_task(self.leave(session_id, listener))
+        self._leaving.add(task)
+        task.add_done_callback(self._leaving.discard)
 
     def nudge(self, session_id: str) -> None:
         """Something was just appended by ourselves: do not wait for the feed to say so."""

@@ -12,12 +12,16 @@ class Answer(BaseModel):
 
 
 class Problem(Answer):
-    """Why a request was refused: `code` for programs, the rest for people. Nothing has changed."""
+    """Why a request was refused: `code` for programs, the rest for people. Nothing has changed.
+
+    After `timed_out` the session goes on: `session_id` is its id.
+    """
 
     code: str
     message: str
     hint: str = ""
     reply_to: str | None = None
+    session_id: str | None = None
 
 
 class AboutMe(Answer):

@@ -42,6 +42,10 @@ class Outbox:
         if len(self._letters) > CALM:
             self._calm.clear()
 
+    @property
+    def empty(self) -> bool:
+        return not self._letters
+
     async def get(self) -> Letter:
         while not self._letters:
             self._arrived.clear()

@@ -1,8 +1,15 @@
-"""The parts of a session as clients see them: plan, code, turn, memory, answer, failure. Pure."""
+"""The parts of a session as clients see them: plan, code, turn, path, memory, answer, failure. Pure."""
 
+from collections.abc import Sequence
+
+from shared.domain.paths import OPEN
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Verdict
+from shared.events.values import PathPlan
+from shared.flows import PERSON, chains, split
 from shared.protocol import server as s
+
+IN_REVIEW = ("draft", "pending_approval", "rejected")  # a plan whose path has not begun
 
 
 def plan_view(plan: Plan | None) -> s.PlanView | None:
@@ -19,6 +26,7 @@ def plan_view(plan: Plan | None) -> s.PlanView | None:
         hash=plan.hash,
         status=plan.status,
         by=plan.by,
+        path=plan.path,
     )
 
 
@@ -56,6 +64,7 @@ def action_view(action: Action) -> s.ActionView:
         ruling=action.spec.ruling,
         why=action.spec.why,
         seconds=action.seconds,
+        tokens=action.tokens,
         artefact=action.artefact,
     )
 
@@ -74,6 +83,32 @@ def turn_view(session: Session) -> s.TurnView | None:
         required_skills=turn.required_skills,
         reasoning=turn.reasoning,
         final=turn.final,
+    )
+
+
+def path_view(session: Session) -> s.PathView | None:
+    """The path that is walked, or that waits for a yes; None where there is none."""
+    turn, plan = session.turn, session.plan
+    if turn and turn.path:
+        nodes = [action for action in turn.actions if split(action.spec.tool)[1] != PERSON]
+        begun = [action for action in nodes if action.status not in (*OPEN, "skipped", "denied")]
+        remaining = tuple(action.spec.tool for action in nodes if action.status in OPEN)
+        return _path(turn.path, begun, remaining)
+    if plan and plan.path and plan.status in IN_REVIEW:
+        return _path(plan.path, (), plan.path.nodes)
+    return None
+
+
+def _path(plan: PathPlan, begun: Sequence[Action], remaining: tuple[str, ...]) -> s.PathView:
+    at_work = bool(begun) and (begun[-1].status != "finished" or not remaining)
+    return s.PathView(
+        flows=tuple(dict.fromkeys(flow for flow, _ in chains(plan.nodes))),
+        planned_execution_path=plan.nodes,
+        current_path_index=len(begun) - at_work,
+        walked=tuple(action.spec.tool for action in begun),
+        remaining=remaining,
+        **plan.model_dump(exclude={"nodes", "proposal"}),
+        proposal=plan.proposal,
     )
 
 
@@ -106,7 +141,13 @@ def answer_view(session: Session) -> s.AnswerView | None:
     """None until there is one."""
     if not session.answer:
         return None
-    return s.AnswerView(text=session.answer, confidence=session.confidence, evidence=session.evidence)
+    return s.AnswerView(
+        text=session.answer,
+        confidence=session.confidence,
+        evidence=session.evidence,
+        accepted=session.accepted,
+        saved=session.saved,
+    )
 
 
 def failure_view(session: Session) -> s.FailureView | None:

@@ -25,9 +25,18 @@ def install(app: FastAPI) -> None:
 
 
 def answer(trouble: Trouble) -> JSONResponse:
-    body = Problem(code=trouble.code, message=trouble.message, hint=trouble.hint, reply_to=trouble.reply_to)
     headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else None
-    return JSONResponse(body.model_dump(), status_code=trouble.status, headers=headers)
+    return JSONResponse(problem(trouble).model_dump(), status_code=trouble.status, headers=headers)
+
+
+def problem(trouble: Trouble) -> Problem:
+    return Problem(
+        code=trouble.code,
+        message=trouble.message,
+        hint=trouble.hint,
+        reply_to=trouble.reply_to,
+        session_id=trouble.session_id,
+    )
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
@@ -35,8 +44,9 @@ async def _refused(request: Request, error: Exception) -> JSONResponse:
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """Also a field that is too long is a matter of the field: 413 is for the body."""
     problems = error.errors() if isinstance(error, RequestValidationError) else ()
-    return answer(explained(problems))
+    return JSONResponse(problem(explained(problems)).model_dump(), status_code=422)
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
@@ -44,7 +54,8 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
     body = Problem(code=CODES.get(status, "refused"), message=detail)
-    return JSONResponse(body.model_dump(), status_code=status)
+    headers = error.headers if isinstance(error, HTTPException) else None  # which methods there are
+    return JSONResponse(body.model_dump(), status_code=status, headers=headers)
 
 
 class BodyLimit:

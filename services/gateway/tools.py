@@ -25,25 +25,26 @@ Tools = Mapping[str, ToolSpec]
 
 async def tool_page(bus: Bus, wanted: ListTools) -> ToolPage:
     """Raises Trouble(unavailable) while no executor answers."""
-    return await _ask(bus, TOOLS_LIST, wanted, ToolPage)
+    return await ask(bus, TOOLS_LIST, wanted, ToolPage)
 
 
 async def preview(bus: Bus, call: PreviewCall) -> Preview:
     """What the call would change. Raises Trouble(unavailable) while no executor answers."""
-    return await _ask(bus, TOOLS_PREVIEW, call, Preview)
+    return await ask(bus, TOOLS_PREVIEW, call, Preview)
 
 
 async def tools_by_name(bus: Bus) -> Tools:
     return {spec.name: spec for spec in (await tool_page(bus, ListTools())).tools}
 
 
-async def _ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:
+async def ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:
+    """One typed request to the executor. Raises Trouble(unavailable)."""
     try:
         return answer.model_validate_json(
             await bus.request(subject, request.model_dump_json().encode(), timeout=PATIENCE)
         )
     except BusDown as down:
-        message = "The executor, which has the tools, does not answer."
+        message = f"The executor, which has the {subject.partition('.')[0]}, does not answer."
         raise Trouble("unavailable", message, "Try again in a few seconds: it may be starting.") from down
     except ValidationError as strange:
         message = "The executor's answer cannot be read."

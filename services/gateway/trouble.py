@@ -5,6 +5,7 @@ unauthorized forbidden not_found                  who may do what
 nothing_shown not_now stale_version invalid       the session does not allow it (the last three from the domain)
 not_available                                     Parley cannot do that yet
 unavailable                                       the bus or the store is away: try again
+timed_out                                         the session goes on, but not as fast as somebody wanted to wait
 """
 
 from shared.bus.errors import BusDown
@@ -24,6 +25,7 @@ STATUS = {
     "slow_down": 429,
     "not_available": 501,
     "unavailable": 503,
+    "timed_out": 504,
 }
 AWAY = (BusDown, LogDown, StoreDown, Unsure, TimeoutError, ConnectionError)
 HINTS = {
@@ -34,11 +36,17 @@ HINTS = {
 
 
 class Trouble(Exception):
-    """A refusal; nothing has changed. `reply_to` is the id of the message that is refused, if it could be read."""
+    """A refusal; nothing has changed. `reply_to` is the id of the message that is refused, if it could be read.
 
-    def __init__(self, code: str, message: str, hint: str = "", *, reply_to: str | None = None) -> None:
+    `session_id`: the session that goes on all the same, where one was begun.
+    """
+
+    def __init__(
+        self, code: str, message: str, hint: str = "", *, reply_to: str | None = None, session_id: str | None = None
+    ) -> None:
         super().__init__(message)
         self.code, self.message, self.hint, self.reply_to = code, message, hint, reply_to
+        self.session_id = session_id
 
     @property
     def status(self) -> int:

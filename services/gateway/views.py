@@ -1,7 +1,16 @@
 """A session as clients see it: what a person is asked, and the snapshot that a screen is drawn from. Pure."""
 
 from services.gateway.can import accepted
-from services.gateway.parts import action_view, answer_view, code_view, failure_view, memory_view, plan_view, turn_view
+from services.gateway.parts import (
+    action_view,
+    answer_view,
+    code_view,
+    failure_view,
+    memory_view,
+    path_view,
+    plan_view,
+    turn_view,
+)
 from shared.domain.session import Session, reviewing, undecided
 from shared.domain.state import Code, Plan
 from shared.protocol import server as s
@@ -26,6 +35,7 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         plan=plan_view(session.plan),
         code=code_view(session.code),
         turn=turn_view(session),
+        path=path_view(session),
         memory=memory_view(session),
         answer=session.answer,
         answer_view=answer_view(session),
@@ -65,7 +75,9 @@ def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
         notes=plan.notes,
         number=plan.number,
         hash=plan.hash,
-        message=f"Version {plan.number} of the plan. Approve it, say what to change, edit it, or ask for another one.",
+        message=f"Version {plan.number} of the {'path' if plan.path else 'plan'}. Approve it, say what to change, "
+        "edit it, or ask for another one.",
+        path=plan.path,
     )
 
 
@@ -109,6 +121,7 @@ def question(session: Session) -> s.Question | None:
         about=open_.about,
         content=open_.text,
         options=open_.options,
+        form=open_.form,
     )
 
 

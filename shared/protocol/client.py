@@ -182,6 +182,23 @@ class HandBack(ClientMessage):
     content: Text
 
 
+class EditPath(ClientMessage):
+    """Another rest of the path that is being walked, and values set in its flow's state on the way."""
+
+    type: Literal["edit_path"]
+    after: Annotated[str, Field(max_length=64)] = ""
+    nodes: Annotated[tuple[Line, ...], Field(max_length=60)]
+    given: Annotated[dict[Line, JsonValue], Field(max_length=50)] = Field(default_factory=dict)
+
+
+class Judge(ClientMessage):
+    """The answer is (not) what was wanted. Accepted, its path is an example for later; saved, it is in the library."""
+
+    type: Literal["judge"]
+    accepted: StrictBool
+    saved: StrictBool = False
+
+
 class Remember(ClientMessage):
     """From now on in this session, this approval policy for this tool."""
 
@@ -213,10 +230,10 @@ class ChooseWorkflow(ClientMessage):
 
 
 class SaveToLibrary(ClientMessage):
-    """Keep the plan for reuse."""
+    """Keep the answer and how it was found: the same as `judge` with `accepted` and `saved`."""
 
     type: Literal["save_to_library"]
-    name: Line
+    name: Line | None = None
 
 
 class Fork(ClientMessage):
@@ -258,6 +275,8 @@ AnyClientMessage = Annotated[
     | Retry
     | TakeOver
     | HandBack
+    | EditPath
+    | Judge
     | Remember
     | RaiseBudget
     | Rename

@@ -5,15 +5,16 @@ The version of a plan or of code is the version of the event that made it; `numb
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from shared.events import SessionEvent
-from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
+from shared.events.values import Check, PathPlan, PlanKind, SessionSettings, Step, Workflow
 from shared.protocol.views import ActionView as ActionView
 from shared.protocol.views import AnswerView as AnswerView
 from shared.protocol.views import CodeView as CodeView
 from shared.protocol.views import FailureView as FailureView
 from shared.protocol.views import MemoryView as MemoryView
+from shared.protocol.views import PathView as PathView
 from shared.protocol.views import PlanView as PlanView
 from shared.protocol.views import SubGoalView as SubGoalView
 from shared.protocol.views import TurnView as TurnView
@@ -67,6 +68,7 @@ class TextPlanReview(ServerMessage):
     number: int
     hash: str
     message: str
+    path: PathPlan | None = None
 
 
 class CodeReview(ServerMessage):
@@ -91,13 +93,18 @@ class FeedbackRequest(ServerMessage):
 
 
 class Question(ServerMessage):
-    """A question for the person; `question_id` goes back with the answer."""
+    """A question for the person; `question_id` goes back with the answer.
+
+    A `form` says the same in values. `{"kind": "tables", "tables": [{"name", "reason", "chosen", "columns"}]}`: which
+    tables to use; the answer is `{"tables": [names]}` as JSON, or words.
+    """
 
     type: Literal["question"] = "question"
     question_id: str
     about: str
     content: str
     options: tuple[str, ...] = ()
+    form: dict[str, JsonValue] | None = None
 
 
 class ApprovalRequest(ServerMessage):
@@ -165,7 +172,7 @@ class Delta(ServerMessage):
 
     type: Literal["delta"] = "delta"
     draft_id: str
-    kind: Literal["plan", "code", "tests", "answer", "verdict"]
+    kind: Literal["plan", "code", "tests", "answer", "verdict", "node"]
     offset: int
     text: str
 
@@ -218,6 +225,7 @@ class Snapshot(ServerMessage):
     plan: PlanView | None
     code: CodeView | None
     turn: TurnView | None
+    path: PathView | None = None
     memory: MemoryView
     answer: str
     answer_view: AnswerView | None

@@ -4,7 +4,19 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from shared.events.values import Artefact, Check, Effect, NextAction, PlanKind, Recalled, Ruling, Status, Step
+from shared.events.values import (
+    Artefact,
+    Check,
+    Effect,
+    NextAction,
+    NodeProposal,
+    PathPlan,
+    PlanKind,
+    Recalled,
+    Ruling,
+    Status,
+    Step,
+)
 
 
 class View(BaseModel):
@@ -22,6 +34,7 @@ class PlanView(View):
     hash: str
     status: str
     by: str
+    path: PathPlan | None = None
 
 
 class CodeView(View):
@@ -53,6 +66,7 @@ class ActionView(View):
     ruling: Ruling = "proceed"
     why: str = ""
     seconds: float = 0
+    tokens: int = 0
     artefact: Artefact | None = None
 
 
@@ -97,6 +111,28 @@ class AnswerView(View):
     text: str
     confidence: float
     evidence: tuple[str, ...]
+    accepted: bool = False
+    saved: bool = False
+
+
+class PathView(View):
+    """A path through one or two flows: as it was planned, and as it is walked; nodes are named `<flow>.<node>`.
+
+    `current_path_index` counts from 0 in `walked` followed by `remaining`: the node that runs, waits or comes next,
+    and at the end the last one. As long as nothing has left the planned path, these two are that path.
+    """
+
+    flows: tuple[str, ...]
+    planned_execution_path: tuple[str, ...]
+    current_path_index: int
+    walked: tuple[str, ...]
+    remaining: tuple[str, ...]
+    fallback: bool
+    why: str
+    cached: bool
+    attempts: int
+    examples: int
+    proposal: NodeProposal | None = None
 
 
 class FailureView(View):

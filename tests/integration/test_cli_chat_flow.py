@@ -73,7 +73,7 @@ async def test_the_rest_of_a_path_is_typed() -> None:
 
 async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
     async with _flows() as (url, world):
-        lines = "/path classify_prompt, get_relevant_tables, generate_sql, format_final_response\n/approve\n/path\n"
+        lines = "/path classify_prompt get_relevant_tables generate_sql format_final_response\n/approve\n/path\n/save\n"
         code, out, err = await script(url, "--flow", "text_to_sql", "--confirm", "path", REQUEST, stdin=lines)
         assert code == 0, out + err
         assert "── Path 1 ──" in out
@@ -83,6 +83,7 @@ async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
         session = await world.workers(out_session(err)).session()
         assert (session.workflow, session.settings.confirm) == ("flow", "path")
         assert session.settings.planning.flow == "text_to_sql"
+        assert session.saved  # the last line of the script was done, too
 
 
 def out_session(err: str) -> str:

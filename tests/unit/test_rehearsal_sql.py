@@ -21,7 +21,8 @@ CLINIC = """
 create table clinics(id integer primary key, name text not null, town text not null, opened_on date not null);
 create table vets(id integer primary key, first_name text not null, last_name text not null, salary real not null,
   clinic_id integer not null references clinics(id), hired_on date not null, speciality text not null);
-create table owners(id integer primary key, name text not null, email text not null, phone text, joined_on date not null);
+create table owners(id integer primary key, name text not null, email text not null, phone text,
+  joined_on date not null);
 create table pets(id integer primary key, name text not null, species text not null, birth_date date,
   weight real not null, owner_id integer not null references owners(id));
 create table visits(id integer primary key, pet_id integer not null references pets(id), visit_date date not null,
@@ -99,10 +100,21 @@ OVER_STORE = [
         "and transaction_type = 'payment'",
     ),
     ("What is the highest gift card balance?", "select max(balance) from payment_methods"),
-    ("average price of Tent variants", "select avg(price) from variants join products using (product_id) where name = 'Tent'"),
+    (
+        "average price of Tent variants",
+        "select avg(price) from variants join products using (product_id) where name = 'Tent'",
+    ),
     ("How many variants are unavailable?", "select count(*) from variants where not available"),
-    ("products with more than 18 variants", "select name from products join variants using (product_id) group by 1 having count(*) > 18"),
-    ("top 3 products by number of variants", "select name from products join variants v using (product_id) group by 1 order by count(*) desc, v.product_id limit 3"),
+    (
+        "products with more than 18 variants",
+        "select name from products join variants using (product_id) group by 1 having count(*) > 18",
+    ),
+    (
+        "top 3 products by number of variants",
+        "select name from products join variants v"
+        " using (product_id) group by 1 order by count(*)"
+        " desc, v.product_id limit 3",
+    ),
     ("Which product is ordered most often?", "select name from order_items group by 1 order by count(*) desc limit 1"),
     ("orders by status", "select status, count(*) from orders group by 1"),
     ("number of customers per state", "select state, count(*) from users group by 1"),
@@ -114,7 +126,10 @@ OVER_STORE = [
     ("total price of the items in order W1005766", "select sum(price) from order_items where order_id = '#W1005766'"),
     (
         "orders paid with paypal",
-        "select distinct order_id from payments join payment_methods using (user_id, payment_method_id) where source = 'paypal'",
+        "select distinct order_id from payments join"
+        " payment_methods using"
+        " (user_id, payment_method_id)"
+        " where source = 'paypal'",
     ),
     (
         "customers who bought a Tent and a Kettle",
@@ -127,15 +142,29 @@ OVER_STORE = [
         "select count(*) from orders where status = 'delivered' and order_id not in (select order_id from order_items "
         "where name = 'Backpack')",
     ),
-    ("How many orders are neither pending nor delivered?", "select count(*) from orders where status not in ('pending', 'delivered')"),
+    (
+        "How many orders are neither pending nor delivered?",
+        "select count(*) from orders where status not in ('pending', 'delivered')",
+    ),
     ("share of cancelled orders", "select 100.0 * sum(status = 'cancelled') / count(*) from orders"),
-    ("How many customers do not have a gift card?", "select count(*) from users where user_id not in (select user_id from payment_methods where source = 'gift_card')"),
+    (
+        "How many customers do not have a gift card?",
+        "select count(*) from users where user_id not"
+        " in (select user_id from payment_methods where"
+        " source = 'gift_card')",
+    ),
     ("average number of items per order", "select 1.0 * count(*) / count(distinct order_id) from order_items"),
     ("variants that cost more than $390", "select item_id from variants where price > 390"),
     ('products whose name contains "Bag"', "select name from products where name like '%bag%'"),
-    ("How many orders did customers from Wisconsin cancel?", "select count(*) from orders o join users u using (user_id) where u.state = 'WI' and status = 'cancelled'"),
-    ("Number of payments of less than $20, by type", "select transaction_type, count(*) from payments where amount < 20 group by 1"),
-]  # fmt: skip
+    (
+        "How many orders did customers from Wisconsin cancel?",
+        "select count(*) from orders o join users u using (user_id) where u.state = 'WI' and status = 'cancelled'",
+    ),
+    (
+        "Number of payments of less than $20, by type",
+        "select transaction_type, count(*) from payments where amount < 20 group by 1",
+    ),
+]
 REFUSED = [
     "How many unicorns are there?",
     "Which customers have a premium subscription?",

@@ -1,0 +1,24 @@
+"""What is chosen on the command line for the first request."""
+
+from typing import NamedTuple
+
+from shared.events.values import Confirm, SessionSettings, Workflow
+
+
+class First(NamedTuple):
+    """What is chosen for the first request: its workflow, for a flow also which, and where it stops for the person."""
+
+    workflow: Workflow | None = None
+    flow: str = ""
+    confirm: Confirm | None = None
+
+    def choices(self, now: SessionSettings) -> dict[str, object]:
+        """The fields of the message; other settings stay as they are."""
+        changed: dict[str, object] = {"confirm": self.confirm} if self.confirm else {}
+        if self.flow:
+            changed["planning"] = now.planning.model_copy(update={"flow": self.flow})
+        chosen: dict[str, object] = {"workflow": self.workflow or "flow"} if self.workflow or changed else {}
+        return chosen | ({"settings": now.model_copy(update=changed)} if changed else {})
+
+
+AS_IT_IS = First()
