@@ -177,6 +177,10 @@ REFUSED = [
     "What is the weather in Boston?",
     "average number of orders per customer",
     "How many Tents are there?",
+    "Which products have all variants in stock?",
+    "orders over $1000",
+    "Who ordered the most expensive item?",
+    "Which customers live in the same city as Ada Grant?",
 ]
 
 
