@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 type Dialect = Literal["sqlite", "postgres"]
 
-FEW = 30  # distinct values of a text column that are all shown, as one may have to be named exactly
+FEW = 60  # distinct values of a text column that are all shown, as one may have to be named exactly
 EXAMPLES = 3  # shown of every other column
 SAMPLE_LENGTH = 60
 
@@ -46,6 +46,7 @@ class TableInfo(_Frozen):
             {
                 "name": column.name,
                 "type": column.type,
+                "nullable": column.nullable,
                 "key": column.key,
                 "references": column.references,
                 "comment": column.comment,

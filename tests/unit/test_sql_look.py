@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sql.hidden import Hidden
 from sql.look import look
 from sql.outcome import Kind, Limits, QueryFailed, Refused
-from sql.schema import ColumnInfo, Dialect, Schema, TableInfo, few_or_examples
+from sql.schema import FEW, ColumnInfo, Dialect, Schema, TableInfo, few_or_examples
 from sql.tokens import tokens
 from sql.values import Gathering, as_json
 from tests.support.sql_shop import statements
@@ -160,9 +160,9 @@ SCHEMA = Schema(dialect="sqlite", tables=(USERS, TableInfo(name="shops")))
 def test_a_schema_in_lines() -> None:
     assert SCHEMA.only(["USERS"]).lines() == [
         '{"name": "users", "comment": "", "rows": 2, "columns": [{"name": "user_id", "type": "TEXT", "key": true}, '
-        '{"name": "shop_id", "type": "TEXT", "references": "shops.shop_id"}, '
-        '{"name": "Name", "type": "TEXT", "samples": ["Ann"]}, '
-        '{"name": "age", "type": "INTEGER", "comment": "in years"}]}'
+        '{"name": "shop_id", "type": "TEXT", "nullable": true, "references": "shops.shop_id"}, '
+        '{"name": "Name", "type": "TEXT", "nullable": true, "samples": ["Ann"]}, '
+        '{"name": "age", "type": "INTEGER", "nullable": true, "comment": "in years"}]}'
     ]
 
 
@@ -175,7 +175,7 @@ def test_a_schema_trimmed_keeps_keys_and_references() -> None:
 def test_few_values_are_all_shown_and_many_by_example() -> None:
     assert few_or_examples(["b", "a"], complete=True) == ("a", "b")
     assert few_or_examples(["b", "a"], complete=False) == ("b", "a")
-    assert few_or_examples([str(n) for n in range(31)], complete=True) == ("0", "1", "2")
+    assert few_or_examples([str(n) for n in range(FEW + 1)], complete=True) == ("0", "1", "2")
     assert few_or_examples(["x" * 90], complete=True) == ("x" * 59 + "…",)
 
 
