@@ -1,8 +1,8 @@
 """Questions in English and requests with paths, through the flows' own nodes with the rehearsal model behind them.
 
-The floors are what `python -m bench.questions` and `python -m bench.paths` measured when they were written, less two points
-of a hundred: the rules may change what they understand, but not lose it unseen. What is wrong is bounded by what is asked
-of the product: an answer that is not right is worse than none.
+The floors are what `python -m bench.questions` and `python -m bench.paths` measured when they were written,
+less two points of a hundred: the rules may change what they understand, but not lose it unseen. What is wrong
+is bounded by what is asked of the product: an answer that is not right is worse than none.
 """
 
 from pathlib import Path
@@ -15,9 +15,9 @@ from shared.settings import Settings
 from tests.support.path_play import Rules, housed
 from tests.support.questions import load, load_requests
 
-SHARES = {  # of the file: right at least, wrong less than
+SHARES = {  # right at least, wrong less than: of the store as it has to be, of what was held back as it is
     "store": (0.86, 0.02),
-    "held": (0.48, 0.07),
+    "held": (0.48, 0.06),
 }
 REFUSALS = ("unanswerable", "harm")
 

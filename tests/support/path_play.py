@@ -30,7 +30,7 @@ from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.events.values import Artefact, Planning, Service, SessionSettings
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
-from shared.llm import Message, ModelFailed, ScriptedModel
+from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, accept, commit
 from shared.settings import Settings
 from shared.store import StoreDown
@@ -60,7 +60,7 @@ class Rules:
         self.asked: Counter[str] = Counter()
         self._spoilt = count()
 
-    async def ask(self, role: Any, messages: list[Message], reply: Any, *, on_call: Any, **_: Any) -> Any:
+    async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
         read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
         self.asked[read.task] += 1
         said = self.instead.get(read.task) or answer(read)

@@ -1,0 +1,21 @@
+"""An executor as a process of its own, which can be killed as a machine would lose it."""
+
+import asyncio
+import sys
+
+from shared.environment import child_environment
+from shared.settings import Settings
+
+
+async def executor(settings: Settings) -> asyncio.subprocess.Process:
+    """What it says goes to `executor.log` beside the sessions."""
+    environment = child_environment(
+        NATS_URL=settings.nats_url,
+        PARLEY_HOME=str(settings.parley_home),
+        ACK_WAIT=str(settings.ack_wait),
+        OPENAI_BASE_URL=settings.openai_base_url,
+        OPENAI_MODEL=settings.openai_model,
+    )
+    with (settings.parley_home / "executor.log").open("ab") as log:
+        command = (sys.executable, "-m", "services.executor.app")
+        return await asyncio.create_subprocess_exec(*command, env=environment, stderr=log)
