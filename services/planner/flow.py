@@ -40,12 +40,13 @@ class Planned(NamedTuple):
 
 
 class NoPath(Exception):
-    """The model's proposals cannot be walked; `problems` of the last one."""
+    """The model's proposals cannot be walked; `problems` of the last one, and the flow that it meant."""
 
-    def __init__(self, attempts: int, problems: Sequence[str]) -> None:
+    def __init__(self, attempts: int, problems: Sequence[str], flow: FlowSpec | None = None) -> None:
         super().__init__(" ".join(problems))
         self.attempts = attempts
         self.problems = tuple(problems)
+        self.flow = flow
 
 
 class PathPlanner:
@@ -59,10 +60,10 @@ class PathPlanner:
     async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
         session = desk.session
         page = await self._flows.page(session.id)
-        if named := session.settings.planning.flow:
-            page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == named)})
+        if only := session.settings.planning.flow:
+            page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == only)})
         if not page.flows:
-            why = f"There is no flow “{named}”." if named else "No flow is registered."
+            why = f"There is no flow “{only}”." if only else "No flow is registered."
             return c.Fail(reason=" ".join((why, *page.troubles)), retryable=False)
         try:
             planned = await self._way(desk, page)
@@ -78,9 +79,9 @@ class PathPlanner:
         session = desk.session
         planning = session.settings.planning
         if not planning.use_planning:
-            return await self._everything(desk, page, 0, "The full graph was asked for.")
+            return _everything(session, page, "The full graph was asked for.")
         key = self._known.key(session, page) if planning.cache else ""
-        if found := self._known.find(key):
+        if not session.replan and (found := self._known.find(key)):
             log.debug("path_from_cache", session_id=session.id, chain=found.chain)
             path = PathPlan(nodes=_tools(found.chain), cached=True)
             return Planned(found.chain, path, found.reasoning)
@@ -90,7 +91,7 @@ class PathPlanner:
             if not planning.fallback_enabled:
                 raise
             log.debug("path_fallback", session_id=session.id, problems=error.problems)
-            return await self._everything(desk, page, error.attempts, str(error))
+            return _everything(session, page, str(error), error)
         if planned.path:
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
@@ -99,36 +100,45 @@ class PathPlanner:
         """Raises NoPath after as many proposals as the session allows."""
         session = desk.session
         examples = await self._examples(session)
-        problems: tuple[str, ...] = ()
+        problems = _unwanted(session)
+        meant: FlowSpec | None = None
         most = session.settings.planning.max_retries
         for attempt in range(1, most + 1):
             messages = brief(session, page, examples, problems)
             try:
                 reply = await self._ask(desk, messages)
             except ModelFailed as error:
-                raise NoPath(attempt, (f"The model did not give a path: {error.reason}",)) from error
+                raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
             if reply.question and reply.question.strip():
                 return Planned(question=reply.question.strip())
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
             problems = chain_problems(page, chain)
+            meant = page.flow(chain[0][0]) or meant
             log.debug("path_proposed", session_id=session.id, attempt=attempt, chain=chain, problems=problems)
             if not problems:
                 told = {"attempts": attempt, "examples": len(examples), "proposal": _proposal(reply.new_node)}
                 return Planned(chain, PathPlan(nodes=_tools(chain), **told), reply.reasoning[:10_000])
-        raise NoPath(most, problems)
+        raise NoPath(most, problems, meant)
 
     async def _ask(self, desk: Desk, messages: list[Message]) -> PathReply:
         temperature = desk.session.settings.planning.temperature
         return await desk.ask(messages, PathReply, kind="plan", render=shown, temperature=temperature)
 
-    async def _everything(self, desk: Desk, page: FlowPage, attempts: int, why: str) -> Planned:
-        """The full graph of the flow that is meant; of several the person says which."""
-        flow = page.flows[0] if len(page.flows) == 1 else _said(desk.session, page)
-        if flow is None:
-            return Planned(question=f"{why} {WHICH}".strip())
-        chain: Chain = ((flow.name, full_path(flow)),)
-        path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=attempts)
-        return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
+
+def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned:
+    """The full graph of the flow that is meant; where nothing tells which one it is, the person does."""
+    flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
+    if flow is None:
+        return Planned(question=f"{why} {WHICH}".strip())
+    chain: Chain = ((flow.name, full_path(flow)),)
+    path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=error.attempts if error else 0)
+    return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
+
+
+def _unwanted(session: Session) -> tuple[str, ...]:
+    """The path that the person wants another one for."""
+    path = session.plan.path if session.replan and session.plan else None
+    return (f"The person wants another path than {', '.join(path.nodes)}.",) if path else ()
 
 
 def _said(session: Session, page: FlowPage) -> FlowSpec | None:
@@ -176,4 +186,4 @@ def _step(page: FlowPage, tool: str) -> ActionSpec:
     flow_name, node_name = split(tool)
     flow = page.flow(flow_name)
     node = flow.node(node_name) if flow else None
-    return named(tool, (node.description if node else node_name)[:2_000] or node_name)
+    return named(tool, (node.description if node else "") or node_name)

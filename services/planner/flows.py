@@ -38,7 +38,8 @@ async def accepted(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:
     """Paths whose answers this person accepted for similar requests; none where anything goes wrong."""
     try:
         wanted = {"user": session.owner, "query": session.request[:ASKED], "limit": EXAMPLES}
-        return LibraryPage.model_validate(await store.ask("library.similar", **wanted)).items
+        found = LibraryPage.model_validate(await store.ask("library.similar", **wanted)).items
+        return tuple(entry for entry in found if entry.path)  # an answer of another workflow has none
     except Exception as error:  # whatever it is: a path can be planned without
         log.warning("no_examples", session=session.id, error=repr(error)[:500])
         return ()

@@ -4,7 +4,8 @@
 
 Protocol, domain and views are the real ones. Words in a message play the rare cases: "fail" (the planner fails),
 "ask" (it asks back), "slow" (it takes its time), "broken" (the code does not pass its tests); fake_agentflow.py has
-those of the workflow with tools, whose tools are the real ones over the project's own store.
+those of the workflow with tools, whose tools are the real ones over the project's own store, and fake_flows.py those
+of the workflow with flows.
 """
 
 import asyncio
@@ -38,6 +39,7 @@ from shared.protocol import server as s
 from shared.protocol.names import state_name
 from tests.e2e.fake_agentflow import Store
 from tests.e2e.fake_drafts import CODE, SPENT, TESTS, plan_for
+from tests.e2e.fake_flows import Flows
 
 PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page"
 USER = "ada"
@@ -61,6 +63,7 @@ class World:
     def __init__(self) -> None:
         self.kept: dict[str, Kept] = {}
         self.store = Store()
+        self.flows = Flows()
 
     def of(self, session_id: str) -> Kept:
         return self.kept.setdefault(session_id, Kept(Session(session_id)))
@@ -86,6 +89,9 @@ class World:
         assert work is not None
         if session.workflow == "agentflow":
             await self.store.work(self, kept, work)
+            return
+        if session.workflow == "flow":
+            await self.flows.work(self, kept, work)
             return
         said = " ".join((session.request, *session.feedback)).lower()
         slow = 6 if "slow" in said else 1
@@ -178,7 +184,8 @@ async def handle(world: World, socket: WebSocket, message: Any, here: str) -> No
         child.session = evolve(kept.session, event)
         await socket.send_json(s.dump(s.Forked(session_id=kept.session.id, fork_id=child.session.id)))
         return
-    for number, command in enumerate(orders(message, kept.session, None, {spec.name: spec for spec in SPECS})):
+    tools, flows = {spec.name: spec for spec in SPECS}, world.flows.page(kept.session)
+    for number, command in enumerate(orders(message, kept.session, None, tools, flows)):
         await world.do(kept, command, by._replace(id=f"{by.id}.{number}") if number else by)
 
 
@@ -206,7 +213,7 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
         here = uuid4().hex[:12]
         greeting = s.Greeting(
             session_id=here, message="What shall we plan?", user=USER, rehearsal=rehearsal, model="rehearsal",
-            workflows=("conversation", "agentflow"), can_run_code=can_run,
+            workflows=("conversation", "agentflow", "flow"), can_run_code=can_run,
         )  # fmt: skip
         await socket.send_json(s.dump(greeting))
         async for text in incoming(socket):
@@ -250,6 +257,7 @@ def build(*, rehearsal: bool = True, can_run: bool = True) -> FastAPI:  # noqa: 
         return Response(code.code if code and format == "py" else f"# {session_id}\n", media_type="text/plain")
 
     app.include_router(world.store.router(world))
+    app.include_router(world.flows.router(world))
 
     @app.get("/{path:path}")
     async def page(path: str) -> FileResponse:

@@ -173,6 +173,16 @@ async def test_of_several_full_graphs_the_person_says_which() -> None:
     assert second.path.nodes == ("wash.scrub", "wash.dry")
 
 
+async def test_a_bad_plan_still_says_which_flow_is_meant() -> None:
+    told = await Kitchen(BOTH).plan(asked(), *[paths(("wash", ("dry",)))] * 3)
+    assert told.path.fallback
+    assert told.path.nodes == ("wash.scrub", "wash.dry")
+    lost = await Kitchen(BOTH).plan(asked(), paths(("wash", ("dry",))), ModelFailed("not JSON", raw="?"))
+    assert lost.path.nodes == ("wash.scrub", "wash.dry")
+    unknown = await Kitchen(BOTH).plan(asked(), *[paths(("bath", ("x",)))] * 3)
+    assert isinstance(unknown, c.Ask)
+
+
 async def test_the_model_asks_which_flow_is_meant() -> None:
     told = await Kitchen(BOTH).plan(asked(), PathReply(question=" Tea or washing up? "))
     assert told == c.Ask(text="Tea or washing up?", options=("tea", "wash"))

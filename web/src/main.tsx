@@ -5,6 +5,8 @@ import "./styles/sessions.css";
 import "./styles/conversation.css";
 import "./styles/review.css";
 import "./styles/turns.css";
+import "./styles/flow.css";
+import "./styles/result.css";
 import "./styles/foot.css";
 import "./styles/narrow.css";
 import { MantineProvider } from "@mantine/core";

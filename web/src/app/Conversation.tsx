@@ -34,7 +34,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} tools={state.snapshot?.workflow === "agentflow"} />}
+            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} workflow={state.snapshot?.workflow ?? ""} />}
             <div ref={review}>
               <Review />
             </div>

@@ -9,10 +9,13 @@ const TITLES: Record<DraftKind, string> = {
   tests: "Writing tests",
   answer: "Writing the answer",
   verdict: "Judging the result",
+  node: "Working on this step",
 };
 
-export function DraftView({ draft, tools }: { draft: Draft; tools: boolean }) {
-  const title = tools && draft.kind === "plan" ? "Planning the next turn" : TITLES[draft.kind];
+const PLANNING: Record<string, string> = { agentflow: "Planning the next turn", flow: "Planning the path" };
+
+export function DraftView({ draft, workflow }: { draft: Draft; workflow: string }) {
+  const title = (draft.kind === "plan" && PLANNING[workflow]) || TITLES[draft.kind];
   const text = draft.torn ? "…" : draft.text;
   const asCode = draft.kind === "code" || draft.kind === "tests" || /^\s*[{[]/.test(text);
   return (

@@ -1,7 +1,9 @@
 // How far a request with tools has come: its turns and sub-goals, in a line that is always at the same place.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
-import type { SubGoalView } from "../protocol";
+import { split, words } from "../flow/spec";
+import type { PathView, SubGoalView } from "../protocol";
+import type { Snapshot } from "../state/state";
 import { plural } from "../ui/format";
 import { useSession } from "./session";
 
@@ -16,9 +18,35 @@ const ORDER: Record<SubGoalView["status"], number> = { completed: 0, failed: 1, 
 
 export function Progress() {
   const { state } = useSession();
-  const [open, setOpen] = useState(false);
   const { snapshot } = state;
-  if (snapshot?.workflow !== "agentflow") return null;
+  if (snapshot?.workflow === "agentflow") return <Turns snapshot={snapshot} />;
+  if (snapshot?.workflow === "flow" && snapshot.path && snapshot.phase !== "resting") return <PathProgress path={snapshot.path} />;
+  return null;
+}
+
+/** Where the path is. */
+function PathProgress({ path }: { path: PathView }) {
+  const all = [...path.walked, ...path.remaining];
+  const [, now] = split(all[path.current_path_index] ?? "");
+  return (
+    <div className="progress" data-testid="progress">
+      <div className="progress-line">
+        <span className="progress-bar" aria-hidden="true">
+          {all.map((_, index) => (
+            <span key={index} data-status={index < path.walked.length ? "completed" : undefined} />
+          ))}
+        </span>
+        <span>
+          node {Math.min(path.current_path_index + 1, all.length)} of {all.length}
+        </span>
+        <span className="progress-now">{words(now)}</span>
+      </div>
+    </div>
+  );
+}
+
+function Turns({ snapshot }: { snapshot: Snapshot }) {
+  const [open, setOpen] = useState(false);
   const { turns, max_turns, sub_goals, executed, planned } = snapshot.memory;
   const ordered = sub_goals.toSorted((a, b) => ORDER[a.status] - ORDER[b.status]);
   const done = sub_goals.filter((one) => one.status === "completed").length;

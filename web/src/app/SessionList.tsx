@@ -1,14 +1,15 @@
 // All sessions of this person: search, open, begin another.
 import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useState } from "react";
 import { sessions, type SessionSummary } from "../net/api";
 import { ago, stateWords } from "../ui/format";
-import { Logo, Plus, Search } from "../ui/icons";
+import { Book, Logo, Plus, Search } from "../ui/icons";
 import { toneOf } from "../ui/Tone";
 import { go, pathOf } from "./route";
 import { useSession } from "./session";
 
+const Library = lazy(() => import("../library/Library"));
 const SHOWN = 100;
 const LOOK = 15_000; // milliseconds: what other tabs and devices did
 
@@ -25,6 +26,7 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
       <Button leftSection={<Plus />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
         New conversation
       </Button>
+      {state.greeting?.workflows.includes("flow") && <LibraryButton onChosen={onChosen} />}
       <TextInput
         type="search"
         aria-label="Search sessions"
@@ -50,6 +52,29 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
         </ul>
       </ScrollArea>
     </div>
+  );
+}
+
+/** What was found before: also from the drawer of a phone, which goes when something is chosen. */
+function LibraryButton({ onChosen }: { onChosen: () => void }) {
+  const [opened, setOpened] = useState(false);
+  return (
+    <>
+      <Button leftSection={<Book />} variant="subtle" color="gray" fullWidth justify="flex-start" onClick={() => setOpened(true)} data-testid="library-open">
+        Library
+      </Button>
+      {opened && (
+        <Suspense>
+          <Library
+            onClose={() => setOpened(false)}
+            onChosen={() => {
+              setOpened(false);
+              onChosen();
+            }}
+          />
+        </Suspense>
+      )}
+    </>
   );
 }
 

@@ -7,6 +7,8 @@ import { useAct, useCan, useSession } from "./session";
 
 // Where the same phase is another kind of work.
 const WITH_TOOLS: Record<string, string> = { planning: "is planning the next turn", executing: "is running the actions of this turn" };
+const WITH_FLOWS: Record<string, string> = { planning: "is planning the path", executing: "is walking the path" };
+const ELSEWHERE: Record<string, Record<string, string>> = { agentflow: WITH_TOOLS, flow: WITH_FLOWS };
 const DOING: Record<string, string> = {
   planning: "is drafting a plan",
   coding: "is writing the code",
@@ -25,7 +27,7 @@ export function StatusLine() {
   const stop = () => stopping.send({ type: "stop" });
   useStopKeys(can("stop"), service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
-  const words = (state.snapshot?.workflow === "agentflow" && WITH_TOOLS[phase]) || DOING[phase] || "is at work";
+  const words = ELSEWHERE[state.snapshot?.workflow ?? ""]?.[phase] ?? DOING[phase] ?? "is at work";
   const doing = service ? `${service} ${words}` : "";
   const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? "Enter sends, Shift+Enter begins a new line" : "";
   return (

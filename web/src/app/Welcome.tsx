@@ -27,7 +27,17 @@ const WORDS: Record<string, { what: string; examples: Example[] }> = {
       { title: "Change an address", text: "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA instead." },
     ],
   },
+  flow: {
+    what: "Ask a question about the store's data. You see the path it takes, the tables and the SQL before it runs, and you can change each of them.",
+    examples: [
+      { title: "Count", text: "How many orders are pending?" },
+      { title: "Compare", text: "Show the number of orders by status" },
+      { title: "Correct a query", text: "Fix this SQL: SELEC count(*) FROM orders" },
+    ],
+  },
 };
+
+const HEADS: Record<string, string> = { agentflow: "What shall we do?", flow: "What do you want to know?" };
 
 export function Welcome() {
   const { client, pending, state } = useSession();
@@ -39,7 +49,7 @@ export function Welcome() {
   return (
     <section className="welcome" aria-label="Start">
       <Logo size={44} />
-      <h2>What shall we {shown === "agentflow" ? "do" : "plan"}?</h2>
+      <h2>{HEADS[shown] ?? "What shall we plan?"}</h2>
       <div className="welcome-choice">
         {workflows.length > 1 && (
           <SegmentedControl

@@ -1,40 +1,10 @@
 // One program: shown, or edited.
-import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
-import { indentUnit } from "@codemirror/language";
-import { EditorState } from "@codemirror/state";
-import { EditorView, keymap } from "@codemirror/view";
-import { useEffect, useEffectEvent, useRef } from "react";
-import { look } from "./look";
+import { python } from "@codemirror/lang-python";
+import { lineNumbers } from "@codemirror/view";
+import { Editor } from "./Editor";
 
-interface Props {
-  value: string;
-  label: string;
-  /** Given: the text can be edited. `value` is then only where the editing begins. */
-  onChange?: (value: string) => void;
-}
+const PYTHON = [lineNumbers(), python()];
 
-export default function CodeEditor({ value, label, onChange }: Props) {
-  const box = useRef<HTMLDivElement>(null);
-  const editable = onChange !== undefined;
-  const changed = useEffectEvent((text: string) => onChange?.(text));
-  const begun = useEffectEvent(() => value);
-  useEffect(() => {
-    const editing = [
-      history(),
-      indentUnit.of("    "),
-      keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
-      EditorView.updateListener.of((update) => {
-        if (update.docChanged) changed(update.state.doc.toString());
-      }),
-    ];
-    const showing = [EditorState.readOnly.of(true), EditorView.editable.of(false)];
-    const view = new EditorView({
-      doc: editable ? begun() : begun().replace(/\n$/, ""),
-      extensions: [...look(label), ...(editable ? editing : showing)],
-      parent: box.current ?? undefined,
-    });
-    if (editable) view.focus();
-    return () => view.destroy();
-  }, [label, editable, editable ? "" : value]);
-  return <div className="code" ref={box} data-testid="code-text" />;
+export default function CodeEditor(props: { value: string; label: string; onChange?: (value: string) => void }) {
+  return <Editor {...props} language={PYTHON} />;
 }

@@ -1,7 +1,8 @@
 // What changed between two texts, in one column: it fits a phone too.
+import { python as pythonLanguage } from "@codemirror/lang-python";
 import { unifiedMergeView } from "@codemirror/merge";
 import { EditorState } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
+import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
 import { look } from "./look";
 
@@ -11,7 +12,8 @@ export default function Diff({ before, after, label, python = false }: { before:
     const view = new EditorView({
       doc: after.replace(/\n$/, ""),
       extensions: [
-        ...look(label, python),
+        ...look(label),
+        ...(python ? [lineNumbers(), pythonLanguage()] : [EditorView.lineWrapping]),
         EditorState.readOnly.of(true),
         EditorView.editable.of(false),
         unifiedMergeView({ original: before.replace(/\n$/, ""), mergeControls: false, gutter: true, collapseUnchanged: { margin: 3, minSize: 8 } }),

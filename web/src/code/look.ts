@@ -1,8 +1,7 @@
 // CodeMirror in the page's colours: variables, so that light and dark need no second editor.
-import { python } from "@codemirror/lang-python";
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
-import { EditorView, lineNumbers } from "@codemirror/view";
+import { EditorView } from "@codemirror/view";
 import { tags as t } from "@lezer/highlight";
 
 const colours = HighlightStyle.define([
@@ -26,11 +25,10 @@ const frame = EditorView.theme({
   },
 });
 
-export function look(label: string, withPython = true): Extension[] {
+export function look(label: string): Extension[] {
   return [
     frame,
     syntaxHighlighting(colours),
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
-    ...(withPython ? [lineNumbers(), python()] : [EditorView.lineWrapping]),
   ];
 }

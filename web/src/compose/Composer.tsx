@@ -9,6 +9,7 @@ import { Problem } from "../ui/Problem";
 import { carried, useChoice } from "./choice";
 import { KnowledgeChips, KnowledgeMenu } from "./Knowledge";
 import { RequestSettings } from "./RequestSettings";
+import { useSuggestion } from "./suggestion";
 
 type Extra = { knowledge?: Knowledge[] } & ReturnType<typeof carried>;
 const LONGEST = 50_000;
@@ -19,8 +20,13 @@ export function Composer() {
   const act = useAct();
   const [text, setText] = useState("");
   const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
-  const { choice } = useChoice(state);
+  const { choice, change } = useChoice(state);
   const field = useRef<HTMLTextAreaElement>(null);
+  useSuggestion(({ text, workflow }) => {
+    setText(text);
+    change({ workflow });
+    field.current?.focus();
+  });
   useFocus(field, state.sessionId === null || !!state.snapshot?.question);
 
   const fresh = state.sessionId === null;

@@ -11,7 +11,7 @@ export function RequestSettings() {
   const [opened, setOpened] = useState(false);
   if ((state.greeting?.workflows.length ?? 0) < 2) return null;
   return (
-    <Popover opened={opened} onChange={setOpened} position="top-start" width={330} shadow="md" trapFocus withinPortal>
+    <Popover opened={opened} onChange={setOpened} position="top-start" width={350} shadow="md" trapFocus withinPortal>
       <Popover.Target>
         <ActionIcon
           variant="subtle"

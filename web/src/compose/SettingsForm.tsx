@@ -1,5 +1,7 @@
 import { NativeSelect, NumberInput, SegmentedControl, Switch } from "@mantine/core";
 import { useSession } from "../app/session";
+import { useFlows } from "../flow/flows";
+import { words } from "../flow/spec";
 import { type Choice, useChoice, type Workflow, WORKFLOWS } from "./choice";
 
 export default function SettingsForm() {
@@ -10,12 +12,13 @@ export default function SettingsForm() {
     <div className="settings">
       <SegmentedControl
         fullWidth
+        size="xs"
         aria-label="How to work on it"
         value={choice.workflow}
         onChange={(value) => change({ workflow: value as Workflow })}
         data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
       />
-      {choice.workflow === "agentflow" ? <ForTools /> : <p className="hint">You get a plan first, then the code.</p>}
+      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : <p className="hint">You get a plan first, then the code.</p>}
     </div>
   );
 }
@@ -76,6 +79,48 @@ function ForTools() {
         onChange={(event) => change({ recall: event.currentTarget.checked })}
         data-testid="recall"
       />
+    </>
+  );
+}
+
+function ForFlows() {
+  const { state } = useSession();
+  const { choice, change } = useChoice(state);
+  const { flows, problem } = useFlows();
+  const names = (flows ?? []).map((one) => one.name);
+  const all = choice.flow && !names.includes(choice.flow) ? [...names, choice.flow] : names;
+  return (
+    <>
+      <NativeSelect
+        label="Flow"
+        description={problem ? `The flows cannot be listed now: ${problem}` : flows?.find((one) => one.name === choice.flow)?.description}
+        value={choice.flow}
+        onChange={(event) => change({ flow: event.currentTarget.value })}
+        data={[{ value: "", label: "choose for me" }, ...all.map((one) => ({ value: one, label: words(one) }))]}
+        data-testid="flow"
+      />
+      <NativeSelect
+        label="Stop for me"
+        value={choice.confirm}
+        onChange={(event) => change({ confirm: event.currentTarget.value as Choice["confirm"] })}
+        data={[
+          { value: "path", label: "at the path, and at what it shows" },
+          { value: "nodes", label: "at what it shows: tables, SQL" },
+          { value: "nothing", label: "nowhere, but for changes" },
+        ]}
+        data-testid="confirm"
+      />
+      <NativeSelect
+        label="Path"
+        value={choice.use_planning ? "plan" : "full"}
+        onChange={(event) => change({ use_planning: event.currentTarget.value === "plan" })}
+        data={[
+          { value: "plan", label: "the model plans it" },
+          { value: "full", label: "walk the full graph" },
+        ]}
+        data-testid="use-planning"
+      />
+      <Switch label="Use a path planned before for the same" checked={choice.cache} disabled={!choice.use_planning} onChange={(event) => change({ cache: event.currentTarget.checked })} data-testid="cache" />
     </>
   );
 }

@@ -3,7 +3,7 @@ import type { Snapshot } from "../state/state";
 import { carried, chosen, FIRST, restored } from "./choice";
 
 const fresh = { sessionId: null, snapshot: null };
-const settings = { max_turns: 9, approval: "always", world: "own", recall: true, quality: "thorough", token_budget: 500, cost_budget: null };
+const settings = { max_turns: 9, approval: "always", world: "own", recall: true, quality: "thorough", confirm: "path", token_budget: 500, cost_budget: null, planning: { flow: "", use_planning: true, cache: true, temperature: 0.3 } };
 const going = { sessionId: "s", snapshot: { workflow: "agentflow", settings } as unknown as Snapshot };
 const mine = { ...FIRST, workflow: "agentflow" as const, max_turns: 3 };
 
@@ -13,12 +13,13 @@ it("takes what was kept as far as it means something", () => {
   expect(restored('{"workflow": "agentflow", "max_turns": "7", "recall": false}')).toEqual({ ...FIRST, workflow: "agentflow", recall: false });
   expect(restored('{"workflow": "of_tomorrow"}')).toEqual(FIRST);
   expect(restored('{"max_turns": 1000}')).toEqual(FIRST);
+  expect(restored('{"confirm": "twice"}')).toEqual(FIRST);
 });
 
 it("begins a conversation with what was chosen last, and tells the settings where there are tools", () => {
   expect(chosen({ remembered: mine, changes: null }, fresh)).toEqual(mine);
-  const { workflow, ...rest } = mine;
-  expect(carried(mine, fresh)).toEqual({ workflow, settings: rest });
+  const { workflow, flow, use_planning, cache, ...rest } = mine;
+  expect(carried(mine, fresh)).toEqual({ workflow, settings: { ...rest, planning: { flow, use_planning, cache } } });
   expect(carried(FIRST, fresh)).toEqual({ workflow: "conversation" });
 });
 
@@ -29,4 +30,10 @@ it("leaves a session as it is until the person changes something, and then keeps
   const changed = chosen({ remembered: mine, changes: { sessionId: "s", change: { recall: false } } }, going);
   expect(carried(changed, going)).toEqual({ settings: { ...settings, recall: false } });
   expect(chosen({ remembered: mine, changes: { sessionId: "other", change: { recall: false } } }, going).recall).toBe(true);
+});
+
+it("changes of the planning only what the person changed", () => {
+  const changed = chosen({ remembered: mine, changes: { sessionId: "s", change: { flow: "triage" } } }, going);
+  expect(changed).toMatchObject({ confirm: "path", flow: "triage", use_planning: true });
+  expect(carried(changed, going)).toEqual({ settings: { ...settings, planning: { ...settings.planning, flow: "triage" } } });
 });

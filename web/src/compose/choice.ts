@@ -1,4 +1,4 @@
-// How the next request is to be worked on: the workflow and, for tools, its settings. A new conversation begins with
+// How the next request is to be worked on: the workflow and, for tools and flows, its settings. A new conversation begins with
 // what was chosen last in this browser; in a session it is what the session has, until the person changes it.
 import { useSyncExternalStore } from "react";
 import type { ServerMessageOf, SessionSettingsInput } from "../protocol";
@@ -6,12 +6,14 @@ import type { SessionState } from "../state/state";
 
 export type Workflow = ServerMessageOf<"greeting">["workflows"][number];
 type Settings = ServerMessageOf<"snapshot">["settings"];
-export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality">;
+type Planning = Settings["planning"];
+export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality" | "confirm"> & Pick<Planning, "flow" | "use_planning" | "cache">;
 
 const KEY = "parley.choice";
-export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced" };
+export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced", confirm: "nodes", flow: "", use_planning: true, cache: true };
 
-export const WORKFLOWS: Record<string, string> = { conversation: "Plan and code", agentflow: "Act with tools" };
+export const WORKFLOWS: Record<string, string> = { conversation: "Plan and code", agentflow: "Act with tools", flow: "Ask the data" };
+const CONFIRM: readonly Choice["confirm"][] = ["path", "nodes", "nothing"];
 
 /** What was kept, as far as it still means something. */
 export function restored(kept: string | null): Choice {
@@ -19,7 +21,7 @@ export function restored(kept: string | null): Choice {
     const read = JSON.parse(kept ?? "{}") as Partial<Choice>;
     const known = Object.fromEntries(Object.entries(FIRST).map(([name, value]) => [name, typeof read[name as keyof Choice] === typeof value ? read[name as keyof Choice] : value]));
     const choice = known as unknown as Choice;
-    return choice.workflow in WORKFLOWS && choice.max_turns >= 1 && choice.max_turns <= 100 ? choice : FIRST;
+    return choice.workflow in WORKFLOWS && CONFIRM.includes(choice.confirm) && choice.max_turns >= 1 && choice.max_turns <= 100 ? choice : FIRST;
   } catch {
     return FIRST;
   }
@@ -52,17 +54,24 @@ function subscribe(listener: () => void): () => void {
 /** The choice for the next request, given where the session stands. Pure. */
 export function chosen({ remembered, changes }: Held, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): Choice {
   if (sessionId === null || !snapshot) return remembered;
-  const { max_turns, approval, world, recall, quality } = snapshot.settings;
-  const has: Choice = { workflow: snapshot.workflow, max_turns, approval, world, recall, quality };
+  const { max_turns, approval, world, recall, quality, confirm, planning } = snapshot.settings;
+  const { flow, use_planning, cache } = planning;
+  const has: Choice = { workflow: snapshot.workflow, max_turns, approval, world, recall, quality, confirm, flow, use_planning, cache };
   return changes?.sessionId === sessionId ? { ...has, ...changes.change } : has;
 }
 
 /** What a request must say about it: nothing where the session goes on as it is. Pure. */
 export function carried(choice: Choice, { sessionId, snapshot }: Pick<SessionState, "sessionId" | "snapshot">): { workflow?: Workflow; settings?: SessionSettingsInput } {
-  const { workflow, ...settings } = choice;
-  if (sessionId === null || !snapshot) return workflow === "conversation" ? { workflow } : { workflow, settings };
-  const same = Object.entries(settings).every(([name, value]) => snapshot.settings[name as keyof typeof settings] === value);
-  return { ...(workflow === snapshot.workflow ? {} : { workflow }), ...(same ? {} : { settings: { ...snapshot.settings, ...settings } }) };
+  const { workflow, flow, use_planning, cache, ...settings } = choice;
+  const planning = { flow, use_planning, cache };
+  if (sessionId === null || !snapshot) return workflow === "conversation" ? { workflow } : { workflow, settings: { ...settings, planning } };
+  const has = snapshot.settings;
+  const same = agrees(settings, has) && agrees(planning, has.planning);
+  return { ...(workflow === snapshot.workflow ? {} : { workflow }), ...(same ? {} : { settings: { ...has, ...settings, planning: { ...has.planning, ...planning } } }) };
+}
+
+function agrees<T extends object>(wanted: T, has: T): boolean {
+  return Object.entries(wanted).every(([name, value]) => has[name as keyof T] === value);
 }
 
 export function useChoice(state: SessionState) {

@@ -1,5 +1,8 @@
 // What services made, small: the newest of it is shown in full below the journal.
+import { lazy, Suspense } from "react";
 import { useSession } from "../app/session";
+import { Judge } from "../flow/Judge";
+import { answered } from "../flow/tables";
 import { clock, plural } from "../ui/format";
 import { confidenceWords } from "../ui/values";
 import { InlineText } from "../ui/InlineText";
@@ -9,6 +12,8 @@ import { MARKS, wordOf } from "../review/Checks";
 import type { Entry } from "./entries";
 import { showAction } from "./showAction";
 
+const Findings = lazy(() => import("../result/Findings"));
+
 type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
 export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
@@ -17,7 +22,9 @@ export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
   return (
     <details className="card" data-testid="plan-card">
       <summary>
-        <strong>Plan {entry.number}</strong>
+        <strong>
+          {entry.path ? "Path" : "Plan"} {entry.number}
+        </strong>
         <span className="card-what">
           {by} {verb} {plural(event.steps.length, "step")}
         </span>
@@ -71,7 +78,7 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
       <Markdown text={entry.text} />
       {entry.answer !== null && (
         <div className="said said-mine">
-          <p>{entry.answer}</p>
+          <p>{answered(entry.answer)}</p>
         </div>
       )}
     </article>
@@ -79,6 +86,17 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
 }
 
 export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
+  const { state } = useSession();
+  if (entry.found)
+    return (
+      <article className="card answer" data-testid="answer">
+        <Markdown text={entry.text} />
+        <Suspense fallback={entry.found.table && <div className="chart-waiting" />}>
+          <Findings found={entry.found} />
+        </Suspense>
+        <Judge accepted={entry.accepted} saved={entry.saved} newest={state.events.findLast((event) => event.type === "answer.given")?.version === entry.version} />
+      </article>
+    );
   return (
     <article className="card answer" data-testid="answer">
       <Markdown text={entry.text} />

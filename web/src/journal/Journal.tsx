@@ -6,6 +6,7 @@ import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Car
 import { clock } from "../ui/format";
 
 const TurnCard = lazy(() => import("./TurnCard"));
+const FlowCard = lazy(() => import("../flow/FlowCard"));
 const SAID: ReadonlySet<string> = new Set(["user_message", "feedback", "answer", "hand_back"]);
 
 export function Journal() {
@@ -52,7 +53,7 @@ function ShownEntry({ entry }: { entry: Entry }) {
     case "turn":
       return (
         <Suspense fallback={<div className="card turn-waiting" />}>
-          <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />
+          {entry.path ? <FlowCard entry={entry} /> : <TurnCard entry={entry} by={by} byPerson={entry.by.startsWith("user:")} />}
         </Suspense>
       );
     case "answer":

@@ -52,7 +52,7 @@ function Thoughts({ entry }: { entry: TurnEntry }) {
 const TONES: Record<string, ToneName> = { success: "good", partial: "wait", failure: "bad" };
 const NEXT: Record<string, string> = { continue: "goes on", retry: "is tried again", escalate: "a person is asked", complete: "the request is done" };
 
-function Verdict({ verdict }: { verdict: EventOf<"turn.verified"> }) {
+export function Verdict({ verdict }: { verdict: EventOf<"turn.verified"> }) {
   const analyses = [verdict.execution_analysis, verdict.memory_analysis].filter(Boolean);
   return (
     <div className="verdict-box">

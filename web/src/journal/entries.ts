@@ -1,6 +1,8 @@
 // The journal as it is read: events that tell of the same thing become one entry. Pure.
-import type { EventOf, Recalled, SessionEvent } from "../protocol";
-import { type ActionEntry, leftBehind, planned, withNews } from "./turns";
+import { type Found, foundBy } from "../flow/found";
+import { ASKED, tablesOf } from "../flow/tables";
+import type { EventOf, PathPlan, Recalled, SessionEvent } from "../protocol";
+import { type ActionEntry, editedPath, fromSteps, leftBehind, planned, rerouted, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
 /** An action that an answer rests on. */
@@ -19,15 +21,21 @@ export interface TurnEntry extends Base {
   recalled: readonly Recalled[];
   actions: readonly ActionEntry[];
   verdict: EventOf<"turn.verified"> | null;
+  /** Its actions are nodes of flows: the path as it was planned. */
+  path: PathPlan | null;
+  /** Why the path became another one, oldest first; "" where a person wanted it so or nothing else changed. */
+  changes: readonly { by: string; why: string }[];
+  /** How many actions there have been, with those that were replaced. */
+  made: number;
 }
 export type Entry = Base &
   (
     | { kind: "said"; text: string; intent: EventOf<"message.received">["intent"]; knowledge: string[] }
-    | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited"> }
+    | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited">; path: PathPlan | null }
     | { kind: "code"; number: number; event: EventOf<"code.drafted"> | EventOf<"code.edited">; checks: EventOf<"code.verified">["checks"] | null }
     | { kind: "question"; actionId: string; text: string; options: readonly string[]; answer: string | null }
     | TurnEntry
-    | { kind: "answer"; text: string; confidence: number; evidence: Evidence[] }
+    | { kind: "answer"; text: string; confidence: number; evidence: Evidence[]; found: Found | null; accepted: boolean; saved: boolean }
     | { kind: "failure"; stage: string; reason: string; raw: string }
     | { kind: "note"; tone: "good" | "bad" | "plain"; text: string }
   );
@@ -49,11 +57,16 @@ function told(all: Entry[], event: SessionEvent): void {
       all.push({ ...base, kind: "said", text: event.text, intent: event.intent, knowledge: event.knowledge.map((one) => one.name) });
       return;
     case "plan.drafted":
-    case "plan.edited":
-      all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event });
+      all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event, path: event.path });
       return;
+    case "plan.edited": {
+      const before = all.findLast((one) => one.kind === "plan");
+      all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event, path: editedPath(before?.kind === "plan" ? before.path : null, event.steps) });
+      return;
+    }
     case "plan.approved":
       note(`approved plan ${numberOf(all, "plan", event.plan_version)}`, "good");
+      pathApproved(all, base, event.plan_version);
       return;
     case "plan.rejected":
       note(event.replan ? "asked for another plan" : `declined plan ${numberOf(all, "plan", event.plan_version)}`);
@@ -78,7 +91,8 @@ function told(all: Entry[], event: SessionEvent): void {
       note(event.replan ? "asked for other code" : `declined code ${numberOf(all, "code", event.code_version)}`);
       return;
     case "question.asked":
-      all.push({ ...base, kind: "question", actionId: event.action_id, text: event.text, options: event.options, answer: null });
+      if (event.about === "action") outcome(all, event.action_id, { state: "asked" });
+      all.push({ ...base, kind: "question", actionId: event.action_id, text: tablesOf(event.form) ? ASKED : event.text, options: event.options, answer: null });
       return;
     case "question.answered":
       change(all, "question", (one) => one.actionId === event.action_id, { answer: event.text });
@@ -87,6 +101,9 @@ function told(all: Entry[], event: SessionEvent): void {
     case "turn.planned":
       leave(all, "left out: the turn was planned again");
       all.push({ ...base, kind: "turn", ...turnOf(event) });
+      return;
+    case "path.changed":
+      change(all, "turn", (one) => one.number === event.turn, pathOf(all, event));
       return;
     case "approval.given":
       outcome(all, event.action_id, { state: "approved", decidedBy: event.actor });
@@ -120,10 +137,14 @@ function told(all: Entry[], event: SessionEvent): void {
       change(all, "turn", (one) => one.number === event.turn, { verdict: event });
       return;
     case "answer.given":
-      all.push({ ...base, kind: "answer", text: event.text, confidence: event.confidence, evidence: evidenceOf(all, event.evidence) });
+      all.push({ ...base, kind: "answer", text: event.text, confidence: event.confidence, evidence: evidenceOf(all, event.evidence), found: foundOf(all), accepted: false, saved: false });
+      return;
+    case "answer.judged":
+      change(all, "answer", () => true, { accepted: event.accepted, saved: event.saved });
       return;
     case "usage.spent":
-      return; // summed in the header
+      if (event.action_id) spent(all, event); // the rest is summed in the header
+      return;
     case "budget.raised":
       note(`raised the budget${event.tokens ? ` by ${event.tokens} tokens` : ""}${event.cost ? ` by $${event.cost}` : ""}`);
       return;
@@ -181,9 +202,45 @@ function turnOf(event: EventOf<"turn.planned">) {
     reasoning: event.reasoning,
     final: event.final,
     recalled: event.recalled,
-    actions: planned(event),
+    actions: planned(event.actions),
     verdict: null,
+    path: event.path,
+    changes: [],
+    made: event.actions.length,
   };
+}
+
+/** An approved path is walked at once: no event tells of the turn that it becomes. */
+function pathApproved(all: Entry[], base: Base, version: number): void {
+  const plan = all.findLast((one) => one.kind === "plan" && one.version === version);
+  if (plan?.kind !== "plan" || !plan.path) return;
+  const last = all.findLast((one) => one.kind === "turn");
+  const number = last?.kind === "turn" ? last.number + 1 : 1;
+  const { goal, steps } = plan.event;
+  const actions = fromSteps(number, steps);
+  const words = { subGoal: goal, selectedTool: "", skills: [], reasoning: "", final: true, recalled: [], verdict: null, changes: [] };
+  all.push({ ...base, by: plan.by, kind: "turn", number, ...words, actions, path: plan.path, made: actions.length });
+}
+
+function pathOf(all: readonly Entry[], event: EventOf<"path.changed">): Partial<TurnEntry> {
+  const turn = all.findLast((one) => one.kind === "turn" && one.number === event.turn);
+  if (turn?.kind !== "turn") return {};
+  return { ...rerouted(turn.actions, turn.made, event), changes: [...turn.changes, { by: event.actor, why: event.why }] };
+}
+
+/** What the path before an answer came to, if it was one. */
+function foundOf(all: readonly Entry[]): Found | null {
+  const turn = all.findLast((one) => one.kind === "turn");
+  return turn?.kind === "turn" && turn.path ? foundBy(turn.actions) : null;
+}
+
+function spent(all: Entry[], event: EventOf<"usage.spent">): void {
+  const action = actionOf(all, event.action_id);
+  if (action) outcome(all, event.action_id, { tokens: action.tokens + event.prompt_tokens + event.completion_tokens });
+}
+
+function actionOf(all: readonly Entry[], id: string): ActionEntry | undefined {
+  return all.flatMap((one) => (one.kind === "turn" ? one.actions : [])).findLast((one) => one.spec.id === id);
 }
 
 /** The newest turn, if there is one since the last request, will not go on. */
@@ -222,8 +279,10 @@ const CLEARED: Record<string, Partial<ActionEntry>> = {
 
 /** The answer is the action's result, or tells what became of one that was uncertain. */
 function answered(all: Entry[], event: EventOf<"question.answered">): void {
-  const action = all.flatMap((one) => (one.kind === "turn" ? one.actions : [])).findLast((one) => one.spec.id === event.action_id);
-  if (action?.state !== "uncertain") return outcome(all, event.action_id, { state: "finished", result: event.text });
+  const action = actionOf(all, event.action_id);
+  const turn = all.findLast((one) => one.kind === "turn");
+  const state = turn?.kind === "turn" && turn.path ? "approved" : "finished"; // a node takes the answer in before it ends
+  if (action?.state !== "uncertain") return outcome(all, event.action_id, { state, result: event.text });
   outcome(all, event.action_id, { ...(CLEARED[event.text] ?? { left: true }), decidedBy: event.actor });
 }
 

@@ -1,5 +1,5 @@
 // The few things the page asks over plain HTTP.
-import type { Preview, ToolPage } from "../protocol";
+import type { FlowList, LibraryPage, Preview, ProposalPage, ToolPage } from "../protocol";
 
 export interface Me {
   user: string;
@@ -62,6 +62,17 @@ export const inbox = (limit: number, signal?: AbortSignal): Promise<Page> => pag
 
 export const tools = (q: string, limit: number, signal?: AbortSignal): Promise<ToolPage> =>
   get<ToolPage>(`/api/tools?${new URLSearchParams({ q, limit: String(limit) })}`, signal);
+
+/** The flows there are, and why others could not be loaded. */
+export const flows = (): Promise<FlowList> => get("/api/planning/flows");
+
+export const library = (q: string, saved: boolean, signal?: AbortSignal): Promise<LibraryPage> =>
+  get(`/api/library?${new URLSearchParams({ q, ...(saved ? { saved: "true" } : {}), limit: "50" })}`, signal);
+
+export const proposals = (signal?: AbortSignal): Promise<ProposalPage> => get("/api/planning/proposals?limit=50", signal);
+
+/** All that an action returned, where the journal holds only its beginning. */
+export const wholeResult = (sessionId: string, turn: number, actionId: string): Promise<unknown> => get(artefactUrl(sessionId, turn, actionId));
 
 const inSession = (sessionId: string): string => `/api/sessions/${encodeURIComponent(sessionId)}`;
 

@@ -2,6 +2,7 @@
 import { Button, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
+import { SqlApproval, sqlOf } from "../flow/SqlApproval";
 import { previewAction } from "../net/api";
 import type { ActionView } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
@@ -37,11 +38,13 @@ export default function ActionsPanel() {
   };
   return (
     <section className="panel" data-testid="approval-request" aria-label="Actions to approve" ref={box}>
-      <h2>{asked.actions.length === 1 ? "One action waits for your yes" : `${plural(asked.actions.length, "action")} wait for your yes`}</h2>
+      <h2>{headOf(asked.actions)}</h2>
       {asked.actions.length > 1 && <p className="hint">Nothing runs before all of them are decided.</p>}
-      {asked.actions.map((action) => (
-        <Approval key={`${action.action_id} ${action.hash}`} action={action} />
-      ))}
+      {asked.actions.map((action) => {
+        const sql = sqlOf(action);
+        const key = `${action.action_id} ${action.hash}`;
+        return sql === null ? <Approval key={key} action={action} /> : <SqlApproval key={key} action={action} sql={sql} />;
+      })}
       {asked.actions.length > 1 && (
         <div className="decision-buttons">
           <Button size="sm" variant="light" leftSection={<Check />} loading={all.busy} onClick={approveAll} data-testid="approve-all">
@@ -54,7 +57,13 @@ export default function ActionsPanel() {
   );
 }
 
-function approval(action: ActionView, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
+function headOf(actions: readonly ActionView[]): string {
+  const [first] = actions;
+  if (actions.length > 1) return `${plural(actions.length, "action")} wait for your yes`;
+  return first && sqlOf(first) !== null ? "This query waits for your yes" : "One action waits for your yes";
+}
+
+export function approval(action: ActionView, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
   return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
 }
 
@@ -101,7 +110,7 @@ function Approval({ action }: { action: ActionView }) {
   );
 }
 
-function Refusal({ action, act, onClose }: { action: ActionView; act: ReturnType<typeof useAct>; onClose: () => void }) {
+export function Refusal({ action, act, onClose }: { action: ActionView; act: ReturnType<typeof useAct>; onClose: () => void }) {
   const [reason, setReason] = useState("");
   return (
     <form

@@ -12,11 +12,14 @@ interface Props {
   hash: string;
   /** Why approving is not possible at the moment, if it is not. */
   blocked: string;
+  /** Other words for the yes and for another try. */
+  yes?: string;
+  again?: string;
   /** More buttons, such as those of an edit. */
   children?: ReactNode;
 }
 
-export function Decision({ target, version, hash, blocked, children }: Props) {
+export function Decision({ target, version, hash, blocked, yes, again, children }: Props) {
   const { state } = useSession();
   const can = useCan();
   const approving = useAct();
@@ -25,7 +28,7 @@ export function Decision({ target, version, hash, blocked, children }: Props) {
   const { snapshot } = state;
   const reviewed = snapshot?.review?.type === (target === "text" ? "text_plan_review" : "code_review");
   const refused = snapshot?.feedback_request?.plan_type === target;
-  const other = target === "text" ? "Start over with another plan" : "Write other code";
+  const other = again ?? (target === "text" ? "Start over with another plan" : "Write other code");
   return (
     <div className="decision">
       {(talking || refused) && <FeedbackForm onDone={() => setTalking(false)} onClose={refused ? null : () => setTalking(false)} />}
@@ -38,7 +41,7 @@ export function Decision({ target, version, hash, blocked, children }: Props) {
             loading={approving.busy}
             onClick={() => approving.send({ type: "approval", approved: true, version, hash })}
           >
-            {target === "text" ? "Approve this plan" : "Approve this code"}
+            {yes ?? (target === "text" ? "Approve this plan" : "Approve this code")}
           </Button>
         )}
         {reviewed && can("feedback") && !talking && !blocked && (

@@ -2,18 +2,27 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useAct, useSession } from "../app/session";
+import { tablesOf } from "../flow/tables";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
 // Only its options answer such a question.
 const FIXED: ReadonlySet<string> = new Set(["budget", "uncertain"]);
 const RaiseBudget = lazy(() => import("./RaiseBudget"));
+const TablesQuestion = lazy(() => import("../flow/TablesQuestion"));
 
 export function QuestionPanel() {
   const { state } = useSession();
   const act = useAct();
   const question = state.snapshot?.question;
   if (!question) return null;
+  const tables = tablesOf(question.form);
+  if (tables)
+    return (
+      <Suspense>
+        <TablesQuestion key={question.question_id} question={question} tables={tables} />
+      </Suspense>
+    );
   return (
     <section className="panel panel-question" data-testid="question" aria-label="Question to you">
       <Markdown text={question.content} />

@@ -12,6 +12,7 @@ const ActionsPanel = lazy(() => import("./ActionsPanel"));
 const TakeOver = lazy(() => import("../takeover/TakeOver"));
 const PlanPanel = lazy(() => import("./PlanPanel"));
 const CodePanel = lazy(() => import("./CodePanel"));
+const PathReview = lazy(() => import("../flow/PathReview"));
 
 type Subject = "plan" | "code";
 
@@ -41,9 +42,17 @@ export function Review() {
       )}
       {!busy && <QuestionPanel />}
       {!busy && <NextPanel />}
-      <Folded folded={!deciding} hidden={busy} label={snapshot.code ? "plan and code" : "plan"}>
-        <Subjects snapshot={snapshot} />
-      </Folded>
+      {snapshot.plan?.kind === "path" ? (
+        deciding && (
+          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+            <PathReview plan={snapshot.plan} />
+          </Suspense>
+        )
+      ) : (
+        <Folded folded={!deciding} hidden={busy} label={snapshot.code ? "plan and code" : "plan"}>
+          <Subjects snapshot={snapshot} />
+        </Folded>
+      )}
     </div>
   );
 }

@@ -30,6 +30,8 @@ export const Pen = path("M4 20l1-4L16 5l3 3L8 19zM14 7l3 3");
 export const Redo = path("M4 12a8 8 0 1 0 3-6.2M4 4v4h4");
 export const Up = path("M12 19V5M7 10l5-5 5 5");
 export const Down = path("M12 5v14M7 14l5 5 5-5");
+export const Left = path("M15 6l-6 6 6 6");
+export const Right = path("M9 6l6 6-6 6");
 export const Bin = path("M5 7h14M10 7V4h4v3M7 7l1 13h8l1-13");
 export const Dots = path("M12 6h.01M12 12h.01M12 18h.01");
 export const Speech = path("M5 5h14v10h-8l-4 4v-4H5z");
@@ -42,6 +44,8 @@ export const Warning = path("M12 4l9 16H3zM12 10v4M12 17h.01");
 export const Grip = path("M9 6h.01M15 6h.01M9 12h.01M15 12h.01M9 18h.01M15 18h.01");
 export const Sliders = path("M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4");
 export const Inbox = path("M4 13l3-8h10l3 8v6H4zM4 13h5l1 3h4l1-3h5");
+export const Book = path("M5 4h10a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h10");
+export const ThumbUp = path("M7 20V10l4-7 2 1v5h6l-1.5 11zM4 10h3v10H4z");
 export const Terminal = path("M5 7l5 5-5 5M12 18h7");
 
 export function Logo({ size = 26 }: { size?: number }) {

@@ -85,5 +85,6 @@ export function confidenceWords(confidence: number): string {
 }
 
 export function seconds(value: number): string {
+  if (value < 0.01) return "under 0.01 s";
   return value < 10 ? `${value.toFixed(2)} s` : `${value.toFixed(0)} s`;
 }

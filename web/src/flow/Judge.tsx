@@ -1,0 +1,54 @@
+// The person's word on an answer: it is what was wanted, and it is worth keeping.
+import { Button } from "@mantine/core";
+import { useAct, useCan, useSession } from "../app/session";
+import { Book, ThumbUp } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+
+interface Props {
+  accepted: boolean;
+  saved: boolean;
+  /** Only the newest answer can still be judged. */
+  newest: boolean;
+}
+
+export function Judge({ accepted, saved, newest }: Props) {
+  const { state } = useSession();
+  const can = useCan();
+  const accepting = useAct();
+  const saving = useAct();
+  if (!newest || !can("judge") || state.snapshot?.phase !== "resting")
+    return accepted ? (
+      <p className="dimmed" data-testid="judged">
+        {saved ? "Accepted, and saved to the library" : "Accepted"}
+      </p>
+    ) : null;
+  return (
+    <div className="decision-buttons judge">
+      <Button
+        size="compact-sm"
+        variant={accepted ? "light" : "default"}
+        color={accepted ? "teal" : undefined}
+        leftSection={<ThumbUp size={15} />}
+        aria-pressed={accepted}
+        loading={accepting.busy}
+        onClick={() => accepting.send({ type: "judge", accepted: !accepted, saved: false })}
+        data-testid="accept"
+      >
+        {accepted ? "Accepted" : "This is right"}
+      </Button>
+      <Button
+        size="compact-sm"
+        variant={saved ? "light" : "default"}
+        color={saved ? "teal" : undefined}
+        leftSection={<Book size={15} />}
+        aria-pressed={saved}
+        loading={saving.busy}
+        onClick={() => saving.send({ type: "judge", accepted: true, saved: !saved })}
+        data-testid="save"
+      >
+        {saved ? "Saved to the library" : "Save to library"}
+      </Button>
+      <Problem error={accepting.error ?? saving.error} />
+    </div>
+  );
+}

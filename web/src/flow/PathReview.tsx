@@ -1,0 +1,58 @@
+// A path to approve before it is walked: as a graph, as steps that can be changed, and the yes to exactly this.
+import { Button, Loader } from "@mantine/core";
+import { useState } from "react";
+import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { fromSteps } from "../journal/turns";
+import type { PlanView } from "../protocol";
+import { Decision } from "../review/Decision";
+import { Pen } from "../ui/icons";
+import { Badges, PathNotes } from "./Badges";
+import { useFlows } from "./flows";
+import { FlowView } from "./FlowView";
+import { PathForm } from "./PathForm";
+import { begunWith, chains, flowOf, type FlowSpec, nodeOf, split, words } from "./spec";
+
+export default function PathReview({ plan }: { plan: PlanView }) {
+  const { state } = useSession();
+  const can = useCan();
+  const nameOf = useNameOf();
+  const saving = useAct();
+  const { flows, problem } = useFlows();
+  const [editing, setEditing] = useState<number | null>(null);
+  const tools = plan.steps.flatMap((step) => step.tool ?? []);
+  const edits = editing === plan.version;
+  const save = (path: string[]) => {
+    const steps = path.map((tool) => ({ tool, text: textOf(flows ?? [], tool) || tool }));
+    saving.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
+  };
+  const turn = { actions: fromSteps(0, plan.steps), path: plan.path, changes: [] };
+  return (
+    <section className="panel" data-testid="path-review" aria-label={`Path ${plan.number}`}>
+      <header className="panel-head">
+        <h2>The path: {chains(tools).map((one) => words(one.flow)).join(" → ")}</h2>
+        <span className="dimmed">by {nameOf(plan.by)}</span>
+        {plan.path && <Badges path={plan.path} changed={plan.by.startsWith("user:")} />}
+      </header>
+      {plan.path && <PathNotes path={plan.path} />}
+      {plan.notes && <p className="plan-notes">{plan.notes}</p>}
+      {problem && <p className="problem">The flows cannot be shown now: {problem}</p>}
+      {!flows && !problem && <Loader size="sm" aria-label="Loading" />}
+      {flows && <FlowView flows={flows} turn={turn} beginning={{ request: state.snapshot?.request ?? "", before: [] }} />}
+      {flows && edits && (
+        <PathForm flows={flows} path={tools} standing={{ after: "", have: begunWith(flows, tools) }} givable={false} act={saving} save="Save this path" onSave={save} onClose={() => setEditing(null)} />
+      )}
+      <Decision target="text" version={plan.version} hash={plan.hash} yes="Walk this path" again="Plan another path" blocked={edits ? "Save your path or leave it as it was first." : ""}>
+        {flows && can("edit") && !edits && (
+          <Button variant="subtle" leftSection={<Pen />} onClick={() => setEditing(plan.version)} data-testid="path-edit">
+            Change the path
+          </Button>
+        )}
+      </Decision>
+    </section>
+  );
+}
+
+function textOf(flows: readonly FlowSpec[], tool: string): string {
+  const [flow, node] = split(tool);
+  return nodeOf(flowOf(flows, flow), node)?.description ?? "";
+}

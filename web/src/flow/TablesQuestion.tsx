@@ -1,0 +1,81 @@
+// Which tables the answer may rest on: a list to tick, with why each was proposed and what it holds.
+import { Button, Checkbox, TextInput } from "@mantine/core";
+import { useState } from "react";
+import { useAct } from "../app/session";
+import type { ServerMessageOf } from "../protocol";
+import { plural } from "../ui/format";
+import { Check, Search } from "../ui/icons";
+import { Problem } from "../ui/Problem";
+import { answerOf, ASKED, filtered, type TableChoice } from "./tables";
+
+const FEW = 8; // so many are seen at once
+
+export default function TablesQuestion({ question, tables }: { question: ServerMessageOf<"question">; tables: readonly TableChoice[] }) {
+  const act = useAct();
+  const [ticked, setTicked] = useState(() => new Set(tables.filter((one) => one.chosen).map((one) => one.name)));
+  const [query, setQuery] = useState("");
+  const shown = filtered(tables, query);
+  const names = tables.map((one) => one.name).filter((name) => ticked.has(name));
+  const tick = (name: string, on: boolean) => {
+    const next = new Set(ticked);
+    if (on) next.add(name);
+    else next.delete(name);
+    setTicked(next);
+  };
+  return (
+    <form
+      className="panel panel-question"
+      data-testid="tables-question"
+      aria-label="Question to you"
+      onSubmit={(event) => {
+        event.preventDefault();
+        if (names.length > 0) act.send({ type: "answer", content: answerOf(names), question_id: question.question_id });
+      }}
+    >
+      <h2>{ASKED}</h2>
+      {tables.length > FEW && (
+        <TextInput
+          type="search"
+          aria-label="Find a table or column"
+          placeholder="Find a table or column"
+          leftSection={<Search size={16} />}
+          value={query}
+          onChange={(event) => setQuery(event.currentTarget.value)}
+          onKeyDown={(event) => event.key === "Enter" && event.preventDefault()}
+          data-testid="tables-filter"
+        />
+      )}
+      <ul className="tables-list">
+        {shown.map((one) => (
+          <li key={one.name} data-testid="table-choice">
+            <Checkbox checked={ticked.has(one.name)} onChange={(event) => tick(one.name, event.currentTarget.checked)} label={<code>{one.name}</code>} description={one.reason || undefined} />
+            {one.columns.length > 0 && <Columns table={one} />}
+          </li>
+        ))}
+        {shown.length === 0 && <li className="hint">No table has these words.</li>}
+      </ul>
+      <div className="decision-buttons">
+        <Button type="submit" leftSection={<Check />} disabled={names.length === 0} loading={act.busy} data-testid="tables-use">
+          Use {names.length === 1 ? "this table" : `these ${plural(names.length, "table")}`}
+        </Button>
+      </div>
+      <p className="hint">Or say it in your own words below.</p>
+      <Problem error={act.error} />
+    </form>
+  );
+}
+
+function Columns({ table }: { table: TableChoice }) {
+  return (
+    <details className="tables-columns">
+      <summary className="dimmed">{plural(table.columns.length, "column")}</summary>
+      <ul>
+        {table.columns.map((column) => (
+          <li key={column}>
+            <code>{column}</code>
+          </li>
+        ))}
+      </ul>
+    </details>
+  );
+}

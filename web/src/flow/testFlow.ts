@@ -1,0 +1,21 @@
+// A small flow for tests.
+import type { FlowSpec, NodeSpec } from "./spec";
+
+function node(name: string, inputs: string[], outputs: string[], next: string[], more: Partial<NodeSpec> = {}): NodeSpec {
+  return { name, description: `${name}.`, inputs, outputs, possible_next_nodes: next, optional: [], conditions: {}, asks: false, confirm: "", effect: "read", ...more };
+}
+
+export const FLOW: FlowSpec = {
+  name: "sql",
+  description: "Questions.",
+  starts: ["request"],
+  may_start: ["given_sql", "previous_question"],
+  full_path: ["look", "write", "run", "tell"],
+  nodes: [
+    node("look", ["request"], ["kind"], ["write", "tell"], { conditions: { tell: 'kind == "none"' } }),
+    node("write", ["request"], ["sql"], ["run"], { optional: ["previous_question", "problem"] }),
+    node("run", ["sql"], ["result", "problem"], ["tell", "write"]),
+    node("tell", ["request"], ["answer"], []),
+  ],
+};
+export const OTHER: FlowSpec = { ...FLOW, name: "triage", full_path: ["reply"], nodes: [node("reply", ["findings"], ["answer"], [])], may_start: [] };

@@ -1,0 +1,71 @@
+import { expect, it } from "vitest";
+import { chartOf, parts, short, ticks } from "./chart";
+import { csvOf } from "./csv";
+import { counted, numeric, pressed, shown, sorted, tableOf, type Table } from "./table";
+
+const table = (columns: string[], ...rows: unknown[][]): Table => ({ columns, types: [], rows, truncated: false, seconds: 0 });
+
+it("writes CSV that reads back as it was", () => {
+  expect(csvOf(["a", "b"], [["x,y", 'say "hi"'], ["two\nlines", null]])).toBe('a,b\r\n"x,y","say ""hi"""\r\n"two\nlines",\r\n');
+  expect(csvOf(["n"], [[-1.5], [true], [{ a: 1 }]])).toBe('n\r\n-1.5\r\ntrue\r\n"{""a"":1}"\r\n');
+});
+
+it("makes formulas in text harmless, and leaves numbers alone", () => {
+  const cells = ["=1+1", "+1 555", "-cmd", "@sum", "=1,2", -5, "-12.50", "a=b"];
+  expect(csvOf(["x"], cells.map((one) => [one])).split("\r\n").slice(1, -1)).toEqual(["'=1+1", "'+1 555", "'-cmd", "'@sum", '"\'=1,2"', "-5", "-12.50", "a=b"]);
+  expect(csvOf(["=evil"], [])).toBe("'=evil\r\n");
+});
+
+it("sorts numbers as numbers, text as people do, and gaps last", () => {
+  const rows = [[10], [null], [9], [-1]];
+  expect(sorted(rows, { column: 0, down: false })).toEqual([[-1], [9], [10], [null]]);
+  expect(sorted(rows, { column: 0, down: true })).toEqual([[10], [9], [-1], [null]]);
+  expect(sorted([["#W10"], ["#W9"]], { column: 0, down: false })).toEqual([["#W9"], ["#W10"]]);
+  expect(sorted(rows, null)).toBe(rows);
+});
+
+it("goes through up, down and as it came", () => {
+  const up = pressed(null, 1);
+  const down = pressed(up, 1);
+  expect([up, down, pressed(down, 1), pressed(up, 0)]).toEqual([{ column: 1, down: false }, { column: 1, down: true }, null, { column: 0, down: false }]);
+});
+
+it("says values and counts as people read them", () => {
+  expect([2024, 1_234_567, 0.1 + 0.2, null, true].map((one) => shown(one))).toEqual(["2024", "1,234,567", "0.3", "", "true"]);
+  expect([shown(10_001, "zip"), shown(123_456, "user_id"), shown(123_456, "paid")]).toEqual(["10001", "123456", "123,456"]);
+  expect(counted({ ...table(["a"], ...Array.from({ length: 1000 }, () => [1])), truncated: true })).toBe("first 1,000 rows");
+  expect(counted(table(["a"], [1]))).toBe("1 row");
+});
+
+it("takes only a table for one", () => {
+  expect(tableOf({ columns: ["a"], rows: [[1]], seconds: 1 })).toMatchObject({ columns: ["a"], truncated: false });
+  expect(tableOf({ columns: ["a"], rows: [1] })).toBeNull();
+  expect(tableOf(null)).toBeNull();
+  expect(numeric(table(["a", "b"], [1, "x"], [null, "y"]), 0)).toBe(true);
+  expect(numeric(table(["a"], [null]), 0)).toBe(false);
+});
+
+it("draws one column of labels and up to three of numbers", () => {
+  const good = table(["status", "orders"], ["open", 3], ["done", null]);
+  expect(chartOf(good, "bar")).toEqual({ kind: "bar", labels: ["open", "done"], series: [{ name: "orders", values: [3, null] }] });
+  expect(chartOf(table(["year", "n"], [2024, 1], [2025, 2]), "line")).toMatchObject({ labels: ["2024", "2025"], series: [{ name: "n" }] });
+  expect(chartOf(good, "none")).toBeNull();
+  expect(chartOf(table(["a", "b", "n"], ["x", "y", 1], ["x", "z", 1]), "bar")).toBeNull();
+  expect(chartOf(table(["a", "n"], ["x", 1]), "bar")).toBeNull();
+  expect(chartOf(table(["a", "n"], ...Array.from({ length: 41 }, (_, index) => [`${index}`, 1])), "bar")).toBeNull();
+});
+
+it("draws series of very different sizes apart", () => {
+  const two = (small: number, large: number) => parts({ kind: "line", labels: ["a", "b"], series: [{ name: "s", values: [small, 1] }, { name: "l", values: [large, 1] }] });
+  expect(two(10, 60)).toHaveLength(1);
+  expect(two(10, 6_000).map((one) => one.series.length)).toEqual([1, 1]);
+});
+
+it("marks an axis with round numbers around all values", () => {
+  const of = (...values: number[]) => ticks([{ name: "n", values }]);
+  expect(of(0, 8)).toEqual([0, 2, 4, 6, 8]);
+  expect(of(-3, 9)).toEqual([-5, 0, 5, 10]);
+  expect(of(0, 0)).toEqual([0]);
+  expect(of(0.1, 0.37)).toEqual([0, 0.1, 0.2, 0.3, 0.4]);
+  expect([950, 25_000, 1_500_000].map(short)).toEqual(["950", "25k", "1.5M"]);
+});
