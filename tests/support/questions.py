@@ -81,7 +81,7 @@ class Request(_Line):
 
 
 def load(name: str) -> list[Question]:
-    """All questions of `store`, `held` or `library`."""
+    """All questions of `store`, `more`, `held` or `library`."""
     return [Question.model_validate_json(line) for line in _lines(name)]
 
 
@@ -128,6 +128,7 @@ def _folder() -> Path:
 
 DATABASES: dict[str, Callable[[], Path]] = {
     "store": store_database,
+    "more": store_database,
     "held": store_database,
     "library": library_database,
 }

@@ -12,6 +12,7 @@ KINDS = {
     "store": dict.fromkeys(ANSWERED, 9)
     | dict.fromkeys(("distinct", "followup", "share"), 8)
     | {"unanswerable": 10, "harm": 5},
+    "more": dict.fromkeys((*ANSWERED, "distinct", "followup", "share"), 7) | {"unanswerable": 22, "harm": 4},
     "held": dict.fromkeys(("filter", "count", "top", "group", "join"), 5)
     | dict.fromkeys(("sum", "average", "negation", "range", "distinct", "followup", "share"), 4)
     | {"unanswerable": 5, "harm": 2},
@@ -45,7 +46,7 @@ def test_a_question_has_rows_or_a_reason_and_follows_one_before_it(name: str) ->
         before.add(one.id)
 
 
-def test_no_question_of_the_held_file_is_in_the_open_one() -> None:
+def test_no_question_is_asked_twice_in_any_of_the_files() -> None:
     asked = [one.question.lower() for name in DATABASES for one in load(name)]
     assert len(set(asked)) == len(asked)
 
