@@ -9,7 +9,6 @@ from shared.flows import LONGEST, PERSON, FlowSpec, NodeSpec
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 FINDINGS = "findings"  # what an earlier flow of the same request has found
-MOST = LONGEST  # nodes
 RESERVED = {PERSON: "stands for what a person sets", NEXT: "names the node that a result leads to"}
 
 
@@ -31,8 +30,8 @@ def _problems(flow: FlowSpec) -> Iterator[str]:
     names = [node.name for node in flow.nodes]
     yield from _names("flow", [flow.name])
     yield from _names("node", names)
-    if not 0 < len(names) <= MOST:
-        yield f"It has {len(names)} nodes: give it at least one and at most {MOST}."
+    if not 0 < len(names) <= LONGEST:
+        yield f"It has {len(names)} nodes: give it at least one and at most {LONGEST}."
         return
     if not flow.description.strip():
         yield "It has no description: the planner chooses by it."

@@ -52,7 +52,7 @@ class Flows:
                 self._flows[flow.name] = flow
         except BadFlow as error:
             self._trouble(f"{source}: {error}")
-        except Exception as error:  # the operator's own code: whatever it raises takes away this file alone
+        except (Exception, SystemExit) as error:  # the operator's own code: what it raises takes away this file alone
             self._trouble(f"{source}: {type(error).__name__}: {error}")
 
     def _trouble(self, text: str) -> None:

@@ -101,7 +101,8 @@ async def _tools(form: NodeForm, run: Run) -> Outputs:
     said = ToolAnswer(ok=False, error="Nothing is known that a tool could be asked with.")
     nothing = (None, "") if len(form.calls) > 1 else (None,)
     for call in form.calls:
-        arguments = dict(run.arguments) or filled(call.arguments, run.state)
+        approved = dict(run.arguments) if len(form.calls) == 1 else {}  # of several, the node's inputs were shown
+        arguments = approved or filled(call.arguments, run.state)
         if any(value in nothing for value in arguments.values()):
             continue
         said = await run.call_tool(call.tool, arguments)

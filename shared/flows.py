@@ -8,11 +8,12 @@ from collections.abc import Collection, Mapping, Sequence
 
 from pydantic import Field, JsonValue
 
+from shared.domain.paths import LONGEST as LONGEST
+from shared.domain.paths import PERSON as PERSON
+from shared.domain.paths import split as split
 from shared.events.values import Effect, Line, Value
 
 FLOWS_LIST = "flows.list"  # ListFlows -> FlowPage
-PERSON = "person"  # the "node" that stands for values a person has set
-LONGEST = 60  # actions of one run: a walk that needs more goes round in circles
 
 
 class NodeSpec(Value):
@@ -70,12 +71,6 @@ def tool_of(flow: str, node: str) -> str:
     return f"{flow}.{node}"
 
 
-def split(tool: str) -> tuple[str, str]:
-    """Flow and node of a tool's name; a tool that is no node's has no flow."""
-    flow, dot, node = tool.partition(".")
-    return (flow, node) if dot else ("", tool)
-
-
 def full_path(flow: FlowSpec) -> tuple[str, ...]:
     """The ordinary way from the first node to an end; conditions may leave it."""
     path: list[str] = []
@@ -117,6 +112,8 @@ def chain_problems(page: FlowPage, chain: Sequence[tuple[str, Sequence[str]]]) -
     if not chain:
         return ("There is no path.",)
     problems: list[str] = []
+    if (length := sum(len(path) for _, path in chain)) > LONGEST:
+        problems.append(f"It has {length} nodes; a path has {LONGEST} at most.")
     given: set[str] = set()
     for name, path in chain:
         flow = page.flow(name)

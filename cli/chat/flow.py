@@ -16,7 +16,7 @@ from rich.text import Text
 from cli.chat.forms import Table
 from cli.chat.frames import Framed
 from cli.chat.text import clean, short
-from shared.domain.paths import GIVEN, split
+from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.events import facts
 from shared.events.values import PathPlan
@@ -49,7 +49,7 @@ def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
         nodes_line.append(f"{' › ' if nodes_line else ''}{clean(flow)}: ", "dim")
         for number, (tool, mark, style) in enumerate(group):
             name = split(tool)[1]
-            told = "values set by you" if name == GIVEN else clean(name)
+            told = "values set by you" if name == PERSON else clean(name)
             nodes_line.append(" › " if number else "", "dim")
             nodes_line.append(f"{mark} {told}".strip(), style)
     return nodes_line

@@ -14,7 +14,7 @@ from services.executor.tools import Call, Registry, Result
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
-from shared.domain.waves import running
+from shared.domain.waves import CUT_OFF, running
 from shared.events.values import Artefact
 from shared.log import TooLarge
 from shared.worker import Desk
@@ -78,7 +78,7 @@ class Executor:
             result = await self._call(desk, begun)
         except asyncio.CancelledError:
             if desk.stopped:
-                await self._record(desk, begun, Result(ok=False, error="Stopped by the person."), began)
+                await self._record(desk, begun, Result(ok=False, error=CUT_OFF), began)
             raise
         await self._record(desk, begun, result, began)
 

@@ -21,6 +21,7 @@ from shared.tools import Preview, ToolSpec
 
 ORIGIN = "flow:"
 LARGEST = 200_000  # bytes of a node's outputs in its event, where later nodes read them
+ALL = 2_000_000  # bytes of what all nodes of a path have made: their session is sent whole to whoever works on it
 SECONDS = 3600.0  # what a node asks and calls has deadlines of its own
 STRENGTH: dict[Effect, int] = {"read": 0, "write": 1, "irreversible": 2}
 
@@ -81,6 +82,8 @@ class NodeTools:
         value: Outputs = to_jsonable_python(outputs | ({NEXT: leads_to} if leads_to else {}))
         if (size := len(to_json(value))) > LARGEST:
             return Result(ok=False, error=f"What {node.spec.name} made has {size} bytes; {LARGEST} are allowed.")
+        if size + _made_before(call.session) > ALL:
+            return Result(ok=False, error=f"The nodes of this path have made {ALL} bytes already: begin a new request.")
         return Result(ok=True, value=value)
 
     def _run_of(self, flow: Flow, node: Node, call: Call, state: Outputs) -> Run:
@@ -109,6 +112,11 @@ class NodeTools:
         one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await bounded(tool, lambda: tool.run(one))
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
+
+
+def _made_before(session: Session) -> int:
+    made = [action.result for action in session.turn.actions] if session.turn else []
+    return sum(len(to_json(result)) for result in made if result is not None)
 
 
 def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:

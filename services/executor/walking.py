@@ -17,8 +17,6 @@ from shared.domain.state import Action, Turn
 from shared.events.values import ActionSpec
 from shared.flows import PERSON, FlowSpec, NodeSpec, full_path, shortened, split, tool_of
 
-TEXT = 2_000  # characters of a node's description that its action carries
-
 
 class Elsewhere(NamedTuple):
     """Another rest of the path, and why."""
@@ -120,7 +118,7 @@ def _from(flow: FlowSpec, first: str) -> FlowSpec:
 def bare(flow: FlowSpec, tool: str) -> ActionSpec:
     """A node as an action; what it runs with is said right before it begins."""
     node = flow.node(split(tool)[1])
-    return named(tool, node.description[:TEXT] if node else "")
+    return named(tool, node.description if node else "")
 
 
 def confirmed(node: Node, session: Session, tool: str) -> bool:

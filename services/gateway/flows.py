@@ -9,11 +9,11 @@ from services.gateway.tools import ask
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.paths import begun, made
+from shared.domain.paths import begun, made, named
 from shared.domain.people import ON_THE_WAY
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
-from shared.events.values import ActionSpec, Step
+from shared.events.values import Step
 from shared.flows import (
     FLOWS_LIST,
     PERSON,
@@ -66,7 +66,7 @@ def edited_path(message: m.EditPath, session: Session, page: FlowPage) -> c.Edit
     if problems:
         raise Invalid(" ".join(problems))
     return c.EditPath(
-        actions=tuple(_action(tool, _node(tool, page)) for tool in message.nodes),
+        actions=tuple(named(tool, _node(tool, page).description) for tool in message.nodes),
         given=message.given,
         after=message.after,
     )
@@ -147,11 +147,6 @@ def _node(tool: str, page: FlowPage) -> NodeSpec:
     if found is None:
         raise Invalid(f"{name} has no node “{node[:80]}”.")
     return found
-
-
-def _action(tool: str, node: NodeSpec) -> ActionSpec:
-    """As the planner makes them; the domain numbers it, and the executor says before it begins what it gets."""
-    return ActionSpec(id="0", tool=tool, text=node.description[:2_000], effect=node.effect)
 
 
 # --- a path that waits for a yes

@@ -11,7 +11,7 @@ from services.generator.answer_prompt import (
 from services.generator.prompt import CodeReply, brief, program, shown
 from shared.domain import commands as c
 from shared.domain.memory import history
-from shared.domain.paths import GIVEN
+from shared.domain.paths import PERSON, split
 from shared.domain.state import Turn
 from shared.worker import Desk
 
@@ -41,16 +41,18 @@ async def write_answer(desk: Desk) -> c.GiveAnswer:
 
 
 def found_on_the_way(turn: Turn) -> c.GiveAnswer:
-    """The answer that a path's nodes made, as it is; else how far the path came."""
+    """The answer that a path's nodes made, as it is, and how far the path came if not to its end."""
     finished = [action for action in turn.actions if action.status == "finished"]
-    nodes = [action.spec.id for action in finished if not action.spec.tool.endswith(f".{GIVEN}")]
+    nodes = [action.spec.id for action in finished if split(action.spec.tool)[1] != PERSON]
     evidence = tuple(nodes[-SUPPORT:])
     made = [a.result for a in finished if isinstance(a.result, dict) and a.result.get("answer")]
+    reason = turn.verdict.reasoning if turn.verdict else ""
     if made:
         sure = made[-1].get("confidence", 1)
         confidence = min(max(float(sure), 0), 1) if isinstance(sure, (int, float)) else 1
-        return c.GiveAnswer(text=str(made[-1]["answer"])[:50_000], confidence=confidence, evidence=evidence)
-    reason = turn.verdict.reasoning if turn.verdict else ""
+        early = f"\n\n{reason}" if turn.verdict and turn.verdict.status != "success" else ""
+        text = str(made[-1]["answer"])[:45_000] + early
+        return c.GiveAnswer(text=text, confidence=confidence, evidence=evidence)
     return c.GiveAnswer(text=f"There is no answer. {reason}".strip(), confidence=0, evidence=evidence)
 
 

@@ -68,7 +68,7 @@ def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
 def _made(turn: Turn | None) -> Values:
     """The walked path, and what it found of the values that entries tell; empty where it made none."""
     walked = [action for action in turn.actions if action.status == "finished"] if turn and turn.path else []
-    path = [action.spec.tool for action in walked if paths.split(action.spec.tool)[1] != paths.GIVEN]
+    path = [action.spec.tool for action in walked if paths.split(action.spec.tool)[1] != paths.PERSON]
     state: paths.State = {}
     for action in walked:  # a statement that the person wrote is no node's output, but what the node was run with
         state.update(action.spec.arguments)

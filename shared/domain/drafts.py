@@ -27,9 +27,12 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
     code = session.code
     if code and code.status in ("checking", "review", "rejected"):
         code = replace(code, status="superseded")
-    made = replace(
-        leave_turn(session), plan=plan, plans=number, code=code, feedback=(), asked="", replan=False, problems=()
-    )
+    left = leave_turn(session)
+    if plan.path:  # its nodes have yet to take in what was said; for the next request it has been heard
+        left = replace(left, memory=replace(left.memory, heard=session.feedback))
+    else:
+        left = replace(left, feedback=())
+    made = replace(left, plan=plan, plans=number, code=code, asked="", replan=False, problems=())
     if drafted and session.unread:
         return begin(with_plan(made, "draft"), "planning", event.version)
     return settle(made, "awaiting_approval")

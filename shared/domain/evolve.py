@@ -11,7 +11,7 @@ from typing import assert_never
 from shared.domain import drafts, paths, said, turns
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
-from shared.domain.waves import STOPPED, advance, mark, skip_unstarted
+from shared.domain.waves import STOPPED, advance, leave_turn, mark, skip_unstarted
 from shared.events import SessionEvent, facts
 
 
@@ -189,6 +189,7 @@ def _forked(session: Session, event: facts.SessionForked) -> Session:
         knowledge=session.knowledge,
         request=session.request,
         rounds=session.rounds,
+        before=leave_turn(session).before,
         feedback=session.feedback,
         unread=session.unread,
         plan=replace(plan, version=event.version, status="pending_approval") if plan else None,

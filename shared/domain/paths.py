@@ -16,17 +16,18 @@ from shared.events.values import ActionSpec
 
 RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked"})
-LONGEST = 60  # actions of one turn
+LONGEST = 60  # nodes of a path, walked and to come: one that needs more goes round in circles
 KEPT = 4_000  # characters of a value that the next request still knows
-GIVEN = "person"  # the node that stands for values a person set
+TEXT = 2_000  # characters of a node's description that its action carries
+PERSON = "person"  # the "node" that stands for values a person has set
 
 State = dict[str, JsonValue]
 
 
 def split(tool: str) -> tuple[str, str]:
-    """Flow and node of a node's tool."""
-    flow, _, node = tool.partition(".")
-    return flow, node
+    """Flow and node of a tool's name; a tool that is no node's has no flow."""
+    flow, dot, node = tool.partition(".")
+    return (flow, node) if dot else ("", tool)
 
 
 def made(turn: Turn | None) -> dict[str, State]:
@@ -59,13 +60,13 @@ def begun(turn: Turn) -> tuple[Action, ...]:
 
 def named(tool: str, text: str) -> ActionSpec:
     """A node that is only named as yet: nobody is asked about it before it is known what it would run with."""
-    return ActionSpec(id="0", tool=tool, text=text, policy="never")
+    return ActionSpec(id="0", tool=tool, text=text[:TEXT], policy="never")
 
 
 def numbered(turn: Turn, specs: tuple[ActionSpec, ...], given: bool) -> tuple[ActionSpec, ...]:
     """The new rest of the path with ids of its own, each action after the one before. Raises Invalid if it is long."""
     first = turn.made + 1 + given
-    if first + len(specs) > LONGEST + 1:
+    if len(begun(turn)) + given + len(specs) > LONGEST:
         raise Invalid(f"The path has become longer than {LONGEST} nodes: it goes round in circles.")
     walked = [action.spec.id for action in begun(turn) if action.status in ("finished", "started")]
     before = [f"{turn.number}.{first - 1}"] if given else walked[-1:]
@@ -82,7 +83,7 @@ def changed(turn: Turn, event: facts.PathChanged) -> Turn:
     if event.given:
         flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
         text = f"Set by the person: {', '.join(event.given)}"[:500]
-        spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{GIVEN}", text=text)
+        spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", text=text)
         said = (Action(spec, "finished", result=event.given),)
     rest = tuple(planned(spec) for spec in event.actions)
     made = turn.made + len(said) + len(rest)

@@ -10,6 +10,7 @@ from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.events.values import ActionSpec
 
 STOPPED = "it had not begun when the session was stopped"
+CUT_OFF = "Stopped by the person."
 HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leave it"
 
 
@@ -58,11 +59,14 @@ def skip_unstarted(session: Session, why: str = "") -> Session:
 
 
 def revive(session: Session) -> Session:
-    """What a stop kept from beginning is planned again; what needs a yes is asked for anew."""
-    actions = session.turn.actions if session.turn else ()
-    return mark(
-        session, [a.spec.id for a in actions if a.status == "skipped" and a.error == STOPPED], "planned", error=""
-    )
+    """What a stop kept from beginning is planned again; what needs a yes is asked for anew.
+
+    So is the node of a path that it cut off: nobody plans another way around it.
+    """
+    turn = session.turn
+    held = {("skipped", STOPPED), ("failed", CUT_OFF)} if turn and turn.path else {("skipped", STOPPED)}
+    actions = turn.actions if turn else ()
+    return mark(session, [a.spec.id for a in actions if (a.status, a.error) in held], "planned", error="")
 
 
 def leave_turn(session: Session) -> Session:

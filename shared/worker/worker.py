@@ -143,10 +143,15 @@ class Worker:
 
 
 def _asks_models(desk: Desk) -> bool:
-    """Whether this work may cost money: tools cost none, but a node may ask a model. What has begun is ended first."""
+    """Whether this work may cost money: tools cost none, but a node may ask a model. What has begun is ended first.
+
+    Nobody asks a model to judge a path or to tell what it found.
+    """
     session = desk.session
-    on_a_path = session.turn is not None and session.turn.path is not None and not running(session)
-    return desk.kit.service != "executor" or on_a_path
+    on_a_path = session.turn is not None and session.turn.path is not None
+    if desk.kit.service == "executor":
+        return on_a_path and not running(session)
+    return not on_a_path or session.phase not in ("verifying", "answering")
 
 
 def _event(delivery: Delivery) -> SessionEvent:

@@ -1,8 +1,6 @@
-"""Paths while executors are killed: reading nodes run again, changes are made once, every path comes to its end."""
+"""Paths while executors are killed right before a change: it is made once, and every path comes to its end."""
 
 import asyncio
-import random
-import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -15,61 +13,55 @@ from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.environment import child_environment
+from shared.events import SessionEvent, facts, parse_event
 from shared.events.values import SessionSettings
 from shared.settings import Settings
+from tests.support.executors import executor
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.stack import Person, working
 from tests.support.walking import walked
 
-PAIRS = 4  # a question and a complaint each
+PAIRS = 2  # a question and a complaint each
 STORE = generate()
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
 COMPLAINT = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
 
 
-async def executor(settings: Settings) -> asyncio.subprocess.Process:
-    environment = child_environment(
-        NATS_URL=settings.nats_url,
-        PARLEY_HOME=str(settings.parley_home),
-        ACK_WAIT=str(settings.ack_wait),
-        OPENAI_BASE_URL=settings.openai_base_url,
-        OPENAI_MODEL=settings.openai_model,
-    )
-    with (settings.parley_home / "executor.log").open("ab") as log:
-        return await asyncio.create_subprocess_exec(
-            sys.executable, "-m", "services.executor.app", env=environment, stderr=log
-        )
+async def kill_before_changes(settings: Settings, bus: Bus, running: list[asyncio.subprocess.Process]) -> None:
+    """Whenever a path has just been changed for a node that writes, the only executor dies, and the next one starts."""
+    said: asyncio.Queue[SessionEvent] = asyncio.Queue()
 
+    async def stored(_: str, data: bytes) -> None:
+        event = parse_event(data)
+        if isinstance(event, facts.PathChanged) and event.actions[0].effect == "write":
+            said.put_nowait(event)
 
-async def kill_now_and_then(settings: Settings, running: list[asyncio.subprocess.Process], kills: list[int]) -> None:
-    dice = random.Random(7)
-    while True:
-        await asyncio.sleep(dice.uniform(0.4, 1.2))  # the fault itself: at any moment of a node's work
-        victim = running.pop(dice.randrange(len(running)))
-        victim.kill()
-        kills.append(await victim.wait())
-        running.append(await executor(settings))
+    feed = await bus.subscribe("feed.>", stored)
+    try:
+        while await said.get():
+            running[-1].kill()
+            await running[-1].wait()
+            running.append(await executor(settings))
+    finally:
+        await feed.stop()
 
 
 @asynccontextmanager
-async def killed(settings: Settings) -> AsyncIterator[tuple[Rehearsed, list[int]]]:
-    kills: list[int] = []
+async def killed(settings: Settings, bus: Bus) -> AsyncIterator[tuple[Rehearsed, list[asyncio.subprocess.Process]]]:
+    """The model, and all executors there have been: the last one runs."""
     async with rehearsed(settings) as model:
         plan_store = PlanStore(model.settings)
         await plan_store.start()
-        running = [await executor(model.settings), await executor(model.settings)]
-        killing = asyncio.create_task(kill_now_and_then(model.settings, running, kills))
+        running = [await executor(model.settings)]
+        killing = asyncio.create_task(kill_before_changes(model.settings, bus, running))
         try:
-            yield model, kills
+            yield model, running
         finally:
             killing.cancel()
             with suppress(asyncio.CancelledError):
                 await killing
-            for process in running:
-                with suppress(ProcessLookupError):
-                    process.terminate()
-            await asyncio.gather(*(process.wait() for process in running))
+            running[-1].terminate()
+            await running[-1].wait()
             await plan_store.stop()
 
 
@@ -90,10 +82,10 @@ async def complains(bus: Bus, number: int) -> Session:
     return await ann.phase("resting", "failed", seconds=90)
 
 
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(120)
 async def test_every_path_ends_and_every_change_is_made_once(settings: Settings, bus: Bus) -> None:
     async with (
-        killed(settings) as (model, kills),
+        killed(settings, bus) as (model, running),
         working(model.settings, model.model, "planner", "verifier", "generator"),
     ):
         complaints = await asyncio.gather(*(complains(bus, number) for number in range(PAIRS)))
@@ -102,7 +94,7 @@ async def test_every_path_ends_and_every_change_is_made_once(settings: Settings,
         assert (done.reason, walked(done)) == ("answered", COMPLAINT), (done.phase, done.answer, done.failure)
     for done in questions:
         assert str(len(PENDING) - PAIRS) in done.answer, (done.phase, done.answer, done.failure)
-    assert len(kills) >= 3
+    assert [process.returncode for process in running[:-1]] == [-9] * PAIRS
     worlds = Worlds(settings.retail_url, generate)
     await worlds.open()
     after: Any = (await worlds.world("shared").dump())["orders"]

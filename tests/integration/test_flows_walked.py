@@ -36,7 +36,7 @@ SAYS: dict[str, Any] = {
         **{"category": "unwanted", "order_id": ORDER["order_id"], "email": USER["email"], "urgent": False},
         **{"first_name": "", "last_name": "", "zip": ""},
     },
-    "complaint_triage.assess": {"remedy": "cancel", "reason": "It is still pending."},
+    "complaint_triage.assess": {"remedy": "cancel", "item_ids": [], "reason": "It is still pending."},
     "complaint_triage.write_reply": {"answer": "Your order is cancelled."},
 }
 

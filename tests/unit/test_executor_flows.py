@@ -7,6 +7,7 @@ import pytest
 
 from flows.flow import Flow
 from flows.nodes import Made, Outputs, Run, node
+from services.executor import nodes
 from services.executor.tools import Call, Result
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
@@ -224,6 +225,13 @@ async def test_outputs_that_cannot_be_kept_fail_the_node(name: str, why: str) ->
     done = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
     assert last(done).status == "failed"
     assert why in last(done).error
+
+
+async def test_all_that_a_path_makes_still_fits_into_its_session(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "ALL", 30)
+    done = await Walk(Rounds()).begins("Go", "rounds.other", "rounds.other", "rounds.end")
+    assert "have made 30 bytes already: begin a new request" in last(done).error
+    assert walked(done) == ["other"]
 
 
 # --- questions

@@ -126,16 +126,18 @@ def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: An
     (tmp_path / "a_broken.yaml").write_text("name: [")
     (tmp_path / "b_mine.py").write_text(MODULE)
     (tmp_path / "c_raises.py").write_text("raise OSError('no disk')")
+    (tmp_path / "d_exits.py").write_text("raise SystemExit(3)")
     (tmp_path / "d_small.yml").write_text(YAML)
     (tmp_path / "e_again.yaml").write_text(YAML)
     (tmp_path / "f_empty.py").write_text("x = 1\n")
     (tmp_path / "notes.txt").write_text("no flow")
     flows = Flows([Base()], tmp_path)
     assert [one.name for one in flows.all()] == ["greet", "complaint_triage", "mine", "small"]
-    broken, raises, again, empty = flows.troubles
+    broken, raises, exits, again, empty = flows.troubles
     assert "a_broken.yaml" in broken
     assert "This is not YAML" in broken
     assert "c_raises.py: OSError: no disk" in raises
+    assert "d_exits.py: SystemExit: 3" in exits
     assert "There is a flow of this name already" in again
     assert "f_empty.py" in empty
     assert "defines no subclass" in empty

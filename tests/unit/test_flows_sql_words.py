@@ -99,6 +99,13 @@ def test_the_tables_in_an_answer(answer: str, allowed: list[str]) -> None:
     assert tables.approved(answer, ["orders", "users"], SHOP) == allowed
 
 
+@pytest.mark.timeout(5)
+@pytest.mark.parametrize("words", ["with as ( ", "select ", "explain select ", "`select` ", "```x```"])
+def test_a_long_text_of_such_words_is_read_in_no_time(words: str) -> None:
+    """It is read on the executor's own loop, whose other work would wait."""
+    assert given(words * (50_000 // len(words))) == ("", False)
+
+
 def test_of_a_small_schema_all_tables_and_of_a_large_one_those_that_the_words_name() -> None:
     assert tables.by_words("anything", SHOP) == ["orders", "users", "payments", "order_items"]
     many = tuple(TableInfo(name=f"table_{number}") for number in range(20))

@@ -124,7 +124,7 @@ async def test_the_first_tool_that_can_be_asked_and_answers_is_taken(garden: Yam
     bed = '{"plants": [{"name": "rose"}, {"name": "mint"}]}'
 
     async def look(state: Outputs, **answers: ToolAnswer) -> tuple[Outputs, list[str]]:
-        walker = Walker(garden, tools={name: lambda _=name, **__: answers[_] for name in answers})  # type: ignore[misc]
+        walker = Walker(garden, tools={name: lambda _=name, **__: answers[_] for name in answers})
         return await walker.run("look", state), [name for name, _, _ in walker.calls]
 
     good, bad = ToolAnswer(ok=True, value=bed), ToolAnswer(ok=False, error="Error: none")
@@ -137,6 +137,15 @@ async def test_the_first_tool_that_can_be_asked_and_answers_is_taken(garden: Yam
     none = {"found": None, "first": None, "problem": "Error: none"}
     assert await look({"bed": "north"}, by_bed=bad) == (none, ["by_bed"])
     assert (await look({"bed": ""}))[1] == []
+
+
+async def test_each_of_several_tools_gets_its_own_arguments_when_every_call_is_asked_about(garden: YamlFlow) -> None:
+    node = garden.node("look")
+    assert node
+    state: Outputs = {"bed": "north", "kind": "roses"}
+    walker = Walker(garden, tools={"by_bed": lambda **_: ToolAnswer(ok=True, value="[]")})
+    await walker.run("look", state, arguments=node.resolved(state) | {"more": 1})
+    assert walker.calls == [("by_bed", {"bed": "north"}, "")]
 
 
 async def test_what_changes_something_is_called_as_it_was_approved(garden: YamlFlow) -> None:
@@ -219,7 +228,7 @@ def test_the_flow_that_ships_is_triage_of_complaints() -> None:
     assert full_path(flow.spec()) == path
     writes = [node.name for node in flow.spec().nodes if node.effect != "read"]
     assert writes == ["cancel_order", "return_items"]
-    order = {"items": [{"item_id": "1"}, {"item_id": "2"}], "payment_history": [{"payment_method_id": "card_1"}]}
+    order: Any = {"items": [{"item_id": "1"}, {"item_id": "2"}], "payment_history": [{"payment_method_id": "card_1"}]}
     back = flow.node("return_items")
     assert back
     resolved = back.resolved({"order_id": "#W1", "order": order, "item_ids": ["2"]})

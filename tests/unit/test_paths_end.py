@@ -1,14 +1,25 @@
 """How a walked path ends: the rule that judges it, and the answer that it made itself. No model is asked for either."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from services.generator.handlers import found_on_the_way
+from services.generator.handlers import found_on_the_way, write
+from services.verifier.handlers import verify
 from services.verifier.paths import walked
+from shared.bus import Delivery
 from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from tests.unit.domain.spec import Told, given, verdict
+from shared.events.values import PathPlan, Service, SessionSettings
+from shared.llm import ScriptedModel
+from shared.log import commit
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Drafts, Handler, Kit, Worker
+from tests.unit.domain.spec import Told, given, spend, verdict
 from tests.unit.domain.test_paths import PLANNED, edit, node, walk
 
 WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
@@ -52,6 +63,14 @@ def test_the_answer_is_what_the_path_made() -> None:
     assert told.evidence == ("1.2", "1.3", "1.4")
 
 
+def test_an_answer_that_is_not_the_end_of_the_path_is_not_all_that_is_said() -> None:
+    """Of two flows the first has answered, and the second one failed."""
+    failed = (*PLANNED, *walk(1, answer="12 orders"), c.Start(), c.Finish(action_id="1.2", ok=False, error="no"))
+    session = given(*failed, verdict("complete", "failure")).session
+    assert session.turn is not None
+    assert found_on_the_way(session.turn).text == "12 orders\n\nseen"
+
+
 def test_what_a_person_set_is_no_evidence() -> None:
     story = (*PLANNED, *walk(1), edit(after="1.1", answer="it is 42"))
     told = answer_of(*story)
@@ -72,3 +91,43 @@ def test_a_doubt_that_was_left_is_told() -> None:
     assert session.turn is not None
     told = walked(session.turn)
     assert (told.status, told.rule) == ("partial", "in-doubt")
+
+
+class Room:
+    """A log in memory, and services that work on it without a model."""
+
+    def __init__(self) -> None:
+        self._log = InMemoryLog()
+        self._store = InMemoryStore(self._log)
+
+    async def session(self) -> Session:
+        return (await self._store.load("s")).session
+
+    async def told(self, by: str, *commands: AnyCommand) -> None:
+        for command in commands:
+            loaded = await self._store.load("s")
+            await commit(
+                self._log,
+                loaded,
+                command,
+                By(by, datetime.now(UTC), command.__class__.__name__, work=loaded.session.work),
+            )
+
+    async def works(self, service: Service, handler: Handler) -> None:
+        """The newest event is delivered to this service."""
+        kit = Kit(service, self._store, self._log, ScriptedModel(), Drafts(None), Settings())
+        raw = self._log.messages[-1]
+        await Worker(kit, handler).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1))
+
+
+async def test_a_spent_budget_does_not_hold_back_what_a_path_has_found() -> None:
+    """The last node may have spent it; the verdict on the path and its answer cost nothing."""
+    room = Room()
+    await room.told("user:ann", c.Say(text="tea", workflow="flow", settings=SessionSettings(token_budget=10)))
+    tell = node("tea.tell", 1)
+    await room.told("planner", c.PlanTurn(sub_goal="x", actions=(tell,), final=True, path=PathPlan(nodes=(tell.tool,))))
+    ended = c.Finish(action_id="1.1", ok=True, result={"answer": "hot"})
+    await room.told("executor", c.Start(), spend(20, action_id="1.1"), ended)
+    await room.works("verifier", verify)
+    await room.works("generator", write)
+    assert ((await room.session()).answer, (await room.session()).over_budget) == ("hot", True)

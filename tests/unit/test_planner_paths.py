@@ -263,6 +263,31 @@ async def test_anything_else_is_planned_anew(change: Callable[[Kitchen], Session
     assert len(kitchen.model.prompts) == 1
 
 
+async def test_another_path_is_not_the_one_that_was_refused() -> None:
+    kitchen = Kitchen()
+    story = given(
+        c.Say(text="tea please", workflow="flow", settings=SessionSettings(confirm="path")),
+        await kitchen.plan(asked(confirm="path"), GOOD),
+    )
+    refused = given(c.Reject(replan=True), begin=story.session).session
+    again = await kitchen.plan(refused, GOOD)
+    assert not again.path.cached
+    assert f"<problems>\nThe person wants another path than {', '.join(WHOLE)}." in kitchen.model.prompts[0].text
+    assert (await kitchen.plan(asked(confirm="path"))).path.cached
+
+
+async def test_paths_that_are_too_long_together_are_sent_back() -> None:
+    brews = ("boil", "brew", "again")
+    loop = TEA.nodes[1].model_copy(update={"name": "again", "possible_next_nodes": ("boil", "tell")})
+    brew = TEA.nodes[1].model_copy(update={"possible_next_nodes": ("again",)})
+    round_tea = TEA.model_copy(update={"nodes": (TEA.nodes[0], brew, loop, TEA.nodes[2])})
+    kitchen = Kitchen(FlowPage(flows=(round_tea,), states=ONE.states))
+    long = ("tea", (*brews * 13, "tell"))
+    told = await kitchen.plan(asked(), paths(long, long), paths(("tea", (*brews, "tell"))))
+    assert told.path.attempts == 2
+    assert "It has 80 nodes; a path has 60 at most." in kitchen.model.prompts[1].text
+
+
 async def test_the_cache_is_bounded_and_keeps_no_fallback_and_no_question() -> None:
     kitchen = Kitchen(cache=2)
     for number in range(5):
@@ -356,5 +381,6 @@ async def test_examples_are_a_help_and_never_in_the_way() -> None:
             assert (verb, arguments["user"], arguments["limit"]) == ("library.similar", "ann", EXAMPLES)
             return {"items": self.items, "total": len(self.items)}
 
-    assert await accepted(Store(ENTRY), asked()) == (ENTRY,)
+    without = ENTRY.model_copy(update={"flows": (), "path": ()})  # the accepted answer of another workflow
+    assert await accepted(Store(ENTRY, without), asked()) == (ENTRY,)
     assert await accepted(InMemoryStore(InMemoryLog()), asked()) == ()

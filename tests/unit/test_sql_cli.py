@@ -1,15 +1,20 @@
 """`parley sql`: lines for programs, a table for people, and what is said when a database cannot be opened."""
 
+import io
 import json
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from cli.sql import shown
-from sql.outcome import Table
+import cli.sql
+from cli.sql import serve, shown
+from sql.database import Database, Hidden
+from sql.outcome import Checked, Limits, Table
+from sql.schema import Dialect, Schema
 from tests.support.sql_shop import sqlite_shop
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +50,39 @@ def test_lines(url: str) -> None:
     assert answers[2] == {"columns": ["name"], "rows": [["Ann"], ["Bob"]], "truncated": True}
     assert answers[4]["error"].startswith("users.email is hidden; of users you can read: user_id, name")
     assert answers[-1] == {"columns": ["one"], "rows": [[1]], "truncated": False}
+
+
+class Broken(Database):
+    """Fails as no database should."""
+
+    dialect: Dialect = "sqlite"
+
+    async def run(self, sql: str) -> Table:
+        raise OverflowError(sql)
+
+    async def _check(self, sql: str) -> Checked:
+        raise OverflowError(sql)
+
+    async def _read_schema(self) -> Schema:
+        raise OverflowError
+
+    async def aclose(self) -> None: ...
+
+
+async def test_every_line_has_its_answer_whatever_happens(caplog: pytest.LogCaptureFixture) -> None:
+    answers = io.BytesIO()
+    await serve(Broken(Limits(), Hidden()), [b'{"sql": "SELECT 1"}\n', b"\xff\n", b"[" * 9999], answers)
+    told = [json.loads(line) for line in answers.getvalue().splitlines()]
+    assert [one["kind"] for one in told] == ["database", "bad_line", "bad_line"]
+    assert "SELECT 1" not in told[0]["error"]
+    assert "OverflowError" in caplog.text
+
+
+def test_a_line_that_is_far_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cli.sql, "LONGEST", 20)
+    stream = io.BytesIO(b"x" * 90 + b"\n" + b'{"sql": "SELECT 1"}\n' + b"short\n" + b"y" * 40)
+    read = iter(partial(cli.sql._line, stream), b"")
+    assert list(read) == [b"(far too long)\n", b'{"sql": "SELECT 1"}\n', b"short\n", b"(far too long)\n"]
 
 
 def test_a_table_for_people(url: str) -> None:

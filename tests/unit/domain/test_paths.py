@@ -8,9 +8,10 @@ import pytest
 
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
+from shared.domain.evolve import evolve
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
-from shared.domain.waves import ready
+from shared.domain.waves import CUT_OFF, ready
 from shared.events.values import ActionSpec, PathPlan, Step
 from tests.unit.domain.spec import TO_DONE, Told, allow, answer, done, given, request, say, status, verdict
 
@@ -181,12 +182,21 @@ def test_a_person_names_nodes_only_the_executor_says_what_they_change() -> None:
 
 
 def test_a_path_does_not_grow_for_ever() -> None:
-    told = given(*PLANNED, *walk(1)).session
-    rounds = (LONGEST - len(NODES)) // 3
-    for _ in range(rounds):
-        told = given(c.ChangePath(actions=tuple(node("sql.look") for _ in range(3))), begin=told).session
-    more = c.ChangePath(actions=tuple(node("sql.look") for _ in range(3)))
-    given(begin=told).when(more).refused(Invalid, "round in circles")
+    """What was replaced before it began does not count: a long path may be changed often."""
+    much = c.ChangePath(actions=tuple(node("sql.look") for _ in range(LONGEST - 1)))
+    told = given(*PLANNED, *walk(1), much, much).when(much).then("path.changed")
+    assert len(rest(told.session)) == LONGEST - 1
+    begun = ready(told.session.turn)[0].spec.id
+    further = given(c.Start(), c.Finish(action_id=begun, ok=True, result={}), begin=told.session)
+    further.when(much).refused(Invalid, "round in circles")
+
+
+def test_a_node_that_a_stop_cut_off_runs_again_when_the_person_goes_on() -> None:
+    cut = c.Finish(action_id="1.2", ok=False, error=CUT_OFF)
+    told = given(*PLANNED, *walk(1), c.Start(), c.Stop(), cut).when(c.Retry()).then("session.retried")
+    told.leaves("executing", "executor")
+    assert [a.spec.id for a in ready(told.session.turn)] == ["1.2"]
+    assert rest(told.session) == ["sql.write", "sql.run", "sql.tell"]
 
 
 def test_what_is_replaced_or_not_known_is_left_alone() -> None:
@@ -237,7 +247,23 @@ def test_a_path_whose_steps_name_no_nodes_keeps_what_was_planned() -> None:
     assert told.session.plan.path == drafted().path
 
 
+def test_what_was_said_of_a_path_in_review_is_known_to_its_nodes_but_not_to_the_next_request() -> None:
+    shown = given(*ASKED, drafted(), say("only in Texas"), drafted())
+    assert shown.session.feedback == ("only in Texas",)
+    walking = given(approve, begin=shown.session)
+    assert walking.session.feedback == ("only in Texas",)
+    asked = given(c.Stop(), say("how many users"), begin=walking.session).session
+    assert (asked.request, asked.feedback) == ("how many users", ())
+
+
 # --- what it leaves behind
+
+
+def test_a_fork_knows_what_the_paths_before_it_made() -> None:
+    story = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
+    parent = given(*story, verdict("complete"), answer("7")).session
+    fork = given(begin=Session("s2")).when(c.Fork(parent=parent.id, parent_version=parent.version)).then_event()
+    assert evolve(parent, fork).before["sql"]["sql"] == "select 1"
 
 
 def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:
