@@ -39,12 +39,7 @@ class TextToSql(Flow):
         said = given(session.request)
         if said.sql:
             state |= {"sql": said.sql, "fix": said.fix}
-        before = session.before.get(self.name, {})
-        if before.get("sql") and not said.sql:
-            state |= {"previous_question": before.get("question") or before["request"], "previous_sql": before["sql"]}
-            used = before.get("approved_tables") or before.get("sql_tables") or before.get("tables")
-            state["previous_tables"] = [*tables.names(used)]
-        return state
+        return state if said.sql else state | saying.earlier(session.before.get(self.name, ()))
 
     # --- what is asked
 

@@ -1,11 +1,13 @@
 """What the nodes read in the state, and how they tell it: to the model, to each other, to the person. Pure."""
 
 import json
+from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flows.nodes import Run, State
+from flows.nodes import Outputs, Run, State
 from flows.text_to_sql import tables
+from flows.text_to_sql.given import given
 from sql.outcome import Checked
 from sql.schema import Schema
 
@@ -14,6 +16,18 @@ SHOWN, BUDGET = 50, 20_000  # rows that the model answers from, and characters o
 
 def question(run: Run) -> str:
     return run.text("question") or run.text("request")
+
+
+def earlier(runs: Sequence[State]) -> Outputs:
+    """What the last question was about. A remark between two questions changes nothing; a question without a query
+    does: what is said next is about that one, not about an older one."""
+    last = next((run for run in reversed(runs) if run.get("kind") != "general"), {})
+    sql = last.get("sql") or given(str(last.get("request") or "")).sql
+    if not sql:
+        return {}
+    used = last.get("approved_tables") or last.get("sql_tables") or last.get("tables")
+    question_ = last.get("question") or last.get("request")
+    return {"previous_question": question_, "previous_sql": sql, "previous_tables": [*tables.names(used)]}
 
 
 def previous(state: State) -> list[str]:

@@ -17,6 +17,7 @@ from shared.events.values import ActionSpec
 RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked"})
 LONGEST = 60  # nodes of a path, walked and to come: one that needs more goes round in circles
+RUNS = 3  # of one flow, that the next request still knows
 KEPT = 4_000  # characters of a value that the next request still knows
 TEXT = 2_000  # characters of a node's description that its action carries
 PERSON = "person"  # the "node" that stands for values a person has set
@@ -40,13 +41,16 @@ def made(turn: Turn | None) -> dict[str, State]:
     return found
 
 
-def kept(turn: Turn, request: str, before: Mapping[str, State]) -> dict[str, State]:
-    """What the next request knows of this path: its flows' values without the large ones, and its request."""
-    now = {
-        flow: {"request": request, **{name: value for name, value in state.items() if _small(value)}}
-        for flow, state in made(turn).items()
-    }
-    return {**before, **now}
+def kept(turn: Turn, request: str, before: Mapping[str, tuple[State, ...]]) -> dict[str, tuple[State, ...]]:
+    """What the next request knows of this path and of those before, the newest last.
+
+    By flow: its values without the large ones, and its request.
+    """
+    known = dict(before)
+    for flow, state in made(turn).items():
+        small: State = {"request": request, **{name: value for name, value in state.items() if _small(value)}}
+        known[flow] = (*known.get(flow, ()), small)[-RUNS:]
+    return known
 
 
 def _small(value: JsonValue) -> bool:

@@ -91,7 +91,7 @@ class Session:
     evidence: tuple[str, ...] = ()  # ids of the actions that support it
     accepted: bool = False  # the answer, by the person
     saved: bool = False  # and kept in their library
-    before: dict[str, dict[str, JsonValue]] = field(default_factory=dict)  # by flow: what earlier paths made
+    before: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)  # by flow: what paths made
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
     policies: dict[str, ToolPolicy] = field(default_factory=dict)

@@ -1,6 +1,7 @@
 """Words around SQL: a statement in a request, tables by the words of a question, and tables in a person's answer."""
 
 import json
+from typing import Any
 
 import pytest
 
@@ -154,3 +155,22 @@ def test_a_prompt_has_as_many_rows_as_it_can_bear() -> None:
     assert len(saying.rows([[n] for n in range(99)])) == saying.SHOWN
     assert len(saying.rows([["x" * 9_000]] * 9)) == 2
     assert len(saying.rows([["x" * 90_000]])[0]) == saying.BUDGET
+
+
+ASKED = {"request": "count them", "kind": "data", "question": "How many orders?", "sql": "select 1", "tables": []}
+
+
+@pytest.mark.parametrize(
+    ("runs", "question", "sql"),
+    [
+        ([ASKED], "How many orders?", "select 1"),
+        ([ASKED, {"request": "thanks!", "kind": "general", "answer": "!"}], "How many orders?", "select 1"),
+        ([ASKED, {"request": "and the weather?", "kind": "unanswerable"}], None, None),
+        ([{"request": "run this: SELECT 2 AS n"}], "run this: SELECT 2 AS n", "SELECT 2 AS n"),
+        ([{"request": "hello", "kind": "general"}], None, None),
+        ([], None, None),
+    ],
+)
+def test_what_the_last_question_was_about(runs: list[dict[str, Any]], question: str | None, sql: str | None) -> None:
+    told = saying.earlier(runs)
+    assert (told.get("previous_question"), told.get("previous_sql")) == (question, sql)

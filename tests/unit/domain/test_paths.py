@@ -263,17 +263,27 @@ def test_a_fork_knows_what_the_paths_before_it_made() -> None:
     story = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
     parent = given(*story, verdict("complete"), answer("7")).session
     fork = given(begin=Session("s2")).when(c.Fork(parent=parent.id, parent_version=parent.version)).then_event()
-    assert evolve(parent, fork).before["sql"]["sql"] == "select 1"
+    assert evolve(parent, fork).before["sql"][-1]["sql"] == "select 1"
 
 
 def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:
     story = (*PLANNED, *walk(1, sql="select 1"), *walk(2, rows="x" * 5_000), *walk(3), *walk(4, answer="7"))
     answered = given(*story, verdict("complete"), answer("7"))
     after = given(say("only in Texas"), begin=answered.session).session
-    assert after.before == {"sql": {"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"}}
+    assert after.before == {"sql": ({"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"},)}
     other = replace(answered.session.turn, actions=()) if answered.session.turn else None
     assert other is not None
     assert kept(other, "x", after.before) == after.before
+
+
+def test_of_one_flow_the_last_three_runs_are_known() -> None:
+    turn = given(*PLANNED, *walk(1, sql="select 1")).session.turn
+    assert turn is not None
+    known: dict[str, Any] = {"other": ({"request": "else"},)}
+    for number in range(5):
+        known = kept(turn, f"question {number}", known)
+    assert [run["request"] for run in known["sql"]] == ["question 2", "question 3", "question 4"]
+    assert known["other"] == ({"request": "else"},)
 
 
 def test_what_is_no_result_of_a_node_is_not_in_the_state() -> None:
