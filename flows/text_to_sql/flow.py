@@ -16,7 +16,7 @@ NAME = "text_to_sql"
 REPAIRS = 2
 MENDS = f"(repairs or 0) < {REPAIRS}"
 # what a statement would do besides answering: one that the person gave is refused for it, not rewritten
-HARM = ("writes", "ddl", "administration", "locks", "hidden")
+HARM = ("writes", "ddl", "administration", "locks", "hidden", "several_statements")
 ODD = ("not_a_query", "function")  # harm or a slip of the pen: rewritten if that was asked for
 CONFIRM = "this is the SQL that will run"
 
@@ -112,8 +112,9 @@ class TextToSql(Flow):
     async def _which_tables(self, state: State) -> Asked:
         proposed = saying.reasons(state)
         told = "; ".join(f"{name} ({reason})" if reason else name for name, reason in proposed.items())
-        text = f"May these tables be used: {told}? Say yes, or what to add or to leave out, or what you mean instead."
-        return Asked(text, form=tables.form(proposed, await self._reading.schema()))
+        unread = f"“{saying.brief(state.get('feedback'))}” names no table here. " if _asked_before(state) else ""
+        ask = f"May these tables be used: {told}? Say yes, or what to add or to leave out, or what you mean instead."
+        return Asked(unread + ask, form=tables.form(proposed, await self._reading.schema()))
 
     @node(
         "Asks the person to confirm the tables or to change them (human in the loop).",
@@ -258,3 +259,8 @@ class TextToSql(Flow):
             "previous": saying.previous(run.state),
         }
         return (await run.ask_model("general_questions", prompts.GENERAL, sections, prompts.GeneralReply)).model_dump()
+
+
+def _asked_before(state: State) -> bool:
+    """The person was asked, and their words named no table."""
+    return state.get("approved_tables") == [] and bool(state.get("feedback"))

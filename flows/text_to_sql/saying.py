@@ -30,6 +30,11 @@ def earlier(runs: Sequence[State]) -> Outputs:
     return {"previous_question": question_, "previous_sql": sql, "previous_tables": [*tables.names(used)]}
 
 
+def brief(value: JsonValue, most: int = 80) -> str:
+    text = str(value or "")
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
 def previous(state: State) -> list[str]:
     return [str(value) for name in ("previous_question", "previous_sql") if (value := state.get(name))]
 

@@ -53,11 +53,11 @@ class PathGuide:
         return None
 
     def _resolved(self, flow: Flow, node: Node, session: Session, action: Action) -> ActionSpec | None:
-        """The action as a person is to see it, if it is not that yet."""
+        """The action with what it runs with, if it does not say that yet: for a person's eyes, and for the journal."""
         spec = action.spec
         policy, shown = self._nodes.policy(session, node), confirmed(node, session, spec.tool)
         always = (policy or session.settings.approval) == "always"
-        if node.spec.effect == "read" and not shown and not always and policy != "deny":
+        if node.spec.effect == "read" and not node.spec.confirm and not always and policy != "deny":
             return None
         try:
             arguments = node.resolved(state_of(flow, session))

@@ -44,7 +44,7 @@ def chat_reply(session: Session) -> ChatReply:
         review=review if isinstance(review, TextPlanReview) else None,
         metadata=_position(path) if path else PathMetadata(),
         walked=path.walked if path else (),
-        sql=str(_last("sql", session) or ""),
+        sql=str(_ran("sql", session) or _last("sql", session) or ""),
         result=_last("result", session),
     )
 
@@ -66,6 +66,13 @@ def _common(session: Session) -> dict[str, object]:
         "question": views.question(session),
         "failure": failure_view(session),
     }
+
+
+def _ran(name: str, session: Session) -> JsonValue:
+    """What the last node that said what it runs with was given under this name."""
+    actions = session.turn.actions if session.turn and session.turn.path else ()
+    given = [action.spec.arguments[name] for action in actions if name in action.spec.arguments]
+    return given[-1] if given else None
 
 
 def _last(name: str, session: Session) -> JsonValue:

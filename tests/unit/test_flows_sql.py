@@ -195,6 +195,7 @@ async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop
     asked = await walk.answers("I meant the cities of customers")
     assert asked.question
     assert "users (cities)" in asked.question.text
+    assert asked.question.text.startswith("“I meant the cities of customers” names no table here.")
     assert "<feedback>\nI meant the cities of customers\n</feedback>" in told(walk, "get_relevant_tables")
 
 
@@ -281,6 +282,7 @@ async def test_sql_with_slips_that_was_given_to_be_mended_is_mended(shop: Shop) 
         ("SELECT password FROM users", "password"),
         ("Fix this: DELETE FORM orders WHERE 1", "DELETE"),
         ("SELECT load_extension('x')", "load_extension"),
+        ("SELECT * FROM orders; DROP TABLE orders", "one"),
     ],
 )
 async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, request_text: str, why: str) -> None:

@@ -63,6 +63,13 @@ def test_values_that_a_person_sets_are_no_node() -> None:
     assert chat_reply(it.session).sql == "SELECT 1"
 
 
+def test_the_sql_is_what_ran_wherever_it_came_from() -> None:
+    ran = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 2"}})
+    it = _begun()
+    it.does(c.ChangePath(actions=(ran,)))
+    assert chat_reply(it.session).sql == "SELECT 2"
+
+
 def test_how_the_path_was_found_is_told() -> None:
     path = path_view(_begun().session)
     assert path

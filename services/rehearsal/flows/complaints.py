@@ -189,7 +189,7 @@ def _deed(prompt: Prompt, remedy: str, order: str) -> list[str]:
     status = _document(done).get("status")
     says = f" Its status is now “{status}”." if status else ""
     what = "cancelled it" if remedy == "cancel" else "requested its return"
-    return [f"About {order}: I have {what}.{says}", reason]
+    return [f"About {order}: I have {what}.{says}"]
 
 
 def _document(text: str) -> dict[str, Any]:
