@@ -6,9 +6,11 @@ for a statement that was refused or failed, and with the kind "bad_line" for a l
 
 import asyncio
 import json
+import logging
 import os
 import sys
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, BinaryIO
 
 from pydantic import JsonValue
@@ -16,6 +18,7 @@ from pydantic import JsonValue
 from sql.database import BadDatabase, Database, Hidden, Limits, SqlError, Table, open_database
 from sql.schema import ColumnInfo, Schema
 
+LONGEST = 50_000_000  # bytes of a line
 WIDEST = 60  # characters of a cell in a table for people
 
 
@@ -42,7 +45,16 @@ def run(url: str, hidden: Hidden, limits: Limits, work: Callable[[Database], Awa
 
 async def lines(database: Database) -> int:
     """Serve stdin and stdout. A reader that goes away ends it."""
-    return await serve(database, sys.stdin.buffer, sys.stdout.buffer)
+    return await serve(database, iter(partial(_line, sys.stdin.buffer), b""), sys.stdout.buffer)
+
+
+def _line(stream: BinaryIO) -> bytes:
+    """The next one; of one that is far too long, what cannot be taken for a request."""
+    line = part = stream.readline(LONGEST)
+    while len(part) == LONGEST and not part.endswith(b"\n"):
+        line = b"(far too long)\n"
+        part = stream.readline(LONGEST)
+    return line
 
 
 async def serve(database: Database, requests: Iterable[bytes], answers: BinaryIO) -> int:
@@ -64,6 +76,9 @@ async def _answer(database: Database, line: bytes) -> dict[str, Any]:
         table = await database.run(request["sql"])
     except SqlError as error:
         return {"error": error.message, "kind": error.kind}
+    except Exception as error:  # whatever it is, the next line is not to suffer from it
+        logging.getLogger(__name__).exception("a statement without an answer")
+        return {"error": f"It could not be answered: {type(error).__name__}.", "kind": "database"}
     return {"columns": table.columns, "rows": table.rows, "truncated": table.truncated}
 
 

@@ -53,15 +53,16 @@ def look(sql: str, dialect: Dialect, limits: Limits) -> Look:
     """Raises Refused."""
     _readable(sql, limits)
     found = tokens(sql, dialect)
+    end = len(sql)
     while found and found[-1].text == ";" and found[-1].kind == "mark":
-        del found[-1]
+        end = found.pop().start
     if not found:
         raise Refused("empty", "There is no statement.")
     _begins_as_query(found, dialect)
     if any(token.text == ";" and token.kind == "mark" for token in found):
         raise Refused("several_statements", f"There is more than one statement; {_ONLY}")
     _brackets(found)
-    text = sql[: found[-1].end]
+    text = sql[:end]  # with the comments before it: SQLite takes them into the names of columns
     tree = _tree(text, dialect)
     if tree is not None:
         _only_reads(tree)

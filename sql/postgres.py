@@ -16,6 +16,7 @@ from sql.look import Look, look
 from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
 from sql.postgres_errors import failure
 from sql.postgres_guard import covered, examine, explained, see
+from sql.postgres_moments import MOMENTS
 from sql.postgres_names import FINGERPRINT, PgNames, quoted, read_pg_names
 from sql.postgres_schema import read_pg_schema
 from sql.schema import Dialect, Schema
@@ -26,7 +27,7 @@ GRACE = 1.0  # seconds in which the server may still say itself that the time is
 BATCH = 50
 READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
 
-_AS_WRITTEN = "interval money bit varbit point box path polygon line lseg circle"
+_AS_WRITTEN = "money bit varbit point box path polygon line lseg circle"
 
 
 class PostgresDatabase(Database):
@@ -94,7 +95,7 @@ class PostgresDatabase(Database):
         except asyncpg.PostgresError as error:
             told = failure(error, self._shown, self.limits.seconds)
             raise explained(told, query, names) if isinstance(told, Refused) else told from error
-        see(plan, names, tables)
+        see(plan, names, tables, query.sql)
         return text, tables
 
     async def _known(self, connection: Any) -> PgNames:
@@ -112,9 +113,8 @@ class PostgresDatabase(Database):
         try:
             async with self._free, asyncio.timeout(seconds), self._connection() as connection:
                 try:
-                    async with connection.transaction(readonly=True):
-                        return await work(connection)
-                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+                    return await _reading(connection, work)
+                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError, OverflowError) as error:
                     raise failure(error, self._shown, self.limits.seconds) from error
         except TimeoutError:
             why = f"It was stopped after {self.limits.seconds:g} seconds. Ask for less, or more narrowly."
@@ -171,12 +171,35 @@ class PostgresDatabase(Database):
         return connection
 
 
+async def _reading[T](connection: Any, work: Callable[[Any], Awaitable[T]]) -> T:
+    """In a transaction that cannot write. Given up, it is not ended but dropped: a busy server would let us wait."""
+    transaction = connection.transaction(readonly=True)
+    await transaction.start()
+    try:
+        return await work(connection)
+    except asyncio.CancelledError:
+        connection.terminate()
+        raise
+    finally:
+        if not connection.is_closed():
+            await transaction.rollback()
+
+
 async def _settle(connection: Any) -> None:
     """One schema, temporary tables last; and values as PostgreSQL writes them where Python has none like them."""
     await connection.execute(
         "SELECT set_config('search_path', quote_ident(coalesce(current_schema(), 'public')) || ', pg_temp', false)"
     )
-    for kind in ("json", "jsonb"):
-        await connection.set_type_codec(kind, schema="pg_catalog", encoder=json.dumps, decoder=json.loads)
+    # In binary, as whole rows are read: jsonb begins with its version.
+    for kind, begin in (("json", 0), ("jsonb", 1)):
+        await connection.set_type_codec(
+            kind,
+            schema="pg_catalog",
+            encoder=bytes,
+            decoder=lambda raw, begin=begin: json.loads(raw[begin:]),
+            format="binary",
+        )
+    for kind, decoder in MOMENTS.items():
+        await connection.set_type_codec(kind, schema="pg_catalog", encoder=tuple, decoder=decoder, format="tuple")
     for kind in _AS_WRITTEN.split():
         await connection.set_type_codec(kind, schema="pg_catalog", encoder=str, decoder=str, format="text")

@@ -55,6 +55,10 @@ def failure(error: Exception, shown: str, seconds: float) -> SqlError:
 def _of_the_driver(error: Exception, shown: str) -> SqlError:
     if isinstance(error, asyncpg.InterfaceError) and "expects" in str(error):
         return Refused("syntax", "It has parameters like $1, and there are no values for them. Write the values.")
+    if isinstance(error, asyncpg.UnsupportedClientFeatureError):
+        return QueryFailed(
+            "database", "It gives whole rows that cannot be read. Name their columns, or use to_jsonb()."
+        )
     if isinstance(error, asyncpg.InterfaceError | OSError):
         return QueryFailed("unavailable", f"{shown} broke off: {error}")
     return QueryFailed("database", str(error))
@@ -65,6 +69,6 @@ def _longest(kinds: dict[str, Kind], code: str) -> Kind | None:
 
 
 def _words(error: asyncpg.PostgresError) -> str:
-    words = str(getattr(error, "message", None) or error)
+    words = str(getattr(error, "message", None) or error).partition("\n)")[0]  # what follows the text is not theirs
     hint = getattr(error, "hint", None)
     return f"{words}. {hint}" if hint else words

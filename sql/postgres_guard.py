@@ -15,12 +15,18 @@ from sqlglot.optimizer.scope import traverse_scope
 from sql.look import Look, calls
 from sql.outcome import Limits, Refused
 from sql.postgres_errors import TOO_LARGE
-from sql.postgres_names import PgNames, quoted
+from sql.postgres_names import PgNames, quoted, reaches
 from sql.tokens import Token, tokens
 
 ROW = 2_000_000  # bytes of one row, at which the server stops, however few bytes a result may have
 LARGE = 100_000  # characters that repeat(), lpad() and rpad() may be asked for
 _SYSTEM = ("pg_catalog", "information_schema")
+# Types, and functions of the same names, that turn numbers into the names of tables, functions and roles.
+_NAMING = frozenset(
+    f"reg{what}{end}"
+    for what in ("class", "proc", "procedure", "oper", "operator", "type", "role", "namespace", "collation")
+    for end in ("", "in", "out", "send", "recv")
+)
 _NO_EXPRESSIONS = {"Alias", "CTE Name", "Index Name", "Relation Name", "Schema", "Subplan Name", "Node Type"}
 
 
@@ -29,6 +35,14 @@ def examine(query: Look, names: PgNames) -> tuple[str, ...]:
     for schema, call in calls(query.tokens):
         _function(names, schema, call.text.lower())
     _spelling(query.tokens, names)
+    for place, token in enumerate(query.tokens):
+        which_part = names.open and [one.text for one in query.tokens[max(0, place - 3) : place]] == [
+            "tableoid",
+            ":",
+            ":",
+        ]
+        if token.identifier in _NAMING and not which_part:
+            raise Refused("table", f"{token.text} tells names of PostgreSQL's own catalogs. Ask the data themselves.")
     tables = _tables(query.tree) if query.tree is not None else None
     if tables is None:
         # The scanner tells no table from a column; but it overlooks no name, and the plan shows what is not of ours.
@@ -45,6 +59,8 @@ def covered(query: Look, names: PgNames, limits: Limits, *, inline: bool) -> str
     """The text to run: the person's, under the covers of the tables with hidden columns, and with a bound for rows.
 
     A row that is too large makes the server fail: here, it would have been taken into memory before it is measured.
+    OFFSET 0 is a fence: without it the bound, and with it all that is selected, would be reckoned beneath the query's
+    joins, for rows that these leave out.
     """
     how = "AS NOT MATERIALIZED" if inline else "AS"
     covers = []
@@ -56,10 +72,11 @@ def covered(query: Look, names: PgNames, limits: Limits, *, inline: bool) -> str
     size = "pg_catalog.pg_column_size(answer.*)"
     fail = f"('{TOO_LARGE} of ' || {size} || ' bytes')::integer = 0"  # which is no number, and so an error
     bound = f"CASE WHEN {size} > {max(ROW, limits.bytes)} THEN {fail} ELSE true END"
-    return f"{under}SELECT answer.* FROM (\n{query.sql}\n) AS answer WHERE {bound}"  # noqa: S608  its brackets match
+    fenced = f"SELECT whole.* FROM (\n{query.sql}\n) AS whole OFFSET 0"  # noqa: S608  its brackets match
+    return f"{under}SELECT answer.* FROM ({fenced}) AS answer WHERE {bound}"  # noqa: S608
 
 
-def see(plan: Any, names: PgNames, named: tuple[str, ...]) -> None:
+def see(plan: Any, names: PgNames, named: tuple[str, ...], sql: str) -> None:
     """What PostgreSQL means to do, as EXPLAIN gives it. Raises Refused."""
     beneath = {one for table in named for one in names.beneath.get(table.lower(), ())}
     for node in _nodes(plan):
@@ -67,12 +84,13 @@ def see(plan: Any, names: PgNames, named: tuple[str, ...]) -> None:
             raise Refused("writes", "It would write or lock rows.")
         if relation := node.get("Relation Name"):
             place = (node.get("Schema", names.schema), relation)
-            own = place[0] == names.schema and relation.lower() in names.listed
+            own = names.open_to(place[0]) or (place[0] == names.schema and relation.lower() in names.listed)
             if (place[0] == names.schema and relation.lower() in names.shut) or not (own or place in beneath):
                 raise _unlisted(relation, names)
         for text in _expressions(node):
             for schema, call in calls(tokens(text, "postgres")):
-                _function(names, schema, call.text.lower())
+                if not _owners(names, call.text.lower(), sql):
+                    _function(names, schema, call.text.lower())
 
 
 def explained(refusal: Refused, query: Look, names: PgNames) -> Refused:
@@ -82,10 +100,20 @@ def explained(refusal: Refused, query: Look, names: PgNames) -> Refused:
         for column in names.concealed[name]:
             if refusal.kind == "column" and re.search(rf"\b{re.escape(column)}\b", refusal.message):
                 return Refused("hidden", f"{table}.{column} is hidden; of {table} you can read: {rest}")
+        if "GROUP BY" in refusal.message:  # of a cover no key is known
+            why = f"{refusal.message}. Parts of {table} are hidden, so that its key alone does not do."
+            return Refused(refusal.kind, why)
     return refusal
 
 
 # --- functions
+
+
+def _owners(names: PgNames, name: str, sql: str) -> bool:
+    """Only in a view or a policy of the database: its owner's word, as long as it cannot tell what is hidden."""
+    if re.search(rf"\b{re.escape(name)}\b", sql, re.IGNORECASE):
+        return False
+    return name == "current_setting" or (names.open and not reaches(name))
 
 
 def _function(names: PgNames, schema: str | None, name: str) -> None:
@@ -101,8 +129,24 @@ def _sizes(tree: exp.Expression) -> None:
         amount = call.args.get("times") or call.args.get("expression")
         if not isinstance(amount, exp.Expression) or amount.find(exp.Column, exp.Select, exp.AggFunc):
             continue
-        if not isinstance(amount, exp.Literal) or float(amount.this) > LARGE:
+        if (size := _reckoned(amount)) is None or size > LARGE:
             raise Refused("too_large", f"It asks for a text of {amount.sql()} characters; {LARGE} are allowed.")
+
+
+def _reckoned(amount: Any) -> float | None:
+    """A number that is written out; None where that takes more than the four rules."""
+    match amount:
+        case exp.Literal():
+            return len(amount.this) if amount.is_string else float(amount.this)
+        case exp.Paren() | exp.Cast() | exp.Length():
+            return _reckoned(amount.this)
+        case exp.Neg() if (one := _reckoned(amount.this)) is not None:
+            return -one
+        case exp.Add() | exp.Sub() | exp.Mul() | exp.Div():
+            one, other = _reckoned(amount.this), _reckoned(amount.expression)
+            if one is not None and other is not None:
+                return abs(one) * abs(other) if isinstance(amount, exp.Mul) else abs(one) + abs(other)
+    return None
 
 
 # --- tables
@@ -112,7 +156,7 @@ def _spelling(found: list[Token], names: PgNames) -> None:
     for place, token in enumerate(found):
         if token.text == "u" and token.kind == "word" and found[place + 1 : place + 2]:
             after = found[place + 1]
-            if after.text == "&" and after.start == token.end:
+            if after.text == "&" and after.start == token.end and _quotes(found[place + 2 : place + 3], after.end):
                 raise Refused("syntax", "U&… hides what it names. Write names and texts as they are.")
         before = found[place - 2].identifier if place >= 2 and found[place - 1].text == "." else None
         if before == names.schema.lower() and token.identifier in names.concealed:
@@ -121,9 +165,13 @@ def _spelling(found: list[Token], names: PgNames) -> None:
             _type(token.text.lower(), names)
 
 
+def _quotes(after: list[Token], place: int) -> bool:
+    return any(token.start == place and token.kind in ("name", "string") for token in after)
+
+
 def _type(name: str, names: PgNames) -> None:
-    """Every table is a type, too, whose columns could be unfolded."""
-    if name in names.concealed or name in names.shut:
+    """Every table is a type, too, whose columns could be unfolded, and so are arrays of it."""
+    if not {name, name.removeprefix("_")}.isdisjoint(names.concealed.keys() | names.shut):
         raise Refused("hidden", f"Parts of {name} are hidden: it cannot be used as a type.")
 
 
@@ -154,6 +202,8 @@ def _table(table: exp.Table, names: PgNames) -> str:
     name, schema = table.name.lower(), table.db.lower()
     if schema in _SYSTEM or (name.startswith("pg_") and name not in names.listed):
         raise Refused("table", f"{table.name} belongs to PostgreSQL itself, not to the data.")
+    if schema and not table.catalog and names.open_to(table.db):
+        return f"{table.db}.{table.name}"
     if table.catalog or (schema and schema != names.schema.lower()):
         raise Refused("table", f"Only tables of the schema {names.schema} may be read, not {schema}.{table.name}.")
     if name not in names.listed:
@@ -166,7 +216,7 @@ def _table(table: exp.Table, names: PgNames) -> str:
 def _unlisted(name: str, names: PgNames) -> Refused:
     if name.lower() in names.shut:
         return Refused("hidden", f"The table {name} is hidden.")
-    there = ", ".join(sorted(names.real[one] for one in names.listed)) or "none"
+    there = ", ".join(sorted(names.real[one] for one in names.visible)) or "none"
     return Refused("table", f"There is no table {name} to be read. There are: {there}")
 
 

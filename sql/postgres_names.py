@@ -47,7 +47,19 @@ _REACHING = (
     "crosstab*",
     "connectby*",
     "xpath_table",
+    "acl*",
+    "format_type",
+    "makeaclitem",
+    "oidvectortypes",
 )
+_OF_EXTENSIONS = [
+    "gen_random_bytes",
+    "gen_salt",
+    "unaccent",
+    "uuid_generate_v1",
+    "uuid_generate_v1mc",
+    "uuid_generate_v4",
+]
 _ALLOWED = ("pg_typeof", "pg_column_size", "pg_size_pretty")
 
 FINGERPRINT = """
@@ -66,7 +78,8 @@ SELECT c.relname AS name, c.relkind IN ('v', 'm') AS view,
 FROM pg_catalog.pg_class c WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
 """
 _BENEATH = """
-SELECT DISTINCT v.relname AS view, n.nspname AS schema, t.relname AS name, a.attname AS column
+SELECT DISTINCT v.relname AS view, n.nspname AS schema, t.relname AS name, a.attname AS column,
+    position(':varattno 0 ' IN r.ev_action::text) > 0 AS whole
 FROM pg_catalog.pg_rewrite r
 JOIN pg_catalog.pg_class v ON v.oid = r.ev_class AND v.relnamespace = $1::text::regnamespace AND v.relkind IN ('v', 'm')
 JOIN pg_catalog.pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
@@ -80,17 +93,27 @@ FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
 JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE p.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
 """
+_GENERATED = """
+SELECT DISTINCT c.relname AS name, g.attname AS column, b.attname AS source
+FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute g ON g.attrelid = c.oid
+LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = c.oid AND f.adnum = g.attnum
+JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid > 0
+    AND ((d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid)
+        OR (d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = g.attnum))
+JOIN pg_catalog.pg_attribute b ON b.attrelid = c.oid AND b.attnum = d.refobjsubid AND b.attnum <> g.attnum
+WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
+"""
 # Of the functions that are not PostgreSQL's own: those of extensions that only reckon, and namesakes that only read.
 _FUNCTIONS = """
 WITH f AS (
-    SELECT p.proname, n.nspname = 'pg_catalog' AS own, p.provolatile, l.lanname IN ('c', 'internal') AND EXISTS (
+    SELECT p.proname, n.nspname = 'pg_catalog' AS own, p.provolatile, l.lanname IN ('c', 'internal', 'sql') AND EXISTS (
         SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-        AND d.deptype = 'e') AND p.provolatile = 'i' AS reckons
+        AND d.deptype = 'e') AND (p.provolatile = 'i' OR p.proname = ANY ($2)) AS reckons
     FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
     JOIN pg_catalog.pg_language l ON l.oid = p.prolang
     WHERE n.nspname = 'pg_catalog' OR p.pronamespace = $1::text::regnamespace)
 SELECT proname AS name, bool_or(own AND provolatile = 'v') AS volatile,
-    bool_or(NOT own AND provolatile = 'v') OR NOT (bool_or(own) OR bool_and(reckons)) AS foreign_made
+    bool_or(NOT own AND NOT reckons AND provolatile = 'v') OR NOT (bool_or(own) OR bool_and(reckons)) AS foreign_made
 FROM f GROUP BY proname
 """
 
@@ -110,6 +133,12 @@ class PgNames:
     """(schema, table) of all that a view, or a table with parts, reads for it."""
     unusable: frozenset[str] = frozenset()
     """Functions that may not be called."""
+    open: bool = False
+    """Nothing is hidden, so that the role's own rights decide."""
+
+    def open_to(self, schema: str) -> bool:
+        """Whether tables of this other schema may be read, too."""
+        return self.open and schema != self.schema and not schema.startswith("pg_") and schema != "information_schema"
 
 
 async def read_pg_names(connection: Any, schema: str, hidden: Hidden) -> PgNames:
@@ -119,60 +148,83 @@ async def read_pg_names(connection: Any, schema: str, hidden: Hidden) -> PgNames
     below = await connection.fetch(_BENEATH, quoted(schema))
     parts = await connection.fetch(_PARTS, quoted(schema))
     columns = {row["name"]: row["columns"] for row in tables}
+    under = _closure([tuple(row) for row in parts], schema)
+    generated = await connection.fetch(_GENERATED, quoted(schema))
+    closed = _closed(columns, under, generated, hidden)
     shut = {name for name in columns if hidden.table(name)}
-    shut |= _views_of_hidden(shut, below, hidden)
-    shut |= _confusable(columns, shut, hidden)
+    shut |= _views_of_hidden(shut, below, closed, hidden)
+    shut |= _confusable(columns, shut, closed)
+    kept_back = {name for above, below in under.items() if not hidden.listed(above) for _, name in below}
+    kept_back |= closed.keys()
     listed = {
         row["name"]
         for row in tables
-        if row["readable"] and not row["part"] and not row["foreign_made"] and hidden.listed(row["name"])
+        if row["readable"]
+        and not row["foreign_made"]
+        and hidden.listed(row["name"])
+        and not (row["part"] and row["name"] in kept_back)
     } - shut
-    concealed = {
-        name.lower(): closed
-        for name, own in columns.items()
-        if (closed := frozenset(one for one in own if hidden.column(name, one)))
-    }
+    whole = {row["name"] for row in tables if not row["part"]} & listed
     return PgNames(
         schema=schema,
         fingerprint=fingerprint,
         real={name.lower(): name for name in columns},
         listed=frozenset(name.lower() for name in listed),
         shut=frozenset(name.lower() for name in shut),
-        visible={name.lower(): tuple(c for c in columns[name] if not hidden.column(name, c)) for name in listed},
-        concealed=concealed,
+        visible={name.lower(): tuple(c for c in columns[name] if c not in closed.get(name, ())) for name in whole},
+        concealed={name.lower(): own for name, own in closed.items()},
         beneath=_closure([*((r["view"], r["schema"], r["name"]) for r in below), *(tuple(r) for r in parts)], schema),
         unusable=await _unusable(connection, schema),
+        open=not hidden.names and not hidden.only,
     )
 
 
 async def _unusable(connection: Any, schema: str) -> frozenset[str]:
-    rows = await connection.fetch(_FUNCTIONS, quoted(schema))
+    rows = await connection.fetch(_FUNCTIONS, quoted(schema), _OF_EXTENSIONS)
     return frozenset(
         row["name"].lower()
         for row in rows
-        if row["foreign_made"] or (row["volatile"] and row["name"] not in _HARMLESS) or _reaches(row["name"])
+        if row["foreign_made"] or (row["volatile"] and row["name"] not in _HARMLESS) or reaches(row["name"])
     )
 
 
-def _reaches(name: str) -> bool:
+def reaches(name: str) -> bool:
     return name not in _ALLOWED and any(fnmatchcase(name, pattern) for pattern in _REACHING)
 
 
-def _views_of_hidden(shut: set[str], below: list[Any], hidden: Hidden) -> set[str]:
-    """All views that read, through whatever others, a hidden table or column: a view runs with its owner's rights."""
+def _closed(
+    columns: dict[str, list[str]], under: Any, generated: list[Any], hidden: Hidden
+) -> dict[str, frozenset[str]]:
+    """The hidden columns of each table that has any: by name, by the table they are inherited from, by their source."""
+    found = {(name, one) for name, own in columns.items() for one in own if hidden.column(name, one)}
+    found |= {
+        (child, one) for name, one in found for _, child in under.get(name.lower(), ()) if one in columns.get(child, ())
+    }
+    found |= {(row["name"], row["column"]) for row in generated if (row["name"], row["source"]) in found}
+    return {name: own for name in columns if (own := frozenset(one for table, one in found if table == name))}
+
+
+def _views_of_hidden(shut: set[str], below: list[Any], closed: dict[str, frozenset[str]], hidden: Hidden) -> set[str]:
+    """All views that read, through whatever others, a hidden table or column: a view runs with its owner's rights.
+
+    Of a view with a whole row in it PostgreSQL does not say which columns it reads.
+    """
+
+    def reads_hidden(row: Any) -> bool:
+        name, column = row["name"], row["column"]
+        if column and hidden.column(name, column):
+            return True  # also of another schema's table
+        return name in closed and (row["whole"] or column in closed[name])
+
     found: set[str] = set()
     while True:
-        more = {
-            row["view"]
-            for row in below
-            if row["name"] in shut | found or (row["column"] and hidden.column(row["name"], row["column"]))
-        } - found
+        more = {row["view"] for row in below if row["name"] in shut | found or reads_hidden(row)} - found
         if not more:
             return found
         found |= more
 
 
-def _confusable(columns: dict[str, list[str]], shut: set[str], hidden: Hidden) -> set[str]:
+def _confusable(columns: dict[str, list[str]], shut: set[str], closed: dict[str, frozenset[str]]) -> set[str]:
     """Tables whose names differ in case alone, with something hidden in one: the looks could take it for another."""
     alike: dict[str, list[str]] = defaultdict(list)
     for name in columns:
@@ -180,8 +232,7 @@ def _confusable(columns: dict[str, list[str]], shut: set[str], hidden: Hidden) -
     return {
         one
         for names in alike.values()
-        if len(names) > 1
-        and any(name in shut or any(hidden.column(name, column) for column in columns[name]) for name in names)
+        if len(names) > 1 and any(name in shut or name in closed for name in names)
         for one in names
     }
 

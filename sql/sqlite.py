@@ -170,7 +170,7 @@ def _open(path: str) -> sqlite3.Connection:
             f"{place.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=0, timeout=5
         )
         connection.text_factory = lambda raw: raw.decode(errors="replace")
-        for pragma in ("query_only=ON", "trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+        for pragma in ("query_only=ON", "cell_size_check=ON", "mmap_size=0"):
             connection.execute(f"PRAGMA {pragma}")
         for module in HARMLESS_MODULES:  # connected now, they need no leave for it later
             with suppress(sqlite3.OperationalError):  # not every SQLite has each

@@ -9,7 +9,7 @@ from typing import Any
 
 from sql.database import Database
 from sql.hidden import Hidden
-from sql.outcome import BadDatabase, Checked, Limits, QueryFailed, Refused, Table
+from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
 from sql.schema import Dialect, Schema
 from sql.sqlite import Reader
 
@@ -28,7 +28,8 @@ class SqliteDatabase(Database):
     def __init__(self, path: Path, limits: Limits, hidden: Hidden) -> None:
         super().__init__(limits, hidden)
         Reader(str(path), hidden, limits).close()
-        begin = {"path": str(path.resolve()), "limits": limits.model_dump(), "hidden": hidden.model_dump()}
+        self._path, self._file = path.absolute(), _identity(path)
+        begin = {"path": str(self._path), "limits": limits.model_dump(), "hidden": hidden.model_dump()}
         self._begin = json.dumps(begin).encode() + b"\n"
         self._idle: list[Process] = []
         self._free = asyncio.Semaphore(READERS)
@@ -68,6 +69,9 @@ class SqliteDatabase(Database):
         return _result(answer)
 
     async def _process(self) -> Process:
+        if (now := _identity(self._path)) != self._file:  # another file has its name: the old one is open in them
+            await self.aclose()
+            self._file = now
         while self._idle:
             process = self._idle.pop()
             if process.returncode is None:
@@ -93,12 +97,20 @@ class SqliteDatabase(Database):
             raise
         if "bad" in answer:
             await _end(process)
-            raise BadDatabase(answer["bad"])
+            raise QueryFailed("unavailable", answer["bad"])
         return process
 
 
 class _Gone(Exception):
     pass
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    try:
+        status = path.stat()
+    except OSError:
+        return (0, 0)
+    return (status.st_dev, status.st_ino)
 
 
 async def _exchange(process: Process, line: bytes) -> Any:

@@ -123,10 +123,15 @@ class Guard:
                 raise self._unlisted(table)
         self._joins(opened, virtual=any(row[1] == "VOpen" for row in program))
 
+    def _could_compare_unseen(self) -> bool:
+        """Virtual tables open no page of the file: a hidden one, or SQLite's own, would not be noticed."""
+        kept_back = self._names.virtual - self._names.listed | self._names.modules
+        return any(name is not None and (name in kept_back or name.startswith("pragma_")) for name in self._named)
+
     def _joins(self, opened: set[str], *, virtual: bool) -> None:
         """Columns that are compared without being named to the authorizer."""
         names = self._names
-        if virtual and self._joining and (names.shut or names.concealed or len(names.listed) < names.own):
+        if virtual and self._joining and self._could_compare_unseen():
             raise Refused("hidden", "What is hidden here could be compared unseen. Join with ON, not NATURAL or USING.")
         closed = {column for table in opened for column in names.concealed.get(table, ())}
         if compared := closed & _using(self._tokens):

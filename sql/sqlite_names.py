@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import dataclass, field
 
 from sql.hidden import Hidden
+from sql.tokens import Token, tokens
 
 # Table-valued functions that only spell out a value they are given.
 HARMLESS_MODULES = frozenset({"json_each", "json_tree", "generate_series"})
@@ -32,8 +33,7 @@ class Names:
     shadows: frozenset[str] = frozenset()
     """Tables that virtual tables keep for themselves."""
     views: frozenset[str] = frozenset()
-    own: int = 0
-    """How many tables and views there are, SQLite's own not counted."""
+    virtual: frozenset[str] = frozenset()
     beneath: dict[str, frozenset[str]] = field(default_factory=dict)
     """What a listed view reads, where `only` lists it and not all of that."""
 
@@ -47,38 +47,78 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> Names:
     tables = connection.execute("SELECT name, type FROM pragma_table_list WHERE schema = 'main'").fetchall()
     own = [(name, kind) for name, kind in tables if not name.lower().startswith("sqlite_")]
     listed = [name for name, kind in own if kind != "shadow" and hidden.listed(name)]
-    visible, concealed = {}, {}
-    for name in list(listed):
-        columns = columns_of(connection, name)
-        if not columns:  # a view or a virtual table that does not work here
-            listed.remove(name)
-            continue
-        visible[name.lower()] = tuple(column for column in columns if not hidden.column(name, column))
-        if closed := frozenset(column.lower() for column in columns if hidden.column(name, column)):
-            concealed[name.lower()] = closed
-    for name, kind in own:  # whoever reads it through a view reads it too
-        if name not in listed and kind != "view":
-            closed = frozenset(one.lower() for one in columns_of(connection, name) if hidden.column(name, one))
-            concealed |= {name.lower(): closed} if closed else {}
+    declared = {name: found for name, kind in own if (found := columns_of(connection, name)) or kind != "view"}
+    sources = {
+        name: tokens(sql or "", "sqlite") for name, sql in connection.execute("SELECT name, sql FROM sqlite_master")
+    }
+    concealed = {  # of tables that are not listed, too: whoever reads them through a view reads them
+        name.lower(): closed
+        for name, columns in declared.items()
+        if (closed := _closed(name, columns, sources.get(name, []), hidden))
+    }
+    shut = {name.lower() for name, _ in own if hidden.table(name)}
+    shut |= _virtual_of_hidden([name for name, kind in own if kind == "virtual"], sources, shut | concealed.keys())
+    listed = [name for name in listed if declared.get(name) and name.lower() not in shut]  # else it does not work here
+    visible = {
+        name.lower(): tuple(c for c in declared[name] if c.lower() not in concealed.get(name.lower(), ()))
+        for name in listed
+    }
     pages = connection.execute("SELECT rootpage, lower(tbl_name) FROM sqlite_master WHERE rootpage > 0")
     modules = connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
     names = Names(
         version=version(connection),
         real={name.lower(): name for name, _ in tables},
         listed=frozenset(name.lower() for name in listed),
-        shut=frozenset(name.lower() for name, _ in own if hidden.table(name)),
+        shut=frozenset(shut),
         visible=visible,
         concealed=concealed,
         pages={1: "sqlite_master", **dict(pages.fetchall())},
         modules=frozenset(name for (name,) in modules) - HARMLESS_MODULES,
         shadows=frozenset(name.lower() for name, kind in tables if kind == "shadow"),
         views=frozenset(name.lower() for name, kind in own if kind == "view"),
-        own=sum(kind != "shadow" for _, kind in own),
+        virtual=frozenset(name.lower() for name, kind in own if kind == "virtual"),
     )
     if hidden.only:
         views = [name for name, kind in own if kind == "view" and name in listed]
         names.beneath.update({name.lower(): _beneath(connection, name, names) for name in views})
     return names
+
+
+def _closed(table: str, columns: list[str], source: list[Token], hidden: Hidden) -> frozenset[str]:
+    """Its hidden columns, and those that are generated from hidden ones."""
+    found = {column.lower() for column in columns if hidden.column(table, column)}
+    parts = _parts(source) if found else []
+    while more := {part[0] for part in parts if "as" in part and not found.isdisjoint(part)} - found:
+        found |= more
+    return frozenset(found)
+
+
+def _parts(source: list[Token]) -> list[list[str]]:
+    """What stands between the commas of CREATE TABLE: of each column, its name first and all that is named."""
+    parts: list[list[str]] = [[]]
+    depth = 0
+    for token in source:
+        if token.kind == "mark":
+            depth += (token.text == "(") - (token.text == ")")
+            if token.text in ("(", ",") and depth == 1:
+                parts.append([])
+        elif token.identifier is not None:
+            parts[-1].append(token.identifier)
+    return [part for part in parts[1:] if part]
+
+
+def _virtual_of_hidden(virtual: list[str], sources: dict[str, list[Token]], closed: set[str]) -> set[str]:
+    """A full-text index tells what it was made of, and is searched in all its columns at once."""
+    found: set[str] = set()
+    while True:
+        more = {
+            name.lower()
+            for name in virtual
+            if any(token.text.strip("'").lower() in closed | found for token in sources.get(name, []))
+        } - found
+        if not more:
+            return found
+        found |= more
 
 
 def columns_of(connection: sqlite3.Connection, table: str) -> list[str]:

@@ -5,6 +5,7 @@ takes hours between two looks at the clock. This one can be ended, and the syste
 """
 
 import json
+import signal
 import sys
 from typing import Any
 
@@ -15,6 +16,7 @@ from sql.sqlite import Reader
 from sql.sqlite_schema import read_schema
 
 MEMORY = 1_500_000_000  # bytes of addresses, of which Python and SQLite need a tenth
+ALONE = 5.0  # seconds over the limit, after which it was not ended by whoever asked
 FILE = 2_000_000_000  # bytes of a temporary file, as sorting makes
 
 
@@ -31,10 +33,12 @@ def main() -> int:
     _say({"ready": True})
     for line in sys.stdin:
         request = json.loads(line)
+        _end_by_itself(0 if request["do"] == "schema" else limits.seconds + ALONE)
         try:
             _say({"answer": _answer(reader, limits, request)})
         except SqlError as error:
             _say({"error": error.message, "kind": error.kind, "of": type(error).__name__})
+        _end_by_itself(0)
     return 0
 
 
@@ -44,6 +48,12 @@ def _answer(reader: Reader, limits: Limits, request: dict[str, Any]) -> Any:
     query = look(request["sql"], "sqlite", limits)
     done = reader.check(query) if request["do"] == "check" else reader.run(query)
     return done.model_dump(mode="json")
+
+
+def _end_by_itself(seconds: float) -> None:
+    """The system ends us then, in whatever function we are: whoever asked may be gone, and cannot. 0: never."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
 def _say(answer: dict[str, Any]) -> None:

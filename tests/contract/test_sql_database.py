@@ -178,8 +178,8 @@ async def test_the_schema(shop: Open) -> None:
     database = shop()
     schema = await database.schema()
     names = [table.name for table in schema.tables]
-    more = ["blobs", "notes"] if database.dialect == "sqlite" else ["states", "years"]
-    assert names == sorted(["items", "log", "order_sums", "orders", "products", "users", *more])
+    more = ["blobs", "note_ids", "notes"] if database.dialect == "sqlite" else ["members", "states", "years"]
+    assert names == sorted(["accounts", "items", "log", "order_sums", "orders", "products", "users", *more])
     users, orders = schema.table("USERS"), schema.table("orders")
     assert users is not None
     assert orders is not None
@@ -255,6 +255,44 @@ async def test_a_server_that_was_started_again(own_postgres: "PostgresServer") -
     await asyncio.to_thread(own_postgres.start)
     assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
     await database.aclose()
+
+
+async def test_a_file_that_was_replaced_or_is_gone(tmp_path: Path) -> None:
+    first, second = tmp_path / "shop.db", tmp_path / "next.db"
+    for place, value in ((first, 1), (second, 2)):
+        await write(f"sqlite:///{place}", f"CREATE TABLE t (a); INSERT INTO t VALUES ({value})")
+    database = open_database(f"sqlite:///{first}")
+    assert (await database.run("SELECT a FROM t")).rows == ((1,),)
+    second.replace(first)
+    assert (await database.run("SELECT a FROM t")).rows == ((2,),)
+    first.unlink()
+    assert await outcome(database.run("SELECT a FROM t")) == "unavailable"
+    await write(f"sqlite:///{first}", "CREATE TABLE t (a); INSERT INTO t VALUES (3)")
+    assert (await database.run("SELECT a FROM t")).rows == ((3,),)
+    await database.aclose()
+
+
+async def test_where_nothing_is_hidden_the_role_decides(postgres_url: str) -> None:
+    """Other schemas may be read then, and views with functions of their owner; PostgreSQL's own things still not."""
+    await write(
+        await postgres_shop(postgres_url),
+        "INSERT INTO other.far VALUES (7); CREATE VIEW revealed AS SELECT reveal(), current_setting('TimeZone')",
+    )
+    open_one, closed = open_database(postgres_url), open_database(postgres_url, LIMITS, HIDDEN)
+    assert (await open_one.run("SELECT f.id FROM other.far AS f")).rows == ((7,),)
+    assert (await open_one.check("SELECT f.id FROM other.far AS f")).tables == ("other.far",)
+    assert len((await open_one.run("SELECT * FROM revealed")).rows) == 2
+    for sql, kind in (
+        ("SELECT reveal()", "function"),
+        ("SELECT current_setting('TimeZone')", "function"),
+        ("SELECT * FROM pg_settings WHERE 1 OPERATOR(pg_catalog.=) 1", "table"),
+        ("SELECT * FROM information_schema.tables", "table"),
+    ):
+        assert await outcome(open_one.run(sql)) == kind
+    assert await outcome(closed.run("SELECT id FROM other.far")) == "table"
+    assert await outcome(closed.run("SELECT * FROM revealed")) == "function"
+    await open_one.aclose()
+    await closed.aclose()
 
 
 async def test_a_role_that_may_write_writes_nothing(shop: Open, url: str) -> None:

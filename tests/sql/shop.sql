@@ -10,6 +10,10 @@ CREATE TABLE items (
     PRIMARY KEY (order_id, product_id)
 );
 CREATE TABLE log ("update" TEXT, "delete" INTEGER, "set" INTEGER, "drop" TEXT, "select" TEXT, "from" TEXT, pragma TEXT);
+CREATE TABLE accounts (
+    account_id INTEGER PRIMARY KEY, password TEXT, hint TEXT GENERATED ALWAYS AS (substr(password, 1, 2)) STORED,
+    twice INTEGER GENERATED ALWAYS AS (account_id * 2) STORED
+);
 CREATE TABLE secrets (user_id TEXT, token TEXT);
 CREATE INDEX users_by_email ON users (email);
 CREATE VIEW order_sums AS SELECT user_id, count(*) AS orders, sum(total) AS total FROM orders GROUP BY user_id;
@@ -26,4 +30,5 @@ INSERT INTO orders VALUES
     ('#3', 'bob_2', 'cancelled', '2024-05-03', 19.5), ('#4', 'cy_3', 'pending', '2023-12-31', 39);
 INSERT INTO items VALUES ('#1', 1, 1), ('#1', 2, 1), ('#2', 3, 1), ('#3', 1, 1), ('#4', 1, 2);
 INSERT INTO log VALUES ('DELETE FROM users', 1, 2, 'drop table', 'x', 'y', 'z'), ('none', 3, 4, 'b', 'select 1', 'q', 'p');
+INSERT INTO accounts (account_id, password) VALUES (1, 'token-2');
 INSERT INTO secrets VALUES ('ann_1', 'token-1'), ('bob_2', 'token-2');

@@ -10,3 +10,7 @@ CREATE SCHEMA other;
 CREATE TABLE other.far (id integer);
 CREATE MATERIALIZED VIEW states AS SELECT state, count(*) AS people FROM users GROUP BY state;
 CREATE MATERIALIZED VIEW mails_by_state AS SELECT state, max(email) AS one FROM users GROUP BY state;
+CREATE VIEW user_rows AS SELECT row_to_json(u) AS one FROM users AS u;
+CREATE VIEW user_rows_again AS SELECT one FROM user_rows;
+CREATE MATERIALIZED VIEW user_texts AS SELECT u::text AS one FROM users AS u;
+CREATE TABLE members (since integer) INHERITS (users);

@@ -113,7 +113,8 @@ def test_a_mutated_query_is_refused_or_not_and_nothing_else(dialect: Dialect) ->
 
 
 def test_a_look_takes_off_the_semicolon_and_keeps_the_rest_as_it_is() -> None:
-    assert look(" SELECT  1 /* a */ ; -- b", "sqlite", Limits()).sql == " SELECT  1"
+    assert look(" SELECT  1 /* a */ ; -- b", "sqlite", Limits()).sql == " SELECT  1 /* a */ "
+    assert look("SELECT 1 -- b", "sqlite", Limits()).sql == "SELECT 1 -- b"
 
 
 # --- hidden
