@@ -41,7 +41,7 @@ ENDPOINTS = (
     "/api/library",
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 40  # of each endpoint and mode
+EXAMPLES = 20  # of each endpoint and mode
 
 
 @pytest.fixture
