@@ -18,7 +18,7 @@ from shared.events import facts
 from shared.events.values import ActionSpec, SessionSettings
 from shared.protocol import client as m
 from shared.protocol import server as s
-from shared.store_api import MemoryPage, MemoryRecord, SessionPage
+from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionPage
 from shared.tools import Change, Preview, ToolPage, ToolSpec
 from tests.unit.test_cli_chat_view import AT, Told, sent
 
@@ -229,6 +229,12 @@ class Asked:
         record = MemoryRecord.model_validate(told | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
         return MemoryPage(items=(record,), total=3)
 
+    async def library(self, words: str) -> LibraryPage:
+        told = {"request": "How many?", "flows": ["sql"], "path": ["sql.run"], "question": "How many orders?"}
+        more = {"sql": "SELECT 1", "tables": [], "answer": "7", "accepted": True, "saved": True, "at": AT}
+        entry = LibraryEntry.model_validate(told | more | {"session_id": "s0", "round": 1, "version": 9})
+        return LibraryPage(items=(entry,), total=1)
+
     async def preview(self, session_id: str, action: s.ActionView) -> Preview:
         raise Unanswered("no")
 
@@ -247,6 +253,7 @@ def test_lists() -> None:
     assert "lesson: ask for the reason" in remembered
     assert "1 of 3" in remembered
     assert "Nothing waits" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
+    assert "SELECT 1" in drawn(asyncio.run(lists.listed("library", "", Asked(page))))
 
 
 def test_a_snapshot_in_the_middle_of_an_approval_asks_for_it() -> None:
