@@ -15,6 +15,7 @@ from cli.chat import lists, render
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
 from cli.chat.edit import edit
 from cli.chat.first import AS_IT_IS, First
+from cli.chat.forms import tables
 from cli.chat.local import locally
 from cli.chat.rest import Asks, Unanswered
 from cli.chat.slash import command
@@ -107,8 +108,8 @@ class Talk:
             else:
                 await self._show_ask()
             self._front.update(self.view)
-            if self._yes and self.ready and self.view.ask and self.view.ask.kind in _REVIEWS:
-                await self._do(approve(self.view))
+            if self._yes and self.ready and (doing := _agreed(self.view)):
+                await self._do(doing)
             self._news.set()
         return FAILED
 
@@ -278,6 +279,13 @@ class Talk:
         if moves and held:
             self._held[message_id] = held.back or held
         await self._client.send(message.model_copy(update={"id": message_id}))
+
+
+def _agreed(view: View) -> Doing | None:
+    """With --yes: what is in review is approved, and proposed tables are taken. Other questions need a person."""
+    if view.ask and view.ask.kind in _REVIEWS:
+        return approve(view)
+    return understand("yes", view) if tables(view.ask) else None
 
 
 def _left(ask: Ask | None, message: c.ClientMessage) -> Ask | None:

@@ -109,3 +109,10 @@ def test_what_is_chosen_leaves_other_settings_as_they_are() -> None:
     assert chosen["workflow"] == "flow"
     assert isinstance(settings := chosen["settings"], SessionSettings)
     assert (settings.max_turns, settings.planning.flow) == (9, "text_to_sql")
+
+
+async def test_with_yes_the_proposed_tables_are_taken_and_the_query_runs() -> None:
+    async with _flows() as (url, _):
+        code, out, err = await script(url, "--yes", "--workflow", "flow", *REQUEST.split())
+        assert code == 0, err
+        assert "163 orders are pending." in out
