@@ -71,14 +71,23 @@ def tool_of(flow: str, node: str) -> str:
     return f"{flow}.{node}"
 
 
-def full_path(flow: FlowSpec) -> tuple[str, ...]:
-    """The ordinary way from the first node to an end; conditions may leave it."""
-    path: list[str] = []
-    node: NodeSpec | None = flow.nodes[0]
-    while node and node.name not in path:
-        path.append(node.name)
-        node = flow.node(node.possible_next_nodes[0]) if node.possible_next_nodes else None
-    return tuple(path)
+def full_path(flow: FlowSpec, first: str = "") -> tuple[str, ...]:
+    """The ordinary way from the first node (or this one) to an end; conditions may leave it.
+
+    Where the ordinary next node only leads back, the next one is taken.
+    """
+    return _to_end(flow, first or flow.nodes[0].name, ()) or (first or flow.nodes[0].name,)
+
+
+def _to_end(flow: FlowSpec, name: str, before: tuple[str, ...]) -> tuple[str, ...]:
+    node = flow.node(name)
+    if node is None or name in before:
+        return ()
+    path = (*before, name)
+    if not node.possible_next_nodes:
+        return path
+    ways = (_to_end(flow, following, path) for following in node.possible_next_nodes)
+    return next((way for way in ways if way), ())
 
 
 def path_problems(flow: FlowSpec, path: Sequence[str], have: Collection[str], after: str = "") -> tuple[str, ...]:

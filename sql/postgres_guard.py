@@ -173,6 +173,9 @@ def _type(name: str, names: PgNames) -> None:
     """Every table is a type, too, whose columns could be unfolded, and so are arrays of it."""
     if not {name, name.removeprefix("_")}.isdisjoint(names.concealed.keys() | names.shut):
         raise Refused("hidden", f"Parts of {name} are hidden: it cannot be used as a type.")
+    for one in (name, name.removeprefix("_")):
+        if one in names.real and one not in names.listed:
+            raise _unlisted(one, names)
 
 
 def _only_alone(table: str) -> Refused:

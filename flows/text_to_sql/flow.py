@@ -211,14 +211,16 @@ class TextToSql(Flow):
         "Runs the SQL, read-only and within limits, and fetches the result.",
         inputs=("sql",),
         optional=("repairs",),
-        outputs=("result", "problem"),
+        outputs=("result", "problem", "refused"),
         possible_next_nodes=("format_final_response", "generate_sql"),
-        conditions={"generate_sql": f"problem and {MENDS}"},
+        conditions={"generate_sql": f"problem and not refused and {MENDS}"},
         confirm=CONFIRM,
     )
     async def execute_sql(self, run: Run) -> Outputs:
         table, problem = await self._reading.run(run.text("sql"))
-        return {"result": table.model_dump(mode="json") if table else None, "problem": problem}
+        own = "sql" in run.given  # what a person wrote by hand is not exchanged for something else
+        result = table.model_dump(mode="json") if table else None
+        return {"result": result, "problem": problem, "refused": bool(problem) and own}
 
     # --- the answer
 

@@ -29,10 +29,11 @@ class Reading:
     async def check(self, sql: str) -> Checked:
         database = await self._database()
         try:
-            return await database.check(sql)
+            checked = await database.check(sql)
         except SqlError as error:
-            _away(error)
-            return Checked(ok=False, kind=error.kind, error=error.message)
+            checked = Checked(ok=False, kind=error.kind, error=error.message)
+        _away(checked.kind, checked.error)
+        return checked
 
     async def run(self, sql: str) -> tuple[Table | None, str]:
         """The result, or why there is none."""
@@ -40,7 +41,7 @@ class Reading:
         try:
             return await database.run(sql), ""
         except SqlError as error:
-            _away(error)
+            _away(error.kind, error.message)
             return None, error.message
 
     async def _database(self) -> Database:
@@ -50,6 +51,6 @@ class Reading:
             raise NodeFailed(str(error)) from error
 
 
-def _away(error: SqlError) -> None:
-    if error.kind == "unavailable":
-        raise NodeFailed(error.message) from error
+def _away(kind: str, message: str) -> None:
+    if kind == "unavailable":
+        raise NodeFailed(f"{message} Ask again in a while.")

@@ -24,7 +24,7 @@ async def bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
                 break  # with its key, a write is asked once more what became of it
         except (ModelError, Refused, LogDown):
             raise  # a model or a log that is away, a stop: not the tool's, and the worker knows what to do
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # also a plug-in that means to end the program
             log.exception("tool_failed", tool=tool.spec.name)
             return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read")
     why = f"{tool.spec.name} did not answer within {tool.seconds:g} seconds."

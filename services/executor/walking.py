@@ -102,17 +102,9 @@ def _way(flow: FlowSpec, target: str, planned: list[ActionSpec]) -> tuple[Action
     here = [spec.tool for spec in planned if split(spec.tool)[0] == flow.name]
     after = [spec for spec in planned if split(spec.tool)[0] != flow.name]
     tool = tool_of(flow.name, target)
-    if tool in here:
-        tools = here[here.index(tool) :]
-    else:
-        tools = [tool_of(flow.name, name) for name in full_path(_from(flow, target))]
+    ordinary = [tool_of(flow.name, name) for name in full_path(flow, target)]
+    tools = here[here.index(tool) :] if tool in here else ordinary
     return (*(bare(flow, one) for one in tools), *after)
-
-
-def _from(flow: FlowSpec, first: str) -> FlowSpec:
-    """The flow as it looks to whoever begins at this node."""
-    nodes = sorted(flow.nodes, key=lambda node: node.name != first)
-    return flow.model_copy(update={"nodes": tuple(nodes)})
 
 
 def bare(flow: FlowSpec, tool: str) -> ActionSpec:

@@ -50,7 +50,8 @@ def known_flow(name: str, page: FlowPage) -> FlowSpec:
     if flow := page.flow(name):
         return flow
     hint = f"There are {', '.join(one.name for one in page.flows)}." if page.flows else "No flow is registered."
-    raise Trouble("not_found", f"There is no flow “{name[:80]}”.", " ".join((hint, *page.troubles)))
+    more = " Some could not be loaded: /api/planning/flows says why." if page.troubles else ""
+    raise Trouble("not_found", f"There is no flow “{name[:80]}”.", hint + more)
 
 
 # --- the rest of a path that is being walked

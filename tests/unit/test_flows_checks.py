@@ -147,3 +147,16 @@ def test_a_folder_that_is_not_there_is_told_of(tmp_path: Any) -> None:
     flows = Flows([], tmp_path / "none")
     assert [one.name for one in flows.all()] == ["complaint_triage"]
     assert "PARLEY_FLOWS" in flows.troubles[0]
+
+
+def test_the_full_path_goes_past_a_node_that_only_leads_back() -> None:
+    nodes = (("round", ("again",)), ("again", ("round", "out")), ("out", ()))
+    flow = FlowSpec(
+        name="loopy",
+        description="Goes round.",
+        nodes=tuple(NodeSpec(name=name, description=name, possible_next_nodes=after) for name, after in nodes),
+    )
+    assert full_path(flow) == ("round", "again", "out")
+    assert full_path(flow, "again") == ("again", "out")
+    endless = flow.model_copy(update={"nodes": flow.nodes[:1]})
+    assert full_path(endless) == ("round",)

@@ -70,9 +70,19 @@ def test_names_the_tables_and_the_columns_of_a_question() -> None:
     assert node("trim_relevant_tables", question=PENDING, tables=TABLES)["columns"]["orders"] == ["status"]
 
 
+@pytest.mark.parametrize(
+    ("feedback", "heard"),
+    [("only the delivered ones", False), ("I mean pending orders, please", True), ("yes", True), ("", True)],
+)
+def test_what_was_said_since_is_in_the_question_or_nothing_is_answered(feedback: str, heard: bool) -> None:
+    told = generated("How many orders are pending?", feedback=feedback)
+    assert bool(told["sql"]) is heard
+    assert heard or "only the delivered ones" in told["cannot"]
+
+
 def test_writes_a_statement_or_says_why_not() -> None:
     assert "'pending'" in generated()["sql"]
-    purple = generated("How purple is it?")
+    purple = generated("How purple are the orders?")
     assert purple["sql"] == ""
     assert "purple" in purple["cannot"]
 

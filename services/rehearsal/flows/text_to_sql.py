@@ -21,6 +21,14 @@ from services.rehearsal.sql import (
 )
 from services.rehearsal.sql import answer as told
 
+_FILLING = frozenset(
+    re.findall(
+        r"\w+",
+        "i we me my a an the and only just please instead rather mean meant want wanted use take show give ones one that"
+        " those these this it them yes ok with for of in to do",
+    )
+)
+
 
 def answer_classify(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `classify_prompt`."""
@@ -53,11 +61,26 @@ def answer_generate(prompt: Prompt) -> dict[str, Any]:
     tables, dialect = read_tables(_lines(prompt["tables"])), prompt["dialect"] or "sqlite"
     if prompt["sql"]:
         written = _mended(prompt, tables, dialect)
+    elif unheard := _unheard(prompt):
+        written = Written(
+            cannot=f"I do not see how “{unheard[:200]}” changes the question. Please ask it anew, in full."
+        )
     elif hint := _accepted(prompt):
         written = Written(hint, "The same question was answered with this before.")
     else:
         written = _written(prompt, tables, dialect)
     return {"sql": written.sql, "explanation": written.explanation, "cannot": written.cannot}
+
+
+def _unheard(prompt: Prompt) -> str:
+    """What was said since the question and is not in it: to leave it out would answer something else."""
+    asked = set(_words(prompt["question"]))
+    return next((line for line in _lines(prompt["feedback"]) if set(_words(line)) - asked), "")
+
+
+def _words(text: str) -> list[str]:
+    """The words that say something."""
+    return [word for word in re.findall(r"[^\W_]+", text.casefold()) if word not in _FILLING]
 
 
 def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
