@@ -24,8 +24,8 @@ from services.rehearsal.sql import answer as told
 _FILLING = frozenset(
     re.findall(
         r"\w+",
-        "i we me my a an the and only just please instead rather mean meant want wanted use take show give ones one that"
-        " those these this it them yes ok with for of in to do",
+        "i we me my a an the and only just please instead rather mean meant want wanted use take show give ones one"
+        " that those these this it them yes ok with for of in to do",
     )
 )
 
