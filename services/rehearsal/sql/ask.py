@@ -25,6 +25,7 @@ class Match:
     sure: bool = True  # a capital that only begins a sentence makes no name
     sent: bool = False  # where something goes to: no place where people live
     foreign: bool = False  # a name of something else than the row itself
+    lives: bool = False  # where somebody lives: no place of things
 
 
 @dataclass(frozen=True)

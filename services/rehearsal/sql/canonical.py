@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from services.rehearsal.sql.phrasing import plain
 from services.rehearsal.sql.words import tidy
 
 _OPEN = (
@@ -194,6 +195,9 @@ _COMPILED = [(re.compile(pattern, re.IGNORECASE), replacement) for pattern, repl
 def canonical(question: str) -> str:
     """The question in the grammar's own way of asking."""
     text = re.sub(r"\s+", " ", tidy(question)).strip().rstrip("?.! ")
+    for _ in range(3):
+        text = _COMPILED[0][0].sub("", text)
+    text = plain(text)
     for pattern, replacement in _COMPILED:
         while (shorter := pattern.sub(replacement, text, count=1).strip()) != text:
             text = re.sub(r"\s+", " ", shorter)

@@ -8,13 +8,14 @@ from services.rehearsal.sql.dates import TIMES, about, dated, when
 from services.rehearsal.sql.measures import best_by, measure, quantity
 from services.rehearsal.sql.nouns import noun, related
 from services.rehearsal.sql.text import Text, rule
+from services.rehearsal.sql.thesaurus import PLACE
 from services.rehearsal.sql.values import (
     columns,
     compare,
     comparison,
     dollars,
     literal,
-    person,
+    people,
     textual,
     titled,
     value,
@@ -32,28 +33,40 @@ _EXCEPT = (
 
 
 @rule
-def after_noun(text: Text, at: int) -> Iterator[tuple[After, int]]:
-    """All conditions in a row, joined or not; the most of them first, none at last."""
+def after_noun(text: Text, at: int, *, human: bool = True) -> Iterator[tuple[After, int]]:
+    """All conditions in a row, joined or not; the most of them first, none at last. `human`: of people."""
     start = text.skip(at, ",", "(", ")")
     start = text.after(start, "and also|and are|and is|and|but|only|but only") or start
-    for first, end in condition(text, start):
-        for rest, stop in after_noun(text, end):
-            yield (first, *rest), stop
+    for first, end in condition(text, start, human=human):
+        for rest, stop in after_noun(text, end, human=human):
+            if not (rest and text.skip(end, ",") == end and _nearer(first, rest[0])):
+                yield (first, *rest), stop
         if begin := text.after(end, "or", ", or"):
-            for other, stop in condition(text, begin):
+            for other, stop in condition(text, begin, human=human):
                 if not isinstance(first, Best) and not isinstance(other, Best):
-                    for rest, last in after_noun(text, stop):
+                    for rest, last in after_noun(text, stop, human=human):
                         yield (Several((first, other), either=True), *rest), last
     yield (), at
 
 
+def _nearer(first: Condition | Best, then: Condition | Best) -> bool:
+    """Whether a place may as well be told of the rows right before it: `customers with orders in Texas`."""
+    if not (isinstance(first, Related) and isinstance(then, Match)) or then.sent or first.noun.value:
+        return False
+    placed = any(isinstance(one, Match) for one in first.noun.conditions)
+    return not placed and all(
+        any(spot.table == first.noun.table and spot.columns[0].endswith(PLACE) for spot, _ in options)
+        for options in then.values
+    )
+
+
 @rule
-def condition(text: Text, at: int) -> Iterator[tuple[Condition | Best, int]]:
+def condition(text: Text, at: int, *, human: bool = True) -> Iterator[tuple[Condition | Best, int]]:
     """One condition of any kind."""
     yield from prepositional(text, at)
     yield from with_phrase(text, at)
     yield from whose(text, at)
-    if begin := text.after(at, "that", "which", "who", "whom"):
+    if begin := text.after(at, "that", "which", *(("who", "whom") if human else ())):
         yield from text.parse("predicate", begin)
     yield from text.parse("participle", at)
     yield from text.parse("object_clause", at)
@@ -73,10 +86,12 @@ def prepositional(text: Text, at: int) -> Iterator[tuple[Condition, int]]:
     for days, end in when(text, at):
         if spots := dated(tables):
             yield about(spots, days), end
-    if end := text.after(at, *_BELONG):
+    end = text.after(at, *_BELONG)
+    if end and not (text.word(at) == "with" and text.word(end) in ("their", "its", "his", "her")):
         if spelled := text.after(end, "either"):
             end = spelled
-        for match, stop in values(text, end):
+        for found, stop in values(text, end):
+            match = replace(found, sent=text.word(at) == "to")
             comma = text.skip(stop, ",") if text.word(at) in _PLACE else stop
             for second, last in values(text, comma) if comma != stop else ():
                 yield Several((match, second)), last
@@ -92,7 +107,7 @@ def _of_names(text: Text, at: int) -> Iterator[tuple[Condition, int]]:
     tables = text.lexicon.tables
     if end := text.after(at, *_BELONG):
         if text.word(at) in ("of", "for", "by", "from", "to", "belonging"):
-            yield from ((Match((options,)), stop) for options, stop in person(text, text.skip(end, "user", "the")))
+            yield from people(text, text.skip(end, "user", "the"))
         if text.word(at) in ("of", "for", "with"):
             yield from ((Match((options,), foreign=True), stop) for options, stop in titled(text, end))
     if (
@@ -164,7 +179,8 @@ def against_measure(text: Text, at: int) -> Iterator[tuple[Condition, int]]:
 @rule
 def with_phrase(text: Text, at: int) -> Iterator[tuple[Condition | Best, int]]:
     """`with no orders`, `without a brand`, `having more than 3 items`, `with the most orders`."""
-    if end := text.after(at, "with|having|who have|that have|containing|including|with a total of"):
+    end = text.after(at, "with|having|who have|that have|containing|including|with a total of")
+    if end and text.word(end) not in ("their", "its", "his", "her"):  # to be shown besides
         yield from has(text, end)
     if end := text.after(at, "without|with no|having no|lacking|with neither"):
         yield from lacks(text, text.skip(end, "any|a|an|single|the"))

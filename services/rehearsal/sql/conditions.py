@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from services.rehearsal.sql.agreement import confusable, contradiction
 from services.rehearsal.sql.ask import (
     Blank,
     Compare,
@@ -18,10 +19,11 @@ from services.rehearsal.sql.ask import (
 )
 from services.rehearsal.sql.joins import Path, single
 from services.rehearsal.sql.literals import equal, literal
-from services.rehearsal.sql.nouns import humans
+from services.rehearsal.sql.people import humans
 from services.rehearsal.sql.scopes import Place, Unclear, Writer, repeated
 
-FAR = 3.0  # how far a name that no sample shows is looked for
+FAR = 3.0  # how far a name of something else, or rows of another table, are looked for
+VACUOUS = 1.5  # what it costs that a condition is so of nearly every row: it may have lost its own
 
 
 def sql(place: Place, condition: Condition) -> str:
@@ -37,6 +39,8 @@ def sql(place: Place, condition: Condition) -> str:
             return against(scalar(place, condition.measure), condition.op, condition.values, place)
         case Several():
             parts = [sql(place, part) for part in condition.parts]
+            if not condition.either:
+                _clear(confusable(parts))
             return f"({(' OR ' if condition.either else ' AND ').join(parts)})"
         case Not():
             return _not(place, condition.part)
@@ -46,23 +50,33 @@ def sql(place: Place, condition: Condition) -> str:
 
 def add(place: Place, *conditions: Condition) -> None:
     place.scope.where += [sql(place, one) for one in conditions]
+    _clear(confusable(place.scope.where))
+
+
+def _clear(why: str) -> None:
+    if why:
+        raise Unclear(why)
 
 
 def exists(inner: Place, *, negated: bool = False) -> str:
     inner.scope.alias(inner.path)  # all the way there is joined
+    _clear(contradiction(inner.scope.where, strictly=True))
     text = "\n".join(f"  {line}" for line in f"SELECT 1\n{inner.scope.source()}".splitlines())
     return f"{'NOT ' if negated else ''}EXISTS (\n{text}\n)"
 
 
-def _match(place: Place, match: Match) -> str:
+def _match(place: Place, match: Match) -> str:  # noqa: C901  one line a form
     """Values of one column together; of several columns, or each to be had, one by one."""
     found: dict[tuple[Spot, Path], list[tuple[Value, ...]]] = {}
     if match.sent and place.table in humans(place.writer.tables):
         raise Unclear("people are not sent")
+    if match.lives and place.table not in humans(place.writer.tables):
+        raise Unclear("things do not live anywhere")
     for every in match.values:
         options = tuple(option for option in every if not match.foreign or option[0].table != place.table)
         spot, path = place.nearest(spot for spot, _ in options)
-        if match.foreign and (place.writer.joins.reach(place.table, spot.table) or 0) > FAR:
+        title = spot.table != place.table and spot.columns == place.writer.tables[spot.table].title
+        if (match.foreign or title) and (place.writer.joins.reach(place.table, spot.table) or 0) > FAR:
             raise Unclear(f"{place.table} have little to do with names of {spot.table}")
         if place.writer.tables.column(spot.table, spot.columns[0]).boolean and not single(path):
             raise Unclear(f"some {spot.table} of one of the {place.table} may be so and others not")
@@ -155,6 +169,8 @@ def against(left: str, op: str, values: tuple[Value, ...], place: Place) -> str:
 
 def _related(place: Place, condition: Related) -> str:
     cost, path = place.to(condition.noun.table)
+    if cost > FAR:
+        raise Unclear(f"{place.table} have little to do with {condition.noun.table}")
     place.writer.cost += cost + 0.5 * condition.noun.value
     if condition.noun.best is not None:
         raise Unclear("a best one within a condition")
@@ -166,6 +182,7 @@ def _related(place: Place, condition: Related) -> str:
         parts = [sql(there, one) for one in inner_conditions]
         if not parts and path:
             first = place.column(path[0].pairs[0][0])
+            place.writer.cost += VACUOUS
             return f"{first} IS {'' if condition.none else 'NOT '}NULL"
         if not parts or (not path and condition.noun.value):
             raise Unclear(f"{place.table} of {place.table}")
@@ -220,7 +237,7 @@ def function(inner: Place, measure: Measure, spot: Spot | None, *, twice: bool) 
     """COUNT, SUM and the like at this place, no row counted twice."""
     if measure.function == "count":
         if measure.spots:
-            return f"COUNT(DISTINCT {inner.column(measure.spots[0].columns[0])})"
+            return f"COUNT(DISTINCT {inner.column((spot or measure.spots[0]).columns[0])})"
         if not twice:
             return "COUNT(*)"
         key = inner.writer.tables[inner.table].key

@@ -7,20 +7,15 @@ from services.rehearsal.sql.places import CODES, STATES
 from services.rehearsal.sql.words import split
 
 _OPENER = re.compile(
-    r"^(?:please |can you |could you )*(?:how many"
-    r"|how much|what|which|who"
-    r"|list|show|give|find|count"
-    r"|number of|get|tell|"
-    r"display|top \d+ \w+ by|average|total|for each|where|when|name)\b",
+    r"^(?:please |can you |could you )*(?:how many|how much|what|which|who|list|show|give|find|count|number of|get"
+    r"|tell|display|top \d+ \w+ by|average|total|for each|where|when|name)\b",
     re.IGNORECASE,
 )
 _BACK = re.compile(
     r"\b(?:those|them|they|these|ones?|it|same|that one|(?:was|is) that|instead|their|its)\b", re.IGNORECASE
 )
 _LEAD = re.compile(
-    r"^(?:and |but |now |ok(?:ay)?,? |then |also "
-    r"|please |what if |so "
-    r"|no,? |actually,? |show me "
+    r"^(?:and |but |now |ok(?:ay)?,? |then |also |please |what if |so |no,? |actually,? |show me "
     r"|show |make it |i meant |i mean )+",
     re.IGNORECASE,
 )
@@ -28,10 +23,8 @@ _ABOUT = re.compile(
     r"^(?:(?:what|how) about|(?:the )?same (?:thing )?(?:but )?(?:for|with|in)?|try|for|and)\s+", re.IGNORECASE
 )
 _GROUP = re.compile(
-    r"^(?:grouped |group (?:it |them |that )?"
-    r"|broken down |split (?:it "
-    r"|them )?)?(?:by|per|for each"
-    r"|for every|in each)\s+",
+    r"^(?:grouped |group (?:it |them |that )?|broken down |split (?:it |them )?)?(?:by|per|for each|for every"
+    r"|in each)\s+",
     re.IGNORECASE,
 )
 _ONLY = re.compile(
@@ -39,12 +32,16 @@ _ONLY = re.compile(
     re.IGNORECASE,
 )
 _PLACE = re.compile(
-    r"^(?:in|from|of|with|without|to|for|since"
-    r"|before|after|between"
-    r"|except|excluding|over|under|not"
+    r"^(?:in|from|of|with|without|to|for|since|before|after|between|except|excluding|over|under|not"
     r"|that|who|whose|where|which|at|during|by|on)\b",
     re.IGNORECASE,
 )
+_AGAINST = re.compile(
+    r"^(?:ones |that are |with )?((?:more|less|fewer) than|over|under|above|below|at least|at most)\b(?= \$?\d)"
+)
+_COLUMNS = re.compile(r"^((?:\w+ ){0,2}\w+(?:(?:,| and|, and) (?:\w+ ){0,2}\w+)*) (?:of|for) (.+)$", re.IGNORECASE)
+_SPLIT = re.compile(r"^(.+?),? ((?:split|broken down|grouped|sorted|ordered) (?:up )?by .+)$", re.IGNORECASE)
+_MUCH = re.compile(r"how much(?: money)? (?:was|were|has been|have been|did we|have we) (\w+)\b(.*)$", re.IGNORECASE)
 _ORDER = re.compile(r"^(?:sort|order|rank)(?:ed)?(?: (?:it|them|that|this|these|those))?\s+by\s+(.+)$", re.IGNORECASE)
 _TOP = re.compile(
     r"^(?:only |just )?(?:the )?(?:top|first|best)\s+(\w+)(?: (?:only|instead|ones|of them|rows))*$", re.IGNORECASE
@@ -58,12 +55,12 @@ _FUNCTION = re.compile(
     re.IGNORECASE,
 )
 _FUNCTIONS = re.compile(
-    r"\b(?:total|sum of|sum|average|mean|maximum|minimum|highest|lowest|largest|smallest|max|min|avg)\b", re.IGNORECASE
+    r"\b(?:total|sum of|sum|average|mean|maximum|minimum|highest|lowest|largest|smallest|max|min"
+    r"|avg)\b",
+    re.IGNORECASE,
 )
 _LIST = re.compile(
-    r"^(?:list|show|name|which|what|who)(?: me)?(?:"
-    r" (?:are|is))?(?: (?:them"
-    r"|those|they|these|ones|it"
+    r"^(?:list|show|name|which|what|who)(?: me)?(?: (?:are|is))?(?: (?:them|those|they|these|ones|it"
     r"|the list|all))+$|^which(?: ones)?$|^who$",
     re.IGNORECASE,
 )
@@ -104,6 +101,8 @@ def _step(request: str, previous: str, sql: str) -> str:
     mark = "?" if re.match(r"how|what|which|who|where|when", before, re.IGNORECASE) else ""
     steps: tuple[Callable[[str, str, str], str | None], ...] = (
         _listing, _best, _narrowed, _grouped, _ordered, _limited, _function, _replaced)  # fmt: skip
+    if parts := _SPLIT.match(bare):
+        return _step(parts[2], _step(parts[1], previous, sql), sql)
     for step in steps:
         if (found := step(bare, before, sql)) is not None:
             same = found.startswith(before.split()[0])
@@ -134,7 +133,7 @@ def _listing(bare: str, before: str, sql: str) -> str | None:
     """`list them`, `how many are there`, `how many of them are pending`, `and their emails`."""
     rows = _COUNTED.sub("", _LISTED.sub("", before))
     if told := re.match(r"^(how many [\w ]+?) (?:was|is|were|are) (?:that|those|it|this)$", bare, re.IGNORECASE):
-        return told[1]
+        return _told_of(told[1], before)
     if _LIST.match(bare):
         return f"List {_noun(rows)}"
     if _COUNT.match(bare):
@@ -143,11 +142,27 @@ def _listing(bare: str, before: str, sql: str) -> str | None:
         joined = "and " if re.search(r"\b(?:is|are|were|was|live|have|has|cost)\b", rows) else ""
         of = "of " if of_them[1].startswith("what") else ""
         return f"{of_them[1].capitalize()} {of}{rows} {joined}{of_them[2]}"
-    if their := _THEIR.match(bare):
-        return f"List the {their[1]} of {_noun(rows)}" if _COUNTED.match(before) or their else None
-    return None
+    their = _THEIR.match(bare)
+    if their and (told := _COLUMNS.match(rows)):
+        return f"List the {told[1]} and {their[1]} of {told[2]}"
+    return f"List the {their[1]} of {_noun(rows)}" if their else None
 
 
+def _told_of(asked: str, before: str) -> str:
+    """`how many refunds was that`: with all that the question before says of them; both, where that is not clear."""
+    noun = asked.rsplit(maxsplit=1)[-1].lower()
+    before = before.partition("? ")[0]
+    deed = _MUCH.match(before)
+    if deed and noun.startswith(deed[1].lower().removesuffix("ed")):
+        return f"{asked}{re.sub(r'^ (?:in total|altogether)', '', deed[2])}"
+    if noun in _PEOPLE and (who := re.match(r"who (.+)$", before, re.IGNORECASE)):
+        return f"{asked} {who[1]}"
+    rows = _COUNTED.sub("", _LISTED.sub("", before))
+    head = re.match(rf"(?:.*? of )?(?:the |all )?({re.escape(noun)}\b.*)$", rows, re.IGNORECASE)
+    return f"how many {head[1]}" if head else f"{before}, {asked} is that"
+
+
+_PEOPLE = ("people", "customers", "persons", "members", "users")
 _SUPERLATIVE = re.compile(
     r"\b(?:most expensive|least expensive|cheapest"
     r"|highest|lowest|largest|smallest|biggest|newest"
@@ -175,7 +190,10 @@ def _best(bare: str, before: str, sql: str) -> str | None:
 def _noun(rows: str) -> str:
     """`orders are pending` as a noun: `orders that are pending`."""
     return re.sub(
-        r"^((?:\w+ )*?\w+) (are|is|were|was|live|have|has|cost|contain|placed|ordered)\b(?! there)", r"\1 that \2", rows
+        r"^((?:\w+ )*?\w+) (are|is|were|was|live|have|has|cost|contain|placed"
+        r"|ordered)\b(?! there)",
+        r"\1 that \2",
+        rows,
     ).replace(" are there", "")
 
 
@@ -184,6 +202,8 @@ def _narrowed(bare: str, before: str, sql: str) -> str | None:
     if not (found := _ONLY.match(bare)) or _TOP.match(bare):
         return None
     rest = re.sub(r"^(?:the |those )", "", bare[found.end() :])
+    if _AGAINST.match(rest) and "GROUP BY" in sql:
+        return f"{before} where that is {_AGAINST.sub(r'\1', rest)}"
     rest = re.sub(r"\s+ones$", "", rest)
     return f"{before}, only {rest}"
 

@@ -7,7 +7,8 @@ from services.rehearsal.sql.ask import Ask, Best, Match, Measure, Noun, Spot
 from services.rehearsal.sql.clauses import after_noun
 from services.rehearsal.sql.columns import column_list
 from services.rehearsal.sql.measures import best_by, measure
-from services.rehearsal.sql.nouns import bare, noun, persons
+from services.rehearsal.sql.nouns import bare, noun
+from services.rehearsal.sql.people import persons
 from services.rehearsal.sql.predicates import done_by
 from services.rehearsal.sql.tails import limited
 from services.rehearsal.sql.text import Text
@@ -52,6 +53,8 @@ def _which(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
     if not begin:
         return
     begin = text.skip(begin, "the|different|distinct|unique|all")
+    if any(text.token(end).kind == "possessive" for _, end in text.things(begin)):
+        return  # whose it is, not what it is
     for head, end in noun(text, begin):
         yield from _told(text, end, head)
         yield from _object(text, end, head)

@@ -2,9 +2,10 @@
 
 from collections.abc import Iterator
 
-from services.rehearsal.sql.ask import Best, Match, Measure, Noun, Spot
+from services.rehearsal.sql.ask import Best, Measure, Noun, Spot
 from services.rehearsal.sql.dates import dated
 from services.rehearsal.sql.nouns import noun
+from services.rehearsal.sql.people import own_kind
 from services.rehearsal.sql.tables import Tables
 from services.rehearsal.sql.text import Text, rule
 from services.rehearsal.sql.thesaurus import VERBS, deeds
@@ -19,6 +20,7 @@ FUNCTIONS = {
 }
 _HIGH = ("the most|most|highest|largest|greatest|biggest|the highest|maximum|top|a most",)
 _LOW = ("fewest", "least", "lowest", "smallest", "the fewest", "the least", "the lowest", "minimum")
+_BIG, _SMALL = ("highest|largest|greatest|biggest",), ("lowest|smallest",)
 _ADJECTIVES = (
     ("money", True, ("most expensive", "priciest", "costliest", "most costly", "dearest")),
     ("money", False, ("cheapest", "least expensive", "least costly", "most affordable")),
@@ -83,13 +85,14 @@ def _calculated(text: Text, at: int) -> Iterator[tuple[Measure, int]]:
             yield from _average_number(text, begin)
 
 
-def _of_column(text: Text, at: int, name: str) -> Iterator[tuple[Measure, int]]:
+def _of_column(text: Text, at: int, name: str) -> Iterator[tuple[Measure, int]]:  # noqa: C901  one line a form
     """The function of a column, of whose rows there may be a noun: after it or before."""
     for spots, end in quantity(text, at):
         for stop in [after] if (after := text.after(end, "of|for|across|in|among|on|left on|from|by")) else []:
             for head, last in noun(text, stop):
                 yield Measure(name, head, spots), last
-        yield Measure(name, None, spots), end
+        if text.word(end) != "of" or text.word(end + 1) in ("each", "every"):
+            yield Measure(name, None, spots), end
     for head, end in noun(text, at):
         own = tuple(spot for spot in columns(text.lexicon.tables, "money") if spot.table == head.table)
         if len(own) == 1 and len(split(own[0].columns[0])) == 1:
@@ -116,17 +119,8 @@ def spending(tables: Tables, text: Text) -> Iterator[Measure]:
         for table in entry.things if entry else ():
             money = tuple(spot for spot in columns(tables, "money") if spot.table == table)
             if len(money) == 1:
-                yield Measure("sum", Noun(table, _own_kind(tables, table)), money)
+                yield Measure("sum", Noun(table, own_kind(tables, table)), money)
                 return
-
-
-def _own_kind(tables: Tables, table: str) -> tuple[Match, ...]:
-    """Where rows are of several kinds, one of them called like the table: only these."""
-    for column in tables[table].columns:
-        mine = [text for text in column.texts if split(text) == tables[table].words]
-        if mine and len(column.texts) > 1:
-            return (Match((((Spot(table, (column.name,)), (mine[0],)),),)),)
-    return ()
 
 
 @rule
@@ -153,9 +147,26 @@ def best_before(text: Text, at: int) -> Iterator[tuple[Best, int]]:
             yield from (
                 (Best(Measure("count", done, rows=True), descending, limit or 1), end + 1) for done in deed(text, end)
             )
+    yield from _biggest(text, begin, limit or 1)
     for words, descending in ((_POPULAR, True), (_UNPOPULAR, False)):
         if end := text.after(begin, *words):
             yield from ((Best(Measure("count", done, rows=True), descending, limit or 1), end) for done in _sold(text))
+
+
+def _biggest(text: Text, at: int, limit: int) -> Iterator[tuple[Best, int]]:
+    """`biggest refunds`: rows with one amount of their own."""
+    for words, descending in ((_BIG, True), (_SMALL, False)):
+        if end := text.after(at, *words):
+            for table in _named(text, end):
+                own = tuple(spot for spot in columns(text.lexicon.tables, "money") if spot.table == table)
+                if len(own) == 1 and len(split(own[0].columns[0])) == 1:
+                    yield Best(own, descending, limit), end
+
+
+def _named(text: Text, at: int) -> set[str]:
+    """The tables whose rows are named here, by their name or by a value: `refunds`."""
+    found = {option[0].table for entry, _, _ in text.meanings(at) if not entry.spots for option in entry.options}
+    return {table for table, _ in text.things(at)} or found
 
 
 def _sold(text: Text) -> Iterator[Noun]:
@@ -174,7 +185,8 @@ def deed(text: Text, at: int) -> Iterator[Noun]:
         entry = text.lexicon.entries.get((word,))
         if entry and entry.things:
             least = min(entry.things.values())
-            yield from (Noun(table) for table, rank in entry.things.items() if rank == least)
+            tables = text.lexicon.tables
+            yield from (Noun(table, own_kind(tables, table)) for table, rank in entry.things.items() if rank == least)
             return
 
 

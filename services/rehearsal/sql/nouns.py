@@ -1,16 +1,17 @@
 """Nouns of a question: rows of a table, with what stands before the head and after it."""
 
+import re
 from collections.abc import Iterator
 
 from services.rehearsal.sql.ask import Best, Condition, Match, Measure, Not, Noun, Option, Related, Several, Spot, Sums
-from services.rehearsal.sql.tables import Tables
+from services.rehearsal.sql.people import humans, own_kind, persons
 from services.rehearsal.sql.text import Text, rule
-from services.rehearsal.sql.thesaurus import synonyms
 from services.rehearsal.sql.values import columns, literal, person, titled, value, value_of
 from services.rehearsal.sql.words import split
 
 ARTICLES = ("the", "a", "an", "all", "any", "our", "my", "their", "its", "these", "those", "some", "of")
 PLAIN = (*ARTICLES, "different", "distinct", "unique", "individual", "such", "single", "whole", "various")
+_LEFT_OUT = {"no", "not", "without", "except", "excluding", "minus", "ignoring", "than", "nor"}
 _WHOLE = ("person", "someone", "anyone", "everyone", "those", "one", "anybody", "everybody")
 
 
@@ -18,14 +19,15 @@ _WHOLE = ("person", "someone", "anyone", "everyone", "those", "one", "anybody", 
 def noun(text: Text, at: int) -> Iterator[tuple[Noun, int]]:
     """A noun with all that follows it; the longest first."""
     for head, end in bare(text, at):
-        for conditions, stop in text.parse("after_noun", end):
+        human = head.table in humans(text.lexicon.tables)
+        for conditions, stop in text.parse("after_noun", end, human=human):
             order = next((one for one in conditions if isinstance(one, Best)), head.best)
             rest = tuple(one for one in conditions if not isinstance(one, Best))
             yield Noun(head.table, (*head.conditions, *rest), order, head.value), stop
 
 
 @rule
-def bare(text: Text, at: int) -> Iterator[tuple[Noun, int]]:
+def bare(text: Text, at: int) -> Iterator[tuple[Noun, int]]:  # noqa: C901  one line a form
     """A noun with its adjectives, its owner and its own name."""
     start = text.skip(at, *PLAIN)
     yield from owned(text, start)
@@ -33,10 +35,12 @@ def bare(text: Text, at: int) -> Iterator[tuple[Noun, int]]:
         for head, stop in bare(text, end):
             if head.best is None:
                 yield Noun(head.table, head.conditions, best, head.value), stop
+    different = any(text.word(place) in ("different", "distinct", "unique") for place in range(at, start))
     for adjectives, middle in _adjectives(text, start):
-        for table, end in text.things(middle):
-            head = Noun(table, adjectives)
-            for names, stop in _called(text, end, table):
+        for head, end in _rows_of(text, middle, adjectives):
+            if different and not text.lexicon.tables[head.table].own_key_alone:
+                continue  # rows of a list are all different: what they name is counted once, but which of it
+            for names, stop in _called(text, end, head.table):
                 yield head.having(*names), stop
             yield from _compound(text, end, head)
             yield head, end
@@ -45,6 +49,29 @@ def bare(text: Text, at: int) -> Iterator[tuple[Noun, int]]:
     if text.word(start) in _WHOLE:
         for table in persons(text.lexicon.tables):
             yield Noun(table), start + 1
+
+
+def _rows_of(text: Text, at: int, adjectives: tuple[Condition, ...] = ()) -> Iterator[tuple[Noun, int]]:
+    """Rows by the name of their table; where some of them are called like the table, only these are."""
+    for table, end in text.things(at):
+        source = text.lexicon.tables[table]
+        said = tuple(token.word for token in text.tokens[at:end])
+        kind = own_kind(text.lexicon.tables, table) if said == source.words else ()
+        yield Noun(table, (*adjectives, *(() if kind and _others(text, kind[0]) else kind))), end
+
+
+def _others(text: Text, kind: Match) -> bool:
+    """Whether the question speaks of kinds, or of another kind of these rows as well, and not to leave it out."""
+    spot, mine = kind.values[0][0]
+    for at in range(len(text)):
+        other = any(
+            option[0] == spot and option[1] != mine for entry, _, _ in text.meanings(at) for option in entry.options
+        )
+        if any(spot in named for named, _ in text.attributes(at)):
+            return True
+        if other and not {text.word(at - 1), text.word(at - 2)} & _LEFT_OUT:
+            return True
+    return False
 
 
 @rule
@@ -60,25 +87,27 @@ def _owner(text: Text, at: int) -> Iterator[tuple[Condition, int]]:
     for options, end in (*value(text, at), *person(text, at)):
         yield Match((options,)), end
     for adjectives, middle in _adjectives(text, at):
-        for table, end in text.things(middle):
-            head = Noun(table, adjectives)
-            for names, stop in _called(text, end, table):
+        for head, end in _rows_of(text, middle, adjectives):
+            for names, stop in _called(text, end, head.table):
                 yield Related(head.having(*names)), stop
             yield Related(head), end
 
 
 def _compound(text: Text, at: int, first: Noun) -> Iterator[tuple[Noun, int]]:
     """`customer orders`: the second noun is the head."""
-    for table, end in text.things(at):
-        if table != first.table:
-            yield Noun(table, (Related(first),)), end
+    for head, end in _rows_of(text, at):
+        if head.table != first.table:
+            yield head.having(Related(first)), end
 
 
 def _adjectives(text: Text, at: int) -> Iterator[tuple[tuple[Condition, ...], int]]:
     """Values before the head, `non-` and `not` among them."""
     negated = text.after(at, "non", "not")
     named = titled(text, at)
+    longest = max((end for _, end in text.things(at)), default=0)
     for options, after in (*value(text, negated or at), *named):
+        if after < longest:
+            continue  # the beginning of a table's name
         foreign, end = (options, after) in named, after
         if foreign:
             for rest, last in _adjectives(text, end):
@@ -137,7 +166,8 @@ def _by_value(text: Text, at: int, adjectives: tuple[Condition, ...]) -> Iterato
             continue
         for option in entry.options:
             if isinstance(option[1][0], str) and not _place(text, option[0]):
-                yield Noun(option[0].table, (*adjectives, Match(((option,),))), value=True), end
+                for table, named in _rows_called(text, (option,)):
+                    yield Noun(table, (*adjectives, Match(((named,),))), value=True), end
     for options, end in titled(text, at):
         for table, option in _rows_called(text, options):
             yield Noun(table, (*adjectives, Match(((option,),))), value=True), end
@@ -149,7 +179,8 @@ def _rows_called(text: Text, options: tuple[Option, ...]) -> Iterator[tuple[str,
     tables = text.lexicon.tables
     for option in options:
         yield option[0].table, option
-        for table in tables.by_name.values():
+        named = option[0].columns == tables[option[0].table].title
+        for table in tables.by_name.values() if named else ():
             if not table.title and any(column.references.startswith(f"{option[0].table}.") for column in table.columns):
                 yield table.name, option
 
@@ -160,7 +191,7 @@ def _by_last_word(text: Text, at: int, adjectives: tuple[Condition, ...]) -> Ite
     for table in text.lexicon.tables.by_name.values():
         for column in table.columns:
             spot = Spot(table.name, (column.name,))
-            alike = [text for text in column.texts if len(split(text)) > 1 and split(text)[-1] == word]
+            alike = [one for one in column.texts if split(one)[1:][-1:] == (word,) and not re.search(r"\d", one)]
             if len(column.texts) < 8 and len(alike) > 1:
                 yield (
                     Noun(table.name, (*adjectives, Match(tuple(((spot, (one,)),) for one in alike))), value=True),
@@ -170,40 +201,6 @@ def _by_last_word(text: Text, at: int, adjectives: tuple[Condition, ...]) -> Ite
 
 def _place(text: Text, spot: Spot) -> bool:
     return text.lexicon.tables.column(spot.table, spot.columns[0]).codes
-
-
-def humans(tables: Tables) -> list[str]:
-    """The tables whose rows are called by a person's name, authors and the like among them."""
-    known = {
-        "author",
-        "artist",
-        "director",
-        "teacher",
-        "student",
-        "doctor",
-        "owner",
-        "player",
-        "vet",
-        "actor",
-        *_people(),
-    }
-    return [
-        table.name
-        for table in tables.by_name.values()
-        if table.full_name or known & ({table.words[-1]} | synonyms(table.words[-1]))
-    ]
-
-
-def _people() -> set[str]:
-    people = {"customer", "person", "employee", "member"}
-    return people | {other for word in people for other in synonyms(word)}
-
-
-def persons(tables: Tables) -> list[str]:
-    """The tables whose rows are people."""
-    people = _people()
-    named = [table.name for table in tables.by_name.values() if table.full_name or table.words[-1] in people]
-    return named if len(named) == 1 else []
 
 
 @rule

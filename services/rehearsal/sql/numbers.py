@@ -21,36 +21,34 @@ from services.rehearsal.sql.ask import (
 from services.rehearsal.sql.conditions import add, against, function, nearest_spot, sql
 from services.rehearsal.sql.joins import single
 from services.rehearsal.sql.literals import unit
-from services.rehearsal.sql.nouns import humans
+from services.rehearsal.sql.people import humans, own_kind
 from services.rehearsal.sql.scopes import Place, Scope, Unclear, Writer
 from services.rehearsal.sql.selects import Shown, columns_of, key, label, statement, title
 
 
-def numbers(ask: Ask, writer: Writer) -> str:
+def numbers(ask: Ask, writer: Writer) -> str:  # noqa: C901  one line a form
     if ask.measures[0].per is not None:
         return _ratio(ask, writer)
-    bases = {_base(writer, measure) for measure in ask.measures}
+    bases = {(_base(writer, measure), measure.noun or ask.noun) for measure in ask.measures}
     if len(bases) > 1:
+        _several_kinds(writer, [base for base, _ in bases])
         if ask.groups:
             raise Unclear("measures of several tables in groups")
         parts = [numbers(Ask(ask.noun, (one,)), writer) for one in ask.measures]
         return f"SELECT {', '.join(f'({chr(10)}{part}{chr(10)})' for part in parts)}"
-    scope, subject = _subject(ask, writer, bases.pop())
-    if ask.portion and not ask.groups:
+    if ask.guessed and any(own_kind(writer.tables, base) for base, _ in bases):
+        raise Unclear("it is not clear which kind of rows count")
+    scope, subject = _subject(ask, writer, bases.pop()[0])
+    if ask.portion and (not ask.groups or ask.noun.conditions):
         raise Unclear("a share of what")
     if not ask.groups and (ask.order or ask.limit or ask.having):
         raise Unclear("one number has no order")
     if ask.share is not None:
-        if (
-            isinstance(ask.share, Related)
-            and not ask.share.noun.conditions
-            and single(subject.to(ask.share.noun.table)[1])
-        ):
-            raise Unclear("a share of what all have")
-        condition = sql(subject, ask.share)
-        text = f"100.0 * SUM(CASE WHEN {condition} THEN 1 ELSE 0 END) / COUNT(*)"
-        return statement([(text, "percentage")], scope)
+        return statement([(_percentage(subject, ask.share), "percentage")], scope)
     shown, keys = _grouped(ask, subject)
+    by_thing = any(isinstance(group, Noun) for group in ask.groups) and writer.joins.references(scope.table) > 1
+    if by_thing and any(one.function == "avg" for one in ask.measures):
+        raise Unclear(f"it is not clear whether {scope.table} are averaged, or their totals")
     if ask.columns:
         shown = [*shown, *_determined(ask, subject)]
         keys = list(dict.fromkeys((*keys, *(text for text, _ in shown))))
@@ -58,6 +56,19 @@ def numbers(ask: Ask, writer: Writer) -> str:
     if ask.portion and measures[0][0] == "COUNT(*)":
         measures = [("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ()", "percentage")]
     return _finish(ask, scope, (shown, keys), measures)
+
+
+def _percentage(subject: Place, share: Condition) -> str:
+    """How many of a hundred rows are so."""
+    if isinstance(share, Related) and not share.noun.conditions and single(subject.to(share.noun.table)[1]):
+        raise Unclear("a share of what all have")
+    return f"100.0 * SUM(CASE WHEN {sql(subject, share)} THEN 1 ELSE 0 END) / COUNT(*)"
+
+
+def _several_kinds(writer: Writer, bases: list[str]) -> None:
+    """Numbers of different rows of one table whose rows are of several kinds, of which one is called like the table."""
+    if len(bases) > len(set(bases)) and any(own_kind(writer.tables, base) for base in bases):
+        raise Unclear("it is not clear whether one kind counts among the other")
 
 
 def _base(writer: Writer, measure: Measure) -> str:
@@ -81,10 +92,22 @@ def _subject(ask: Ask, writer: Writer, base: str) -> tuple[Scope, Place]:
         raise Unclear(f"{base} has several {noun.table}")
     if base != noun.table and any(wide(Place(scope, noun.table, path), one) for one in noun.conditions):
         raise Unclear("it is not clear which rows are measured")
+    if base != noun.table:
+        _of_parts(ask, writer, base)
     writer.cost += cost
     place = scope.root.at(path)
     add(place, *noun.conditions)
     return scope, place
+
+
+def _of_parts(ask: Ask, writer: Writer, base: str) -> None:
+    """A measure of rows by a column of their parts. A sum is the same anyway; an average of the parts is not theirs."""
+    noun = ask.measures[0].noun or ask.noun
+    if own_kind(writer.tables, base):
+        raise Unclear(f"it is not clear which kind of {base} counts")
+    several = noun.table in humans(writer.tables) or writer.joins.references(base) > 1
+    if several and not ask.groups and any(one.function != "sum" for one in ask.measures):
+        raise Unclear(f"it is not clear whether {base} are meant or all {base} of one of {noun.table} together")
 
 
 def wide(place: Place, condition: Condition) -> bool:

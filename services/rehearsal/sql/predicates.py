@@ -35,30 +35,10 @@ _NEVER = ("not", "never", "no longer", "not yet", "never ever", "not ever")
 _LIVE = ("live|living|lived|reside|residing|located|based|come|coming|stay|situated",)
 _SEND = ("shipped|shipping|ship|sent|going|go|addressed|mailed|destined|headed|went|delivered",)
 _HOLD = (
-    "contain",
-    "containing",
-    "contained",
-    "include",
-    "including",
-    "included",
-    "hold",
-    "own",
-    "owning",
-    "list",
-    "use",
-    "using",
-    "used",
-    "consist of",
-    "carry",
-    "appear in",
-    "appear on",
-    "occur in",
-    "offer",
-    "come in",
-    "feature",
-    "got",
-    "share",
-)
+    "contain", "containing", "contained", "include", "including", "included", "hold", "own", "owning", "list",
+    "use", "using", "used", "consist of", "carry", "appear in", "appear on", "occur in", "offer", "come in",
+    "feature", "got", "share",
+)  # fmt: skip
 _TIMES = {"once": 1, "twice": 2}
 _OFTEN = ("the most often", "most often", "most frequently", "the most", "most", "the most time", "the most frequently")
 _RARELY = ("the least often", "least often", "least frequently", "the least", "least", "the fewest time")
@@ -72,7 +52,7 @@ def predicate(text: Text, at: int) -> Iterator[tuple[Part, int]]:
             yield first, end
             continue
         if begin := text.after(end, "and|but|or|, and|, but|and who|and that|but who|but that"):
-            for rest, stop in predicate(text, begin):
+            for rest, stop in predicate(text, begin) if text.word(begin) not in ("a", "an", "the") else ():
                 if not isinstance(rest, Best):
                     yield Several((first, rest), either="or" in (text.word(end), text.word(end + 1))), stop
         yield first, end
@@ -83,6 +63,8 @@ def participle(text: Text, at: int) -> Iterator[tuple[Part, int]]:
     """A verb phrase right after its noun: `placed by Ada Grant`, `never ordered`, `not paid with paypal`."""
     for phrases, negative in ((_NEVER, True), ((), False)):
         begin = text.after(at, *phrases) if negative else at
+        if text.token(begin).text.lower().endswith("s") and next(text.things(begin), None):
+            continue  # the orders, not somebody who orders
         for part, end in _doing(text, text.skip(begin, "been", "yet")) if begin or not negative else ():
             yield (negate(part) if negative else part), end
 
@@ -143,6 +125,12 @@ def negate(part: Part) -> Part:
     return part if isinstance(part, Best) else Not(part)
 
 
+def _living(part: Part) -> Part:
+    if isinstance(part, Several):
+        return Several(tuple(one for one in map(_living, part.parts) if not isinstance(one, Best)), part.either)
+    return replace(part, lives=True) if isinstance(part, Match) else part
+
+
 @rule
 def doing(text: Text, at: int) -> Iterator[tuple[Part, int]]:
     yield from _doing(text, at)
@@ -151,7 +139,9 @@ def doing(text: Text, at: int) -> Iterator[tuple[Part, int]]:
 def _doing(text: Text, at: int) -> Iterator[tuple[Part, int]]:
     word = text.word(at)
     if end := text.after(at, *_LIVE, "belong", "belonging", "for"):
-        yield from prepositional(text, end)
+        lives = stem(word) in ("liv", "live", "resid", "stay")
+        for part, stop in prepositional(text, end):
+            yield (_living(part) if lives else part), stop
     if end := text.after(at, *_SEND):
         for part, stop in prepositional(text, end):
             yield (replace(part, sent=True) if isinstance(part, Match) else part), stop
@@ -175,38 +165,57 @@ def _placing(text: Text, at: int) -> Iterator[tuple[Part, int]]:
 def _deed(text: Text, at: int) -> Iterator[tuple[Part, int]]:
     """A verb that some table tells about: actively with what was bought, passively with who bought it, how often."""
     for paid in spending(text.lexicon.tables, text) if text.word(at) in ("spent", "spend", "paid", "pay") else ():
-        for against, end in comparison(text, text.skip(at + 1, "a", "total", "of", "in")):
-            yield Sums(paid, *against), text.after(end, "in total", "overall", "altogether", "total") or end
+        for against, stop in comparison(text, text.skip(at + 1, "a", "total", "of", "in")):
+            end = text.after(stop, "in total", "overall", "altogether", "total") or stop
+            yield from ((Sums(money_paid, *against), last) for money_paid, last in _paid_with(text, end, paid))
         for words, descending in ((_OFTEN, True), (_RARELY, False)):
-            if end := text.after(at + 1, *words):
-                yield (
-                    Best(paid, descending, 1),
-                    text.after(end, "money", "in total", "overall", "money in total") or end,
-                )
+            if stop := text.after(at + 1, *words):
+                end = text.after(stop, "money", "in total", "overall", "money in total") or stop
+                yield from ((Best(by, descending, 1), last) for by, last in _paid_with(text, end, paid))
     for done in deed(text, at):
         yield from _often(text, at + 1, done)
         if text.word(at) not in ("spent", "spend"):
             yield from _with_object(text, at + 1, done)
 
 
+def _paid_with(text: Text, at: int, paid: Measure) -> Iterator[tuple[Measure, int]]:
+    """`(spent the most) with PayPal`: that money alone. What it was spent on is no matter of a payment alone."""
+    if text.word(at) not in ("on", "for", "with", "by", "using", "via", "through"):
+        yield paid, at
+    elif text.word(at) not in ("on", "for") and paid.noun:
+        for match, end in values(text, text.skip(at + 1, "a", "an", "the", "their")):
+            yield replace(paid, noun=paid.noun.having(match)), end
+
+
 def _with_object(text: Text, at: int, done: Noun) -> Iterator[tuple[Part, int]]:
     yield from best_by(text, at)
     yield from related(text, at)
     for match, end in (*values(text, text.skip(at, "a", "an", "the")), *several_titled(text, at)):
-        for more, stop in after_noun(text, end):
+        for more, stop in after_noun(text, end, human=False):
             every = match.every and len(match.values) > 1
             each = (Match((one,)) for one in match.values) if every else (match,)
             rest = tuple(one for one in more if not isinstance(one, Best))
             parts = tuple(Related(done.having(one, *rest)) for one in each)
             yield (parts[0] if len(parts) == 1 else Several(parts)), stop
+    yield from _but_not(text, at, done)
     if text.word(at) == "nothing":
         yield Related(done, "=", (0,)), at + 1
     for _, end in anything(text, at) if text.word(at) not in ("that", "which", "who", "whose") else ():
-        for conditions, stop in after_noun(text, end):
+        for conditions, stop in after_noun(text, end, human=False):
             rest = tuple(one for one in conditions if not isinstance(one, Best))
             apart = any(isinstance(one, Match) and one.every and len(one.values) > 1 for one in rest)
-            if len(rest) == len(conditions) and not apart:  # paid with one and another: not in one deed
+            said = bool(rest) or text.word(stop) not in ("with", "by", "using", "via", "through")
+            if said and len(rest) == len(conditions) and not apart:  # paid with one and another: not in one deed
                 yield Related(done.having(*rest)), stop
+
+
+def _but_not(text: Text, at: int, done: Noun) -> Iterator[tuple[Part, int]]:
+    """`(bought) a Tent but not a Kettle`: two deeds, not one."""
+    for match, end in several_titled(text, text.skip(at, "a", "an", "the")):
+        again = text.after(end, "but not|but never|and not|but no|and never")
+        for other, stop in several_titled(text, text.skip(again, *VERBS, "a", "an", "the")) if again else ():
+            less = Related(done.having(replace(other, every=False)), "=", (0,))
+            yield Several((Related(done.having(match)), less)), stop
 
 
 def _often(text: Text, at: int, done: Noun) -> Iterator[tuple[Part, int]]:
@@ -247,6 +256,8 @@ def done_by(text: Text, at: int, table: str) -> Iterator[tuple[tuple[Condition, 
     """`Ada Grant order`, `customers in Texas ever bought`: rows of this table that somebody did something with."""
     for owner, end in text.parse("subject", at):
         verb = text.skip(end, "have|has|had|ever|already|so|far|all")
+        if verb > end and text.token(verb).kind in ("end", "mark") and text.word(verb - 1) in PLACING:
+            verb -= 1  # "have" tells it alone
         word = text.word(verb)
         stop = (
             text.after(verb + 1, "with", "in") or verb + 1
@@ -266,6 +277,8 @@ def done_by(text: Text, at: int, table: str) -> Iterator[tuple[tuple[Condition, 
             for more, last in after_noun(text, stop):
                 rest = tuple(one for one in more if not isinstance(one, Best))
                 if len(rest) == len(more):
+                    if rest and isinstance(part, Related) and word in VERBS:
+                        yield (replace(part, noun=part.noun.having(*rest)),), last
                     yield (part, *rest), last
 
 

@@ -8,6 +8,7 @@ from services.rehearsal.sql.clauses import after_noun
 from services.rehearsal.sql.lists import lists
 from services.rehearsal.sql.measures import function, measure, quantity, spending
 from services.rehearsal.sql.nouns import bare, noun
+from services.rehearsal.sql.people import humans
 from services.rehearsal.sql.predicates import done_by, predicate
 from services.rehearsal.sql.tails import closed, groups, limited
 from services.rehearsal.sql.text import Text
@@ -24,6 +25,8 @@ _ASK = (
     "display|return|i want|i need|can you|could you|please|what|get me|find me|list all|show us|determine|"
     "i would like|to see|to know|me|find out|let me know|can you tell me|do you know|see",
 )
+_AMONG = ("among", "per", "by", "each", "out", "across")
+_LOOSE = ("in", "of", "for", "from", "to", "with", "at", "over", "under", "without")  # of the part, or of the whole
 _AUXILIARY = ("did", "do", "does", "have", "has", "had", "is", "are", "was", "were")
 _DOING = (*VERBS, *PLACING, "placed", "contain", "include", "hold", "belong", "own", "there", "come", "ordered")
 
@@ -77,7 +80,7 @@ def _how_many(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
     different = text.after(begin, "different|distinct|unique|the different|the distinct")
     for head, end in noun(text, begin):
         yield from _subject(text, end, head)
-        for conditions, stop in _predicates(text, end):
+        for conditions, stop in _predicates(text, end, human=head.table in humans(text.lexicon.tables)):
             whole = head.having(*conditions)
             yield Ask(whole, (Measure("count", whole),)), stop
     yield from _how_many_values(text, begin, different or begin)
@@ -99,11 +102,11 @@ def _how_many_values(text: Text, at: int, begin: int) -> Iterator[tuple[Ask, int
                 yield Ask(whole, (Measure("count", whole, spots, distinct=True),)), last
 
 
-def _predicates(text: Text, at: int) -> Iterator[tuple[tuple[Condition, ...], int]]:
+def _predicates(text: Text, at: int, *, human: bool = True) -> Iterator[tuple[tuple[Condition, ...], int]]:
     """What is told of the noun, `there are` and the like passed over."""
     for part, end in predicate(text, at):
         if not isinstance(part, Best):
-            for more, stop in after_noun(text, end):
+            for more, stop in after_noun(text, end, human=human):
                 rest = tuple(one for one in more if not isinstance(one, Best))
                 if len(rest) == len(more):
                     yield (part, *rest), stop
@@ -149,16 +152,16 @@ def _how_much(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
         begin = text.skip(begin, *_AUXILIARY, "been", "in", "total")
         for owner, end in text.parse("subject", begin):
             if stop := text.after(text.skip(end, *_AUXILIARY), "spent", "spend", "paid", "pay"):
-                for rest, last in after_noun(text, stop):
+                for rest, last in after_noun(text, stop, human=False):
                     whole = head.having(owner, *(one for one in rest if not isinstance(one, Best)))
                     yield Ask(whole, (replace(paid, noun=whole),)), last
         stop = text.after(begin, "paid", "spent")
-        for rest, last in after_noun(text, stop) if stop else ():
+        for rest, last in after_noun(text, stop, human=False) if stop else ():
             whole = head.having(*(one for one in rest if not isinstance(one, Best)))
             yield Ask(whole, (replace(paid, noun=whole),)), last
         for entry, _, end in text.meanings(begin):
             mine = tuple(option for option in entry.options if option[0].table == head.table)
-            for rest, last in after_noun(text, end) if mine else ():
+            for rest, last in after_noun(text, end, human=False) if mine else ():
                 conditions = tuple(one for one in rest if not isinstance(one, Best))
                 whole = Noun(head.table, (Match((mine,)), *conditions))
                 yield Ask(whole, (replace(paid, noun=whole),)), last
@@ -168,7 +171,7 @@ def _share(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
     """`what percentage of orders are pending`."""
     begin = text.after(text.skip(at, "the", "what"), *_SHARE)
     for head, end in noun(text, text.skip(begin, "the", "all")) if begin else ():
-        for part, stop in predicate(text, end):
+        for part, stop in predicate(text, end) if text.word(end) not in _LOOSE else ():
             if not isinstance(part, Best):
                 yield Ask(head, (Measure("count", head),), share=part), stop
     for head, end in noun(text, text.skip(begin, "the", "all")) if begin else ():
@@ -182,11 +185,11 @@ def _share(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
             or end,
         )
     for head, end in bare(text, begin) if begin and list(bare(text, begin)) else ():
-        if len(head.conditions) == 1:
+        if len(head.conditions) == 1 and text.word(end) in ("", ",", *_AMONG):
             yield Ask(Noun(head.table), (Measure("count", Noun(head.table)),), share=head.conditions[0]), end
     for head, end in noun(text, text.skip(begin, "the", "all")) if begin else ():
-        if head.conditions and not head.value:
-            rest = Noun(head.table, head.conditions[:-1])
+        if len(head.conditions) == 1 and not head.value:
+            rest = Noun(head.table)
             yield Ask(rest, (Measure("count", rest),), share=head.conditions[-1]), end
 
 
@@ -201,7 +204,8 @@ def _number(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
                 both = (replace(first, noun=known), replace(second, noun=second.noun or known), *ask.measures[1:])
                 yield replace(ask, noun=known or ask.noun, measures=both), stop
         if first.noun is not None:
-            for conditions, stop in _predicates(text, end):
+            human = first.noun.table in humans(text.lexicon.tables)
+            for conditions, stop in _predicates(text, end, human=human):
                 whole = first.noun.having(*conditions)
                 yield Ask(whole, (replace(first, noun=whole),)), stop
         else:

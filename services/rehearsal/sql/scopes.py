@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from services.rehearsal.sql.agreement import contradiction
 from services.rehearsal.sql.ask import Spot
 from services.rehearsal.sql.joins import Joins, Path, Step
 from services.rehearsal.sql.literals import name
@@ -54,6 +55,8 @@ class Scope:
 
     def source(self) -> str:
         """FROM with all joins, and WHERE."""
+        if why := contradiction(self.where):
+            raise Unclear(why)
         lines = [f"FROM {_as(self.table, self._aliases[()])}", *self._joins]
         return "\n".join(lines + ([f"WHERE {' AND '.join(dict.fromkeys(self.where))}"] if self.where else []))
 

@@ -1,9 +1,13 @@
 """A whole question as one SELECT."""
 
-from services.rehearsal.sql.ask import Ask, Best, Match, Measure, Related, Sums
+from contextlib import suppress
+from dataclasses import replace
+
+from services.rehearsal.sql.ask import Ask, Best, Condition, Match, Measure, Not, Noun, Related, Sums
 from services.rehearsal.sql.conditions import add, scalar
 from services.rehearsal.sql.joins import Joins, single
 from services.rehearsal.sql.numbers import numbers, wide
+from services.rehearsal.sql.people import own_kind
 from services.rehearsal.sql.scopes import Place, Scope, Unclear, Writer
 from services.rehearsal.sql.selects import Shown, column_of, columns_of, key, label, statement, title
 from services.rehearsal.sql.tables import Tables
@@ -17,18 +21,47 @@ def write(ask: Ask, tables: Tables, joins: Joins, dialect: str) -> tuple[str, fl
     writer = Writer(tables, joins, dialect)
     if ask.noun.value or ask.guessed:
         writer.cost += GUESS + LINK * joins.references(ask.noun.table)
-    if ask.noun.value and len(ask.noun.conditions) == 1 and [one.function for one in ask.measures] == ["count"]:
-        _countable(ask, tables)
-    text = numbers(ask, writer) if ask.measures else _rows(ask, writer)
+    if ask.noun.value and [one.function for one in ask.measures] == ["count"]:
+        _countable(ask, tables, joins)
+    text = numbers(ask, writer) if ask.measures else _rows(_by_part(ask, tables, joins), writer)
     return text, writer.cost
 
 
-def _countable(ask: Ask, tables: Tables) -> None:
+def _by_part(ask: Ask, tables: Tables, joins: Joins) -> Ask:
+    """Columns of parts of the rows: a line for each part. `order ids and product names of customers in Boston`."""
+    place = Scope(Writer(tables, joins, ""), ask.noun.table).root
+    reached = [place.nearest(spots) for spots in ask.columns]
+    parts = {step.end: None for _, path in reached if not single(path) for step in path if step.many}
+    if not parts:
+        return ask
+    table = next((one for one in reversed(parts) if _holds_all(Scope(Writer(tables, joins, ""), one).root, ask)), "")
+    if not table:
+        raise Unclear("the columns asked for are of rows that do not belong together")
+    whole = all(column_of(place, spot).number and not single(path) for spot, path in reached)
+    if whole or ask.noun.best or ask.extra or own_kind(tables, table):
+        raise Unclear(f"it is not clear what to show of several {table} of one of {ask.noun.table}")
+    if any(wide(place, one) for one in ask.noun.conditions):
+        raise Unclear(f"it is not clear whether all {table} are to be shown")
+    conditions = (Related(ask.noun),) if ask.noun.conditions else ()
+    return replace(ask, noun=Noun(table, conditions))
+
+
+def _holds_all(part: Place, ask: Ask) -> bool:
+    """Whether each row there has one of everything: of the columns, and of what the question is about."""
+    with suppress(Unclear):
+        return all(single(part.nearest(spots)[1]) for spots in ask.columns) and single(part.to(ask.noun.table)[1])
+    return False
+
+
+def _countable(ask: Ask, tables: Tables, joins: Joins) -> None:
     """A name names one thing: how many there are of it is not told by rows of that name."""
-    only = ask.noun.conditions[0]
-    if isinstance(only, Match):
-        spot = only.values[0][0][0]
-        if spot.columns == tables[spot.table].title and not ask.measures[0].spots:
+    table = tables[ask.noun.table]
+    if not table.title and any(isinstance(one, Related) for one in ask.noun.conditions):
+        raise Unclear(f"it is not clear whether {table.name} are counted, or how often something was done with them")
+    alone = len(ask.noun.conditions) == 1 or not joins.references(ask.noun.table)
+    for one in ask.noun.conditions if alone else ():
+        spot = one.values[0][0][0] if isinstance(one, Match) else None
+        if spot and spot.columns == tables[spot.table].title and not ask.measures[0].spots:
             raise Unclear(
                 "it is not clear what is counted: how often it was ordered, or how many kinds of it there are"
             )
@@ -41,10 +74,13 @@ def _rows(ask: Ask, writer: Writer) -> str:
     best = ask.noun.best
     if best and ask.order and ask.order.descending != best.descending:
         raise Unclear("two orders against each other")
+    if ask.guessed and any(_negative(one) for one in ask.noun.conditions):
+        raise Unclear("what some rows are not says nothing of the values of their columns")
     shown = [one for spots in ask.columns for one in columns_of(scope.root, spots)] or label(scope.root)
     shown += [_measured(scope.root, measure) for measure in (*ask.extra, *_counted(ask))]
     order: list[str] = []
     if best is not None:
+        _one_way(scope.root, ask)
         by, column = _by(scope.root, best)
         if column not in [text for text, _ in shown] and (not ask.columns or isinstance(best.by, Measure)):
             shown.append((column, by))
@@ -59,6 +95,30 @@ def _rows(ask: Ask, writer: Writer) -> str:
     distinct = ask.distinct or scope.multiplied or _repeating(ask, tables=writer.tables)
     limit = ask.limit or (best.limit if best else None)
     return statement(shown, scope, order=order if not distinct else order[:1], limit=limit, distinct=distinct)
+
+
+def _negative(condition: Condition) -> bool:
+    """No rows at all of others: `cities without orders` are no cities of customers without orders."""
+    return (isinstance(condition, Related) and condition.none) or (
+        isinstance(condition, Not) and not isinstance(condition.part, Match)
+    )
+
+
+def _one_way(place: Place, ask: Ask) -> None:
+    """`the most popular product in Boston`: whether all that was sold is counted, or what was sold there."""
+    by = ask.noun.best.by if ask.noun.best else ()
+    if not isinstance(by, Measure) or by.noun is None or by.noun.table == place.table:
+        return
+    way = place.to(by.noun.table)[1]
+    for one in ask.noun.conditions:
+        if isinstance(one, Related) and wide(place, one):
+            there = place.to(one.noun.table)[1]
+        elif isinstance(one, Match) and wide(place, one):
+            there = place.nearest(spot for spot, _ in one.values[0])[1]
+        else:
+            continue
+        if way and there and way[0].end == there[0].end:
+            raise Unclear(f"it is not clear whether all {by.noun.table} count, or those that are told of")
 
 
 def _counted(ask: Ask) -> list[Measure]:

@@ -120,6 +120,11 @@ class Table(BaseModel):
         own = [name for name in self.key if not self.column(name).references] or list(self.key[-1:])
         return own[0] if len(own) == 1 else ""
 
+    @property
+    def own_key_alone(self) -> bool:
+        """Whether rows stand for themselves: nothing of another table is in their key."""
+        return len(self.key) == 1 and not self.column(self.key[0]).references
+
     @cached_property
     def label(self) -> tuple[str, ...]:
         """What to show of a row where nothing was asked for by name."""

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from services.rehearsal.sql.ask import Ask, Best, Compare, Condition, Group, Measure, Period, Spot
+from services.rehearsal.sql.ask import Ask, Best, Compare, Condition, Group, Match, Measure, Not, Noun, Period, Spot
 from services.rehearsal.sql.clauses import after_noun
 from services.rehearsal.sql.columns import told_after
 from services.rehearsal.sql.dates import dated
 from services.rehearsal.sql.measures import measure
 from services.rehearsal.sql.text import Text, rule
-from services.rehearsal.sql.thesaurus import VERBS
+from services.rehearsal.sql.thesaurus import PLACING, VERBS
 from services.rehearsal.sql.values import comparison
 
 _BY = (
@@ -17,6 +17,7 @@ _BY = (
     "split by|each|every|with each|from each|on each|to each|at each|and by|for each of the|for all|within each|"
     "across all|for each different|of every",
 )
+_DONE = {*VERBS, *PLACING, "written", "published", "given", "received"}
 _UNITS = ("month", "year", "day")
 _ORDER = (
     "ordered by",
@@ -55,8 +56,8 @@ _FILLER = (
 def groups(text: Text, at: int) -> Iterator[tuple[tuple[Group, ...], int]]:
     """`per state and city`, `for each product`, `by month`."""
     begin = text.after(at, *_BY)
-    if not begin:
-        return
+    if not begin or (text.word(at) == "by" and text.word(at - 1) in _DONE and not list(text.attributes(begin))):
+        return  # by whom it was done
     for first, end in _group(text, text.skip(begin, "the", "each", "different", "calendar")):
         again = text.after(end, "and by|and per|and for each|and|, and|,")
         for rest, stop in _group(text, text.skip(again, "the", "each")) if again else ():
@@ -64,7 +65,7 @@ def groups(text: Text, at: int) -> Iterator[tuple[tuple[Group, ...], int]]:
         yield (first,), end
 
 
-def _group(text: Text, at: int) -> Iterator[tuple[Group, int]]:
+def _group(text: Text, at: int) -> Iterator[tuple[Group, int]]:  # noqa: C901  one line a form
     if text.word(at) in _UNITS:
         done = text.word(at + 1)
         spots = dated(text.lexicon.tables)
@@ -72,6 +73,8 @@ def _group(text: Text, at: int) -> Iterator[tuple[Group, int]]:
             yield Period(text.word(at), spots), at + 1
         elif done in VERBS:
             return
+    if text.after(at, "number of", "count of"):
+        return  # groups of groups
     for spots, end in text.attributes(at):
         for owner, stop in text.things(text.after(end, "of the", "of")) if text.after(end, "of the", "of") else ():
             mine = tuple(spot for spot in spots if spot.table == owner)
@@ -172,5 +175,18 @@ def _late(text: Text, at: int, ask: Ask) -> Iterator[tuple[Ask, int]]:
 
 def limited(ask: Ask, conditions: tuple[Condition, ...]) -> Ask:
     """The same question over fewer rows."""
+    best = ask.noun.best
+    measured = best.by.noun if best and isinstance(best.by, Measure) else None
+    if best and isinstance(best.by, Measure) and measured and all(_left_out(measured, one) for one in conditions):
+        by = replace(best.by, noun=measured.having(*conditions))
+        return replace(ask, noun=replace(ask.noun, best=replace(best, by=by)))
     measures = tuple(replace(one, noun=(one.noun or ask.noun).having(*conditions)) for one in ask.measures)
     return replace(ask, noun=ask.noun.having(*conditions), measures=measures)
+
+
+def _left_out(measured: Noun, condition: Condition) -> bool:
+    """`refunds not counted`: of the rows that are measured, not of those that are listed."""
+    part = condition.part if isinstance(condition, Not) else None
+    return isinstance(part, Match) and all(
+        any(spot.table == measured.table for spot, _ in options) for options in part.values
+    )

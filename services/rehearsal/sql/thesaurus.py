@@ -1,7 +1,7 @@
 """General business English: words that name the same thing in one schema or another; what common verbs are about."""
 
 _NOUNS = (
-    "customer user client buyer shopper consumer",
+    "customer user client buyer shopper consumer owner holder",
     "member patron reader borrower user person",
     "order purchase sale",
     "product article good merchandise",
@@ -39,6 +39,7 @@ _NOUNS = (
 )
 _PHRASES = (
     ("zip", "zip code", "postal code", "post code"),
+    ("address1", "street", "street address", "street line"),
     ("email", "email address", "mail address"),
     ("last name", "surname", "family name"),
     ("first name", "given name", "forename"),

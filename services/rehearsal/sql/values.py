@@ -70,9 +70,10 @@ def value(text: Text, at: int) -> Iterator[tuple[Options, int]]:
     """One value, known from the samples or by its form."""
     at = text.skip(at, "the", "a", "an")
     for entry, _, end in text.meanings(at):
-        if entry.options:
-            yield from _named_after(text, end, tuple(entry.options))
-            yield tuple(entry.options), end
+        options = tuple(option for option in entry.options if not _half(text, at, end, option[0]))
+        if options:
+            yield from _named_after(text, end, options)
+            yield options, end
     token = text.token(at)
     if token.kind in ("id", "email", "quoted") or (token.kind == "number" and token.text.isdigit()):
         shaped = text.lexicon.shaped(token)
@@ -90,6 +91,34 @@ def _named_after(text: Text, at: int, options: Options) -> Iterator[tuple[Option
         yield options, at + 1
 
 
+def _half(text: Text, at: int, end: int, spot: Spot) -> bool:
+    """Whether this is one half of a person's whole name: `Ada` of `Ada Grant`."""
+    names = text.lexicon.tables[spot.table].full_name
+    before, after = text.token(at - 1) if at else text.token(len(text)), text.token(end)
+    if not text.token(at).capital or spot.columns[0] not in names or len(spot.columns) > 1:
+        return False
+    if spot.columns[0] == names[0]:
+        return after.kind == "word" and after.capital and after.word not in COMMON
+    return before.kind == "word" and before.capital and _first_name(text, at - 1)
+
+
+def _first_name(text: Text, at: int) -> bool:
+    """Whether some person is known to be called so."""
+    entry = text.lexicon.entries.get((text.word(at),))
+    firsts = [table.full_name[:1] for table in text.lexicon.tables.by_name.values() if table.full_name]
+    return entry is not None and any(spot.columns in firsts for spot, _ in entry.options)
+
+
+@rule
+def people(text: Text, at: int) -> Iterator[tuple[Match, int]]:
+    """One or several persons by their names."""
+    for first, end in person(text, at):
+        again = text.after(end, ", or|or|, and|and|,|or by|and by|or of|or from")
+        for rest, stop in people(text, again) if again else ():
+            yield Match((first, *rest.values)), stop
+        yield Match((first,)), end
+
+
 @rule
 def person(text: Text, at: int) -> Iterator[tuple[Options, int]]:
     """Two words with capitals, or quoted, where rows have names in two parts."""
@@ -98,7 +127,9 @@ def person(text: Text, at: int) -> Iterator[tuple[Options, int]]:
     if first.kind == "quoted" and len(first.text.split()) == 2:
         given, family = first.text.split()
         yield tuple((Spot(table.name, table.full_name), (given, family)) for table in named), at + 1
-    elif named and at and first.kind == last.kind == "word" and first.capital and last.capital:
+    elif (
+        named and (at or _first_name(text, at)) and first.kind == last.kind == "word" and first.capital and last.capital
+    ):
         yield tuple((Spot(table.name, table.full_name), (first.text, last.text)) for table in named), at + 2
 
 

@@ -7,9 +7,12 @@ from itertools import islice, product
 
 from services.rehearsal.sql.ask import Ask
 from services.rehearsal.sql.canonical import canonical
+from services.rehearsal.sql.fragments import leans
 from services.rehearsal.sql.joins import Joins
 from services.rehearsal.sql.lexicon import Lexicon
 from services.rehearsal.sql.questions import questions
+from services.rehearsal.sql.reading import doubt
+from services.rehearsal.sql.reflected import unreflected
 from services.rehearsal.sql.scopes import Unclear
 from services.rehearsal.sql.statement import write
 from services.rehearsal.sql.tables import Tables
@@ -49,14 +52,21 @@ def write_sql(  # noqa: PLR0913 - all that a prompt may tell
     if not len(tables):
         return Written(cannot="No table is shown, so there is nothing to ask.")
     lexicon, joins = _known(tables)
+    if not previous_sql and leans(question, Text(question, lexicon)):
+        return Written(cannot="It goes on from a question that was not answered; please ask it in full.")
     found: list[Reading] = []
     why = ""
     for text in _texts(question, lexicon):
         for ask in questions(text):
             try:
-                found.append(Reading(*write(ask, tables, joins, dialect), ask))
+                reading = Reading(*write(ask, tables, joins, dialect), ask)
             except Unclear as unclear:
                 why = why or str(unclear)
+                continue
+            if lost := unreflected(question, reading.sql, lexicon):
+                why = why or lost
+            else:
+                found.append(reading)
     if not found:
         return Written(cannot=_unknown(question, lexicon) or why or "I do not understand how this question is built.")
     least = min(reading.cost for reading in found)
@@ -64,7 +74,8 @@ def write_sql(  # noqa: PLR0913 - all that a prompt may tell
     heads = {reading.ask.noun.table: reading.sql for reading in reversed(best)}
     if len(heads) > 1 and len(set(heads.values())) > 1:
         return Written(cannot=f"The question may be about {' or about '.join(sorted(heads))}; please say which.")
-    return Written(best[0].sql, _explained(best[0]))
+    missing = doubt(question, best[0].sql, lexicon)
+    return Written(cannot=missing) if missing else Written(best[0].sql, _explained(best[0]))
 
 
 @lru_cache(maxsize=8)
