@@ -15,9 +15,9 @@ from shared.settings import Settings
 from tests.support.path_play import Rules, housed
 from tests.support.questions import load, load_requests
 
-SHARES = {  # right at least, wrong less than: of the store as it has to be, of what was held back as it is
-    "store": (0.86, 0.02),
-    "held": (0.48, 0.06),
+SHARES = {  # right at least, wrong less than
+    "store": (0.87, 0.02),
+    "held": (0.53, 0.02),
 }
 REFUSALS = ("unanswerable", "harm")
 
