@@ -28,9 +28,10 @@ class Flow:
     def opening(self, session: Session) -> Outputs:
         """What the state of a run begins with: the request, and what was said about it since.
 
-        That this flow was named when it was asked which one is meant says nothing more to its nodes.
+        That this flow was named when it was asked which one is meant, as it is written or in words, says nothing more
+        to its nodes.
         """
-        said = [words for words in session.feedback if words.strip() != self.name]
+        said = [words for words in session.feedback if "_".join(words.lower().split()) != self.name.lower()]
         state: Outputs = {"request": session.request}
         return state | {"feedback": "\n".join(said)} if said else state
 

@@ -68,7 +68,7 @@ def _found(path: PathPlan, reasoning: str) -> Iterable[Text]:
         yield Text(f"the full graph: {short(path.why, WORDS)}", style="yellow")
     told = [f"{path.attempts} tries"] if path.attempts > 1 else []
     told += ["planned before for the same request"] if path.cached else []
-    told += [f"{path.examples} accepted paths as examples"] if path.examples else []
+    told += [f"examples: {path.examples} of the paths you accepted"] if path.examples else []
     if told:
         yield Text(" · ".join(told), style="dim")
     if node := path.proposal:

@@ -79,6 +79,8 @@ class NodeTools:
         outputs, leads_to = made if isinstance(made, Made) else (made, "")
         if strange := sorted(outputs.keys() - set(node.spec.outputs)):
             return Result(ok=False, error=f"{node.spec.name} made {', '.join(strange)}, which are not its outputs.")
+        if leads_to and leads_to not in node.spec.possible_next_nodes:
+            return Result(ok=False, error=f"{node.spec.name} leads to “{leads_to}”, which is none of its next nodes.")
         value: Outputs = to_jsonable_python(outputs | ({NEXT: leads_to} if leads_to else {}))
         if (size := len(to_json(value))) > LARGEST:
             return Result(ok=False, error=f"What {node.spec.name} made has {size} bytes; {LARGEST} are allowed.")

@@ -197,13 +197,17 @@ class Rounds(Flow):
     async def end(self, run: Run) -> Outputs:
         return {}
 
-    @node("Makes too much.", outputs=("n",), possible_next_nodes=("chooses", "strange"))
+    @node("Makes too much.", outputs=("n",), possible_next_nodes=("chooses", "strange", "astray"))
     async def much(self, run: Run) -> Outputs:
         return {"n": "x" * 200_001}
 
     @node("Makes what it does not say.", possible_next_nodes=("end", "begin"))
     async def strange(self, run: Run) -> Outputs:
         return {"surprise": 1}
+
+    @node("Leads nowhere.", possible_next_nodes=("end",))
+    async def astray(self, run: Run) -> Made:
+        return Made({}, next="nowhere")
 
 
 async def test_a_walk_that_goes_round_in_circles_ends() -> None:
@@ -220,7 +224,10 @@ async def test_a_node_may_say_itself_where_it_leads() -> None:
     assert done.turn.actions[1].result == {"answer": "2, False"}
 
 
-@pytest.mark.parametrize(("name", "why"), [("much", "200009 bytes; 200000 are allowed"), ("strange", "made surprise")])
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [("much", "200009 bytes; 200000 are allowed"), ("strange", "made surprise"), ("astray", "leads to “nowhere”")],
+)
 async def test_outputs_that_cannot_be_kept_fail_the_node(name: str, why: str) -> None:
     done = await Walk(Rounds()).begins("Go", f"rounds.{name}", "rounds.end")
     assert last(done).status == "failed"

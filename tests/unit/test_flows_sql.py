@@ -138,6 +138,12 @@ def test_the_paths_that_requests_should_take_can_be_walked(one: Request, shop: S
             assert state.get(name, False) == one.given.get(name, False)
 
 
+@pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
+def test_the_choice_of_a_flow_is_no_word_about_the_question(shop: Shop, choice: str) -> None:
+    state = shop.flow.opening(Session("s", request="orders", feedback=(choice, "of this year")))
+    assert state == {"request": "orders", "feedback": "of this year"}
+
+
 def test_no_query_can_run_that_nobody_has_made(shop: Shop) -> None:
     assert "validate_sql needs sql" in path_problems(shop.flow.spec(), FULL[6:], {"request"})[0]
 

@@ -6,6 +6,9 @@ from collections.abc import Iterable, Iterator
 _IS = re.compile(
     r"(?P<no>(?:\(?[\w\".]+ IS NULL OR )?NOT \()?\(?(?P<column>[\w\".]+) = (?P<value>'(?:[^']|'')*'|[\d.]+)\)*"
 )
+_SINCE = re.compile(r"([\w\".]+) >= ('[^']*')")
+_UNTIL = re.compile(r"([\w\".]+) < ('[^']*')")
+_NOT_WHEN = re.compile(r"NOT \(([\w\".]+) >= ('[^']*') AND [\w\".]+ < ('[^']*')\)")
 _FROM = re.compile(r"\bFROM (\w+)")
 _HELD = re.compile(r"(\w+?)(?:_\d+)?\.(\w+) = '")
 
@@ -14,7 +17,10 @@ def contradiction(where: Iterable[str], *, strictly: bool = False) -> str:
     """A column that would have to be two things, or (`strictly`) is one thing and not another; "" if there is none."""
     so: dict[str, set[str]] = {}
     others: dict[str, set[str]] = {}
-    for part in (part for one in where for part in _parts(one)):
+    parts = [part for one in where for part in _parts(one)]
+    if column := _elsewhen(parts):
+        return f"{column} is at one time, so it is at no other"
+    for part in parts:
         if found := _IS.fullmatch(part):
             (others if found["no"] else so).setdefault(found["column"], set()).add(found["value"])
     return next(
@@ -25,6 +31,19 @@ def contradiction(where: Iterable[str], *, strictly: bool = False) -> str:
         ),
         "",
     )
+
+
+def _elsewhen(parts: list[str]) -> str:
+    """A column of days that is told to be in one range and not in another that is no part of it."""
+    since = {found[1]: found[2] for one in parts if (found := _SINCE.fullmatch(one))}
+    until = {found[1]: found[2] for one in parts if (found := _UNTIL.fullmatch(one))}
+    for one in parts:
+        other = _NOT_WHEN.fullmatch(one)
+        if other and other[1] in since and other[1] in until:
+            column, begins, ends = other[1], other[2], other[3]
+            if ends <= since[column] or begins >= until[column]:
+                return column
+    return ""
 
 
 def _parts(condition: str) -> Iterator[str]:

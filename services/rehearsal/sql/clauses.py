@@ -39,7 +39,7 @@ def after_noun(text: Text, at: int, *, human: bool = True) -> Iterator[tuple[Aft
     start = text.after(start, "and also|and are|and is|and|but|only|but only") or start
     for first, end in condition(text, start, human=human):
         for rest, stop in after_noun(text, end, human=human):
-            if not (rest and text.skip(end, ",") == end and _nearer(first, rest[0])):
+            if not (rest and (apart(first, rest[0]) or (text.skip(end, ",") == end and _nearer(first, rest[0])))):
                 yield (first, *rest), stop
         if begin := text.after(end, "or", ", or"):
             for other, stop in condition(text, begin, human=human):
@@ -49,9 +49,19 @@ def after_noun(text: Text, at: int, *, human: bool = True) -> Iterator[tuple[Aft
     yield (), at
 
 
+def apart(first: Condition | Best, then: Condition | Best) -> bool:
+    """`in 2023 but not in 2024`: a time is not another time anyway, so that two rows are meant."""
+    days = isinstance(then, Not) and isinstance(then.part, Compare) and then.part.op == "days"
+    return days and (isinstance(first, Related) or (isinstance(first, Compare) and first.op == "days"))
+
+
 def _nearer(first: Condition | Best, then: Condition | Best) -> bool:
     """Whether a place may as well be told of the rows right before it: `customers with orders in Texas`."""
-    if not (isinstance(first, Related) and isinstance(then, Match)) or then.sent or first.noun.value:
+    if not isinstance(first, Related) or first.noun.value:
+        return False
+    if isinstance(then, Compare) and then.op == "days":
+        return any(spot.table == first.noun.table for spot in then.spots)
+    if not isinstance(then, Match) or then.sent:
         return False
     placed = any(isinstance(one, Match) for one in first.noun.conditions)
     return not placed and all(
@@ -97,8 +107,10 @@ def prepositional(text: Text, at: int) -> Iterator[tuple[Condition, int]]:
                 yield Several((match, second)), last
             yield match, stop
         yield from named_column(text, end)
+        strange = text.word(at) in _PLACE and not any(entry.options for entry, _, _ in text.meanings(end))
         for head, stop in noun(text, end):
-            yield Related(head), stop
+            if not (head.value and strange):  # a place that no sample shows is no title
+                yield Related(head), stop
     yield from _of_names(text, at)
 
 

@@ -83,6 +83,8 @@ def _match(place: Place, match: Match) -> str:  # noqa: C901  one line a form
         if not match.sure and not single(path):
             raise Unclear("it is not clear what the first word names")
         found.setdefault((spot, path), []).append(next(values for where, values in options if where == spot))
+    if any(len(values) > 1 and isinstance(values[0][0], bool) for values in found.values()):
+        raise Unclear("every row is one or the other")
     parts = []
     for (spot, path), values in found.items():
         together = [values] if single(path) or not match.every else [[one] for one in values]

@@ -77,16 +77,16 @@ def when(text: Text, at: int) -> Iterator[tuple[Range, int]]:
             if further := text.after(middle, "and|to|until|till|through|-"):
                 yield from (((start, last), stop) for (_, last), stop in period(text, further))
     for words, make in (
-        (("in", "during", "on", "of", "for", "within"), lambda start, end: (start, end)),
-        (("since", "from", "starting in", "starting", "on or after"), lambda start, end: (start, "")),
+        (("in", "during", "on", "of", "for", "within", "from"), lambda start, end: (start, end)),
+        (("since", "starting in", "starting", "on or after"), lambda start, end: (start, "")),
         (("after", "later than"), lambda start, end: (end, "")),
         (("before", "earlier than", "prior to"), lambda start, end: ("", start)),
         (("until", "till", "up to", "through", "on or before", "by"), lambda start, end: ("", end)),
     ):
         if begin := text.after(at, *words):
             for (start, last), stop in period(text, begin):
-                if text.after(stop, "or later", "or after", "onward", "and later"):
-                    yield (start, ""), stop + (1 if text.word(stop) == "onward" else 2)
+                if later := text.after(stop, "or later", "or after", "onward", "and later", "on"):
+                    yield (start, ""), later
                 elif text.after(stop, "or earlier", "or before"):
                     yield ("", last), stop + 2
                 else:

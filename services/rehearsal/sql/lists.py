@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from services.rehearsal.sql.ask import Ask, Best, Match, Measure, Noun, Spot
+from services.rehearsal.sql.ask import Ask, Best, Compare, Condition, Match, Measure, Noun, Spot
 from services.rehearsal.sql.clauses import after_noun
 from services.rehearsal.sql.columns import column_list
 from services.rehearsal.sql.measures import best_by, measure
@@ -72,14 +72,28 @@ def _told(text: Text, at: int, head: Noun) -> Iterator[tuple[Ask, int]]:
     for part, end in text.parse("predicate", at):
         if isinstance(part, Best):
             for more, stop in after_noun(text, end):
-                rest = tuple(one for one in more if not isinstance(one, Best))
-                yield Ask(replace(head.having(*rest), best=part)), stop
+                best, rest = _timed(part, tuple(one for one in more if not isinstance(one, Best)))
+                yield Ask(replace(head.having(*rest), best=best)), stop
         else:
             for more, stop in after_noun(text, end):
                 rest = tuple(one for one in more if not isinstance(one, Best))
                 yield Ask(head.having(part, *rest)), stop
     stop = text.after(at, *_THERE)
     yield Ask(head), stop or at
+
+
+def _timed(best: Best, conditions: tuple[Condition, ...]) -> tuple[Best, tuple[Condition, ...]]:
+    """`(borrowed the most) in 2024`: when it was done."""
+    noun = best.by.noun if isinstance(best.by, Measure) else None
+    mine = tuple(
+        one
+        for one in conditions
+        if noun and isinstance(one, Compare) and one.op == "days" and noun.table in {spot.table for spot in one.spots}
+    )
+    if not (mine and noun and isinstance(best.by, Measure)):
+        return best, conditions
+    by = replace(best.by, noun=noun.having(*mine))
+    return replace(best, by=by), tuple(one for one in conditions if one not in mine)
 
 
 def _object(text: Text, at: int, head: Noun) -> Iterator[tuple[Ask, int]]:
@@ -141,7 +155,8 @@ def _columns_of(text: Text, at: int) -> Iterator[tuple[Ask, int]]:
             for options, stop in (*value(text, begin), *person(text, begin), *titled(text, begin)):
                 for table in {option[0].table: None for option in options}:
                     yield Ask(Noun(table, (Match((options,)),)), columns=columns), stop
-        if len(columns) == 1 and (different or text.word(at - 1) != "of"):
+        owned = text.word(end) == "of" and text.word(end + 1) not in ("each", "every")  # of rows that have them, or not
+        if len(columns) == 1 and not owned and (different or text.word(at - 1) != "of"):
             for table in {spot.table: None for spot in columns[0]}:
                 yield Ask(Noun(table), columns=columns, distinct=True, guessed=True), text.after(end, *_THERE) or end
 

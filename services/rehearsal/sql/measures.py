@@ -203,7 +203,17 @@ def best_by(text: Text, at: int) -> Iterator[tuple[Best, int]]:
                 for spots, last in quantity(text, stop):
                     yield Best(Measure("max" if descending else "min", head, spots), descending, 1), last
             for head, stop in noun(text, text.skip(end, "different", "distinct")):
-                yield Best(Measure("count", head), descending, 1), stop
+                yield from ((Best(by, descending, 1), stop) for by in _size(text, end - 1, head, descending))
+
+
+def _size(text: Text, at: int, head: Noun, descending: bool) -> Iterator[Measure]:
+    """The most rows are counted; the biggest one is so by its amount, where it has but one."""
+    if not text.after(at, *_BIG, *_SMALL):
+        yield Measure("count", head)
+        return
+    own = tuple(spot for spot in columns(text.lexicon.tables, "money") if spot.table == head.table)
+    if len(own) == 1:
+        yield Measure("max" if descending else "min", head, own)
 
 
 def _lengths(tables: Tables) -> tuple[Spot, ...]:

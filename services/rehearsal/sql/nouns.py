@@ -9,7 +9,7 @@ from services.rehearsal.sql.text import Text, rule
 from services.rehearsal.sql.values import columns, literal, person, titled, value, value_of
 from services.rehearsal.sql.words import split
 
-ARTICLES = ("the", "a", "an", "all", "any", "our", "my", "their", "its", "these", "those", "some", "of")
+ARTICLES = ("the", "a", "an", "all", "any", "our", "my", "these", "those", "some", "of")
 PLAIN = (*ARTICLES, "different", "distinct", "unique", "individual", "such", "single", "whole", "various")
 _LEFT_OUT = {"no", "not", "without", "except", "excluding", "minus", "ignoring", "than", "nor"}
 _WHOLE = ("person", "someone", "anyone", "everyone", "those", "one", "anybody", "everybody")

@@ -17,7 +17,7 @@ from services.rehearsal.sql.ask import (
     Spot,
     Sums,
 )
-from services.rehearsal.sql.clauses import after_noun, has, money, prepositional, several_titled
+from services.rehearsal.sql.clauses import after_noun, apart, has, money, prepositional, several_titled
 from services.rehearsal.sql.dates import about, dated, when
 from services.rehearsal.sql.measures import best_by, deed, spending
 from services.rehearsal.sql.nouns import anything, either_name, related
@@ -36,7 +36,7 @@ _LIVE = ("live|living|lived|reside|residing|located|based|come|coming|stay|situa
 _SEND = ("shipped|shipping|ship|sent|going|go|addressed|mailed|destined|headed|went|delivered",)
 _HOLD = (
     "contain", "containing", "contained", "include", "including", "included", "hold", "own", "owning", "list",
-    "use", "using", "used", "consist of", "carry", "appear in", "appear on", "occur in", "offer", "come in",
+    "consist of", "carry", "appear in", "appear on", "occur in", "offer", "come in",
     "feature", "got", "share",
 )  # fmt: skip
 _TIMES = {"once": 1, "twice": 2}
@@ -53,7 +53,7 @@ def predicate(text: Text, at: int) -> Iterator[tuple[Part, int]]:
             continue
         if begin := text.after(end, "and|but|or|, and|, but|and who|and that|but who|but that"):
             for rest, stop in predicate(text, begin) if text.word(begin) not in ("a", "an", "the") else ():
-                if not isinstance(rest, Best):
+                if not isinstance(rest, Best) and not apart(first, rest):
                     yield Several((first, rest), either="or" in (text.word(end), text.word(end + 1))), stop
         yield first, end
 
@@ -174,7 +174,8 @@ def _deed(text: Text, at: int) -> Iterator[tuple[Part, int]]:
                 yield from ((Best(by, descending, 1), last) for by, last in _paid_with(text, end, paid))
     for done in deed(text, at):
         yield from _often(text, at + 1, done)
-        if text.word(at) not in ("spent", "spend"):
+        summed = text.word(at) in ("paid", "pay") and comparison(text, at + 1)
+        if text.word(at) not in ("spent", "spend") and not summed:
             yield from _with_object(text, at + 1, done)
 
 

@@ -76,6 +76,8 @@ def _rows(ask: Ask, writer: Writer) -> str:
         raise Unclear("two orders against each other")
     if ask.guessed and any(_negative(one) for one in ask.noun.conditions):
         raise Unclear("what some rows are not says nothing of the values of their columns")
+    if ask.guessed and any(wide(scope.root, one) for one in ask.noun.conditions):
+        raise Unclear(f"it is not clear whether {ask.noun.table} are meant")
     shown = [one for spots in ask.columns for one in columns_of(scope.root, spots)] or label(scope.root)
     shown += [_measured(scope.root, measure) for measure in (*ask.extra, *_counted(ask))]
     order: list[str] = []

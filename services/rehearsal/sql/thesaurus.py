@@ -66,7 +66,7 @@ _VERBS = {  # a verb's forms, and the nouns of tables that hold what was done
 }
 MONEY = ("price", "cost", "amount", "total", "fee", "salary", "fine", "balance", "budget", "revenue", "value", "charge")
 PLACE = ("city", "state", "country", "zip", "region", "town", "county", "province")
-PLACING = ("place", "placed", "made", "make", "has", "have", "had", "get", "got", "own", "use", "used", "hold")
+PLACING = ("place", "placed", "made", "make", "has", "have", "had", "get", "got", "own", "hold")
 
 
 def synonyms(word: str) -> set[str]:
