@@ -171,6 +171,12 @@ def test_a_broken_statement_is_mended(broken: str, mended: str) -> None:
     connection.close()
 
 
+def test_what_would_run_and_mean_nothing_is_not_put_right() -> None:
+    done = mend("SELECT cont(*) FROM order WHERE stat = 'pending'", 'near "order": syntax error', _tables(), "sqlite")
+    assert done.sql == ""
+    assert "I do not see how to put this right" in done.cannot
+
+
 def test_what_is_not_clear_is_not_mended() -> None:
     done = mend("SELECT gargle FROM wumpus", "no such table: wumpus", _tables(), "sqlite")
     assert (done.sql, "no such table" in done.cannot) == ("", True)

@@ -26,9 +26,15 @@ def mend(sql: str, problem: str, tables: Tables, dialect: str) -> Written:
     )
     for step in steps:
         work = step(work, tables)
-    if not work.done:
+    if not work.done or _senseless(work.sql):
         return Written(cannot=f"I do not see how to put this right: {problem or 'no fault is known'}.")
     return Written(work.sql, f"Put right: {'; '.join(work.done)}.")
+
+
+def _senseless(sql: str) -> bool:
+    """What was put right has become something that nobody means, and yet may run: BY as a name, a column as itself."""
+    names = {word.lower() for word in re.findall(r"(\w+)\s+by\b", sql, re.IGNORECASE)} - {"group", "order", "partition"}
+    return bool(names) or re.search(r"\b(\w+\.\w+)\s*=\s*\1\b", sql) is not None
 
 
 def _tables(work: Work, tables: Tables) -> Work:
