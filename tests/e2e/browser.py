@@ -21,6 +21,7 @@ from playwright.async_api import (
 )
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
+from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
 from tests.e2e.running import Json
 from tests.support.needs import lacking
 
@@ -187,6 +188,19 @@ class Tab:
             await self.page.wait_for_function(f"(before) => ({SCREEN})() === before", arg=before, timeout=8_000)
         except PlaywrightTimeout:
             assert await self.page.evaluate(SCREEN) == before
+
+    async def wrong_looks(self, state: str) -> list[str]:
+        """What is wrong about the page as it is now, on a phone in the dark and on a desk in the light."""
+        wrong: list[str] = []
+        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
+            await self.page.set_viewport_size(size)  # type: ignore[arg-type]
+            await self.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            await self.page.evaluate(SETTLED)
+            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await self.page.evaluate(look)]
+            if wider := await self.overflow():
+                found.append(f"{wider} pixels too wide")
+            wrong += [f"{state} {size['width']} {scheme}: {one}" for one in found]
+        return wrong
 
     async def overflow(self) -> int:
         """By how many pixels the page is wider than the window."""

@@ -13,7 +13,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.browser import NARROW, Person, Tab
 from tests.e2e.fake_flows import PLANNED, REFUSAL, SQL
 from tests.e2e.fake_gateway import build
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
@@ -389,14 +389,7 @@ async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) 
     await tab("workflow").get_by_text("Ask the data").click()
     wrong: list[str] = []
     async for name in places(tab):
-        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
-            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
-            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            await tab.page.evaluate(SETTLED)
-            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
-            if wider := await tab.overflow():
-                found.append(f"{wider} pixels too wide")
-            wrong += [f"{name} {size['width']} {scheme}: {one}" for one in found]
+        wrong += await tab.wrong_looks(name)
     assert not wrong, "\n".join(wrong)
 
 

@@ -6,10 +6,9 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.browser import Person, Tab
 from tests.e2e.fake_agentflow import DATA, DELIVERED, PENDING
 from tests.e2e.fake_gateway import build
-from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
 from tests.e2e.test_page_access import Keys
 from tests.support.serving import serving
 
@@ -135,10 +134,5 @@ async def test_it_looks_well_on_a_desk_and_a_phone(ada: Person) -> None:
         if tool:
             await chosen(tab, words, tool)
             await tab.press("tool-run")
-        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
-            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
-            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            await tab.page.evaluate(SETTLED)
-            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
-            wrong += [f"{tool} {size['width']} {scheme}: {one}" for one in found]
+        wrong += await tab.wrong_looks(tool)
     assert not wrong, "\n".join(wrong)

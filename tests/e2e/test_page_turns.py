@@ -12,10 +12,10 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, WebSocket, expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab
+from tests.e2e.browser import Person, Tab
 from tests.e2e.fake_agentflow import BIG, PENDING, USER, USER_ID
 from tests.e2e.fake_gateway import build
-from tests.e2e.looks import LAYOUT_SHIFT, LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
+from tests.e2e.looks import LAYOUT_SHIFT
 from tests.e2e.running import Client, Parley
 from tests.e2e.test_page_access import Keys
 from tests.support.serving import serving
@@ -301,14 +301,7 @@ async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) 
     await tab("workflow").get_by_text("Act with tools").click()
     wrong: list[str] = []
     async for name in states(tab):
-        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
-            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
-            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            await tab.page.evaluate(SETTLED)
-            found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
-            if wider := await tab.overflow():
-                found.append(f"{wider} pixels too wide")
-            wrong += [f"{name} {size['width']} {scheme}: {one}" for one in found]
+        wrong += await tab.wrong_looks(name)
     assert not wrong, "\n".join(wrong)
 
 
