@@ -93,14 +93,7 @@ def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
 
 
 def _written(prompt: Prompt, tables: Tables, dialect: str) -> Written:
-    return write_sql(
-        prompt["question"],
-        tables,
-        dialect,
-        previous_question=prompt["previous_question"],
-        previous_sql=prompt["previous_sql"],
-        feedback=_lines(prompt["feedback"]),
-    )
+    return write_sql(prompt["question"], tables, dialect, previous_sql=prompt["previous_sql"])
 
 
 def answer_format(prompt: Prompt) -> dict[str, Any]:

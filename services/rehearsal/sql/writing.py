@@ -1,6 +1,6 @@
 """From a question to a statement: the reading that needs the fewest joins; a refusal where words are left over."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice, product
@@ -39,16 +39,11 @@ class Reading:
     ask: Ask
 
 
-def write_sql(  # noqa: PLR0913 - all that a prompt may tell
-    question: str,
-    tables: Tables,
-    dialect: str,
-    *,
-    previous_question: str = "",
-    previous_sql: str = "",
-    feedback: Sequence[str] = (),
-) -> Written:
-    """One statement for the question, if every word of it is understood."""
+def write_sql(question: str, tables: Tables, dialect: str, *, previous_sql: str = "") -> Written:
+    """One statement for the question, if every word of it is understood.
+
+    Without a `previous_sql` it must not lean on a question before it.
+    """
     if not len(tables):
         return Written(cannot="No table is shown, so there is nothing to ask.")
     lexicon, joins = _known(tables)
