@@ -144,11 +144,12 @@ def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
 
 
 def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool = False) -> RenderableType:
-    """The answer, how sure it is, and the actions it goes back to; of a path, all its nodes: /path shows them."""
-    sure = f"{event.confidence:.0%} sure"
+    """The answer, how sure it is, and the actions it goes back to. A path's is what its nodes made."""
     named = ", ".join(f"{clean(one)} {clean(tools.get(one, ''))}".strip() for one in event.evidence)
-    evidence = f"{len(event.evidence)} nodes: /path shows them" if walked and event.evidence else named
-    told = Text(f"{sure} · from {evidence}" if evidence else f"{sure} · from no action", style="dim")
+    evidence = f"from {named or 'no action'}"
+    told = Text(
+        f"{evidence} · /path shows the way" if walked else f"{event.confidence:.0%} sure · {evidence}", style="dim"
+    )
     return Framed(Group(Markdown(clean(event.text), hyperlinks=False), told), "Answer", "green")
 
 
