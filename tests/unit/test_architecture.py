@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = ("services", "shared", "retail", "sql", "flows", "cli", "sdk", "bench", "scripts")
+CODE = ("services", "shared", "retail", "sql", "flows", "cli", "sdk", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
     "domain",
@@ -27,6 +27,7 @@ SHARED = {
     "settings",
     "store",
     "store_api",
+    "telemetry",
     "testing",
     "tools",
     "worker",

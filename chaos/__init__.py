@@ -1,0 +1,1 @@
+"""Faults on purpose: a whole Parley under load, killed, paused and starved, and what must hold all the same."""
