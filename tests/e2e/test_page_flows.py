@@ -57,6 +57,7 @@ async def answered(person: Person, request: str = QUESTION) -> Tab:
 async def to_query(person: Person, request: str = QUESTION) -> Tab:
     """The same until its query waits for a yes."""
     tab = await asking(person, request)
+    await tab.sees("flow-node")  # drawn late, the graph moves what stands under it: a press may miss
     await tab.press("tables-use")
     await tab.sees("sql-request")
     return tab

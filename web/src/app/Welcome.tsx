@@ -1,6 +1,8 @@
 // The front page: what the next request is for, with a few to try.
 import { SegmentedControl } from "@mantine/core";
+import { useEffect } from "react";
 import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
+import { prepare } from "../flow/flows";
 import { Logo } from "../ui/icons";
 import { useSession } from "./session";
 
@@ -45,6 +47,9 @@ export function Welcome() {
   const sending = pending.some((one) => one.command.type === "user_message");
   const workflows = (state.greeting?.workflows ?? []).filter((one) => one in WORKFLOWS);
   const shown = workflows.includes(choice.workflow) ? choice.workflow : "conversation";
+  useEffect(() => {
+    if (shown === "flow") prepare();
+  }, [shown]);
   const { what, examples } = WORDS[shown] ?? { what: "", examples: [] };
   return (
     <section className="welcome" aria-label="Start">
