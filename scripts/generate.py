@@ -15,6 +15,7 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 
 from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be found
 from scripts.gen_events import events_md  # noqa: E402
+from scripts.gen_kubernetes import manifests  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
 from scripts.gen_reach import reach  # noqa: E402
 from scripts.gen_rest import openapi  # noqa: E402
@@ -23,6 +24,7 @@ from scripts.gen_words import unused  # noqa: E402
 from scripts.protocol_schema import schema_text  # noqa: E402
 
 DOCS = ROOT / "docs"
+KUBERNETES = ROOT / "deploy" / "kubernetes"
 
 
 def documents() -> dict[Path, str]:
@@ -36,6 +38,7 @@ def documents() -> dict[Path, str]:
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
     }
+    found |= {KUBERNETES / name: text for name, text in manifests().items()}
     if left := unused():
         raise LookupError(f"scripts/gen_words.py has words that no field has: {', '.join(left)}")
     return {path: text.rstrip("\n") + "\n" for path, text in found.items()}
