@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import yaml
 
+from scripts.gen_nats import users_conf
 from shared.bus.topology import SESSIONS
 
 IMAGE = "parley"  # kustomization.yaml names the real one
@@ -57,6 +58,7 @@ def manifests() -> dict[str, str]:
         "disruption.yaml": _text([_disruption(service) for service in SERVICES]),
         "network.yaml": _text(_network()),
         "scaling/scaling.yaml": _text([_scaling(service) for service in scaled]),
+        "nats-users.conf": users_conf(),  # kustomize takes no files from outside of its folder
     }
 
 

@@ -1,5 +1,7 @@
 """The Kubernetes manifests: valid for the newest schemas we have, and in step with the code and with each other."""
 
+import os
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -7,7 +9,9 @@ import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 
+from cli.nats_server import find_binary
 from shared.bus.topology import consumers
+from shared.bus.users import OPERATOR, USERS
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
@@ -90,6 +94,60 @@ def test_no_secret_is_written_down() -> None:
         for container in pod["containers"]:
             values = {one["name"]: one.get("value", "") for one in container.get("env", [])}
             assert not [name for name in values if name.endswith(("PASSWORD", "TOKEN", "KEY", "KEYS", "SECRET"))]
+
+
+def made(**given: str) -> dict[str, dict[str, str]]:
+    """The Secrets that the script prints: name → their entries."""
+    done = subprocess.run(
+        [FOLDER / "make-secrets"], env={"PATH": os.environ["PATH"]} | given, capture_output=True, text=True, check=True
+    )
+    found = [one for one in yaml.safe_load_all(done.stdout) if one]
+    for one in found:
+        kubernetes_validate.validate(one, VERSION, strict=True)
+    return {one["metadata"]["name"]: one["stringData"] for one in found}
+
+
+def test_every_secret_that_is_used_is_made() -> None:
+    used = {
+        volume["secret"]["secretName"]
+        for pod in pods().values()
+        for volume in pod.get("volumes", [])
+        if "secret" in volume
+    }
+    assert set(made()) == used | {"parley-nats"}
+
+
+def test_each_service_gets_its_own_password_that_nats_knows() -> None:
+    secrets = made(OPENAI_API_KEY="it's 'quoted'", PARLEY_API_KEYS="alice=k")
+    known = secrets["parley-nats"]
+    assert set(known) == {f"NATS_PASSWORD_{user.upper()}" for user in USERS}
+    assert len(set(known.values())) == len(USERS)
+    for user in USERS:
+        name = "operator" if user == OPERATOR else user.replace("_", "-")
+        assert (
+            secrets[f"parley-{name}"]["nats_url"] == f"nats://{user}:{known[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
+        )
+    assert secrets["parley-planner"]["openai_api_key"] == "it's 'quoted'"
+    holders = {name for name, entries in secrets.items() if "database_url" in entries}
+    assert holders == {"parley-plan-store", "parley-executor", "parley-operator"}
+    assert set(secrets["parley-gateway"]) == {"nats_url", "parley_secret", "parley_token", "parley_api_keys"}
+    assert made() != made()
+
+
+def test_entries_are_settings() -> None:
+    """A file in SECRETS_DIR that is no setting would be ignored without a word."""
+    for name, entries in made(PARLEY_DATABASE="sqlite:///x.db").items():
+        if name not in ("parley-nats", "parley-postgres"):
+            assert entries.keys() <= Settings.model_fields.keys()
+
+
+def test_nats_reads_its_configuration() -> None:
+    binary, _ = find_binary()
+    environment = os.environ | made()["parley-nats"]
+    done = subprocess.run(
+        [binary, "-t", "-c", FOLDER / "nats.conf"], env=environment, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_each_service_of_the_code_is_deployed() -> None:
