@@ -23,7 +23,7 @@ class Running(BaseModel):
 
     pid: int
     page: str  # with the login token, where one is needed
-    nats_url: str  # with its token
+    nats_url: str  # as the operator, with the password
 
 
 @contextlib.contextmanager

@@ -1,4 +1,4 @@
-"""Which NATS server Parley uses, and running one of its own: on loopback, with a token, its store in PARLEY_HOME."""
+"""Which NATS server Parley uses, and running one of its own: on loopback, a user for each service, in PARLEY_HOME."""
 
 import contextlib
 import json
@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
@@ -87,12 +87,16 @@ class Place(NamedTuple):
     folder: Path
     config: Path
     port: int
-    token: str
+    passwords: Mapping[str, str]
+
+    def url_of(self, user: str) -> str:
+        """As this service, with its rights; the password is in it."""
+        return f"nats://{user}:{self.passwords[user]}@127.0.0.1:{self.port}"
 
     @property
     def url(self) -> str:
-        """With the token in it."""
-        return f"nats://{self.token}@127.0.0.1:{self.port}"
+        """As the operator, who may do everything."""
+        return self.url_of("parley")
 
     def command(self, binary: Path) -> tuple[str, ...]:
         """The command line that runs the server here, tied to the life of this process."""
@@ -112,21 +116,24 @@ def prepare(home: Path, *, port: int = 0) -> Place:
 
     Every acknowledged event is on the disk before its acknowledgement (`sync_interval: always`).
     """
+    from shared.bus.users import USERS, configuration  # noqa: PLC0415  with it the whole bus is loaded
+
     folder = (home / "nats").resolve()
     ports = folder / "ports"
     ports.mkdir(parents=True, exist_ok=True)
     for stale in ports.glob("*.ports"):
         stale.unlink(missing_ok=True)
-    config, token = folder / "nats.conf", secret(home, "nats-token")
+    config = folder / "nats.conf"
+    passwords = {user: secret(home, f"nats-{user}") for user in USERS}
     last = re.search(r"^port: (\d+)$", config.read_text(), re.MULTILINE) if config.exists() else None
     port = port or free_port(preferred=int(last[1]) if last else 0)
     config.touch(mode=0o600)
     config.write_text(
         f'host: "127.0.0.1"\nport: {port}\nhttp: "127.0.0.1:-1"\nports_file_dir: {json.dumps(str(ports))}\n'
-        f"max_payload: 4MB\nauthorization {{ token: {json.dumps(token)} }}\n"
+        f"max_payload: 4MB\n{configuration(passwords)}"
         f"jetstream {{ store_dir: {json.dumps(str(folder / 'store'))}, sync_interval: always }}\n"
     )
-    return Place(folder, config, port, token)
+    return Place(folder, config, port, passwords)
 
 
 class NatsServer:
@@ -145,8 +152,12 @@ class NatsServer:
 
     @property
     def url(self) -> str:
-        """With the token in it; the same after a restart."""
+        """As the operator, who may do everything; the same after a restart."""
         return self._place.url
+
+    def url_of(self, user: str) -> str:
+        """As one of the services, with the rights of that service."""
+        return self._place.url_of(user)
 
     @property
     def monitoring_url(self) -> str:

@@ -3,6 +3,7 @@
 import ipaddress
 import secrets
 import sys
+from collections.abc import Callable
 
 from pydantic import SecretStr
 
@@ -90,10 +91,12 @@ async def check_database(settings: Settings) -> None:
         raise CannotStart(f"the database for questions: {error}") from error
 
 
-def programs(settings: Settings, *, rehearsal: bool) -> list[Program]:
-    """The services, each with the whole of its environment; `settings` are complete."""
+def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str], str]) -> list[Program]:
+    """The services, each with the whole of its environment; `settings` are complete.
+
+    `nats_url_of` names the URL with which a service comes to NATS: on a server of our own each is a user of its own.
+    """
     environment = child_environment(
-        NATS_URL=settings.nats_url,
         DATABASE_URL=settings.database_url,
         PARLEY_HOME=str(settings.parley_home),
         AGENT_HOST=settings.agent_host,
@@ -108,7 +111,7 @@ def programs(settings: Settings, *, rehearsal: bool) -> list[Program]:
         GRACEFUL_TIMEOUT=str(settings.graceful_timeout),
         HEALTH_PORT="0",  # side by side they cannot all have the one that a container would be given
     )
-    found = [_program(name, environment) for name in (*WORKERS, "gateway")]
+    found = [_program(name, environment | {"NATS_URL": nats_url_of(name)}) for name in (*WORKERS, "gateway")]
     if rehearsal:  # for this machine only, wherever the page is served
         found.insert(0, _program(REHEARSAL_MODEL, environment | {"AGENT_HOST": "127.0.0.1"}))
     return found

@@ -75,7 +75,7 @@ async def _run(settings: Settings, console: Console) -> None:
 
 async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> None:
     logs = settings.parley_home / "logs"
-    # Importing it takes longer than nats-server needs to start: both at once.
+    # Importing it takes its time: meanwhile a binary is looked for, or a server that runs already answers.
     bus = asyncio.create_task(asyncio.to_thread(importlib.import_module, "shared.bus.provision"))
 
     def supervisor() -> Supervisor:
@@ -83,10 +83,11 @@ async def _start(settings: Settings, console: Console, *, rehearsal: bool) -> No
 
     # The services stop before the broker does: leaving the blocks goes from the inner to the outer one.
     async with supervisor() as broker:
-        settings = await _connect(settings, broker, console)
+        settings, nats_url_of = await _connect(settings, broker, console, bus)
         async with supervisor() as services:
             # They wait for what is being provisioned: meanwhile they load, which takes longest.
-            children = [services.start(program) for program in programs(settings, rehearsal=rehearsal)]
+            wanted = programs(settings, rehearsal=rehearsal, nats_url_of=nats_url_of)
+            children = [services.start(program) for program in wanted]
             await _provision(await bus, settings, console)
             console.say(f"database   {without_secrets(settings.database_url)}")
             console.say(f"model      {_model(settings, rehearsal=rehearsal)}")
@@ -107,15 +108,22 @@ def _model(settings: Settings, *, rehearsal: bool) -> str:
     return f"{settings.openai_model or 'what is offered'} at {without_secrets(settings.model_url)}"
 
 
-async def _connect(settings: Settings, broker: Supervisor, console: Console) -> Settings:
-    """The settings with the URL of a NATS server that answers: the configured one, or our own, started here."""
+async def _connect(
+    settings: Settings, broker: Supervisor, console: Console, bus: asyncio.Task[ModuleType]
+) -> tuple[Settings, Callable[[str], str]]:
+    """The settings with the URL of a NATS server that answers: the configured one, or our own, started here.
+
+    And the URL of each service: our own server has a user for each, and one with all rights for the operator.
+    """
+    url_of: Callable[[str], str]
     if "nats_url" in settings.model_fields_set:
-        origin = "from NATS_URL"
+        origin, url_of = "from NATS_URL", lambda _: settings.nats_url
     else:
         binary, origin = await asyncio.to_thread(find_binary)
+        await bus  # it knows the users; of two threads that load it at once, one would see half of it
         place = prepare(settings.parley_home)
         broker.start(Program("nats", place.command(binary), child_environment()))
-        settings = settings.model_copy(update={"nats_url": place.url})
+        settings, url_of = settings.model_copy(update={"nats_url": place.url}), place.url_of
     shown = without_secrets(settings.nats_url)
     info = await _answer(
         settings.nats_url, lambda why: console.say(f"nats       {shown} does not answer ({why}); waiting")
@@ -125,7 +133,7 @@ async def _connect(settings: Settings, broker: Supervisor, console: Console) -> 
             f"NATS at {shown} is {info.version}: 2.12 or newer is needed; unset NATS_URL to use Parley's own"
         )
     console.say(f"nats       {info.version} {origin} at {shown}")
-    return settings
+    return settings, url_of
 
 
 async def _provision(bus: ModuleType, settings: Settings, console: Console) -> None:

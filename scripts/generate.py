@@ -16,6 +16,7 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be found
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_kubernetes import manifests  # noqa: E402
+from scripts.gen_nats import users_conf  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
 from scripts.gen_reach import reach  # noqa: E402
 from scripts.gen_rest import openapi  # noqa: E402
@@ -37,6 +38,7 @@ def documents() -> dict[Path, str]:
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
+        ROOT / "deploy" / "nats-users.conf": users_conf(),
     }
     found |= {KUBERNETES / name: text for name, text in manifests().items()}
     if left := unused():

@@ -48,20 +48,20 @@ class Artefacts:
             await self._provisioned()
             before = await self._info(name)
             if before is None or before.digest != _digest(data):
-                await self._write(name, data)
-            if before is not None and before.digest != _digest(data):
-                await self._jetstream.purge_stream(ARTEFACTS, subject=f"$O.{BUCKET}.C.{before.nuid}")
+                await self._write(name, data)  # the chunks of an earlier body go with their session
         return artefact
 
     async def fetch(self, name: str) -> bytes | None:
         """The bytes kept under this name, as they were; None where nothing is."""
-        body = io.BytesIO()
         async with _bounded(f"The artefact {name} cannot be fetched"):
             await self._provisioned()
-            if await self._info(name) is None:
+            info = await self._info(name)
+            if info is None:
                 return None
-            await self._objects.get(name, writeinto=body)
-        return body.getvalue()
+            body = await self._read(f"$O.{BUCKET}.C.{info.nuid}")
+        if info.digest != _digest(body):
+            raise BusDown(f"The artefact {name} is not whole: it may be being written, or dropped, at this moment.")
+        return body
 
     async def drop(self, prefix: str) -> None:
         """Forget every artefact whose name begins so, and what was never wholly written of one."""
@@ -89,6 +89,17 @@ class Artefacts:
             return await self._objects.get_info(name)
         except nats.js.errors.ObjectNotFoundError:
             return None
+
+    async def _read(self, chunks: str) -> bytes:
+        """nats-py's own `get` makes a consumer: whoever may do that may have messages stored under any subject."""
+        body, after = io.BytesIO(), 0
+        while True:
+            try:
+                message = await self._jetstream.get_msg(ARTEFACTS, seq=after + 1, subject=chunks, next=True)
+            except nats.js.errors.NotFoundError:
+                return body.getvalue()
+            body.write(message.data or b"")
+            after = message.seq or 0
 
     async def _write(self, name: str, data: bytes) -> None:
         """nats-py's own `put` chooses where the chunks lie, and nobody finds them when it is ended half way."""

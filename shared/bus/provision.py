@@ -2,17 +2,28 @@
 
 import asyncio
 import json
+import time
 from typing import Any
 
 import nats
 import nats.errors
 from nats.aio.client import Client
 
+from shared.bus.api import AMBIGUOUS
+from shared.bus.connection import address
 from shared.bus.errors import BusDown
 from shared.bus.topology import MIN_SERVER, Config, consumers, streams
 from shared.settings import Settings
 
 CONNECT = 5.0  # seconds
+ANSWER, PATIENCE = 2.0, 15.0  # seconds for one try, and for all of them: a cluster elects a leader within ten
+NOT_THERE = (10059, 10014)  # no such stream, no such consumer
+NO_LEADER = 10008
+HINTS = {
+    NO_LEADER: ": has the cluster a majority of its servers?",
+    10074: ": NATS_REPLICAS is for a cluster; leave it out for a single server",
+    10005: ": NATS_REPLICAS must not be more than the servers of the cluster",
+}
 
 
 class ProvisionError(Exception):
@@ -35,7 +46,9 @@ async def check(settings: Settings) -> list[str]:
 async def _run(settings: Settings, *, change: bool) -> list[str]:
     try:
         async with asyncio.timeout(CONNECT):  # nats-py alone would try a closed port for two minutes
-            client = await nats.connect(settings.nats_url, name="provision", allow_reconnect=False, error_cb=_ignore)
+            client = await nats.connect(
+                **address(settings).options, name="provision", allow_reconnect=False, error_cb=_ignore
+            )
     except (OSError, TimeoutError, nats.errors.Error) as error:
         raise BusDown(f"NATS cannot be reached: {error or type(error).__name__}") from error
     try:
@@ -60,26 +73,26 @@ def _check_server(client: Client) -> None:
 
 async def _stream(client: Client, config: Config, *, change: bool) -> str:
     name = config["name"]
-    info = await _api(client, f"STREAM.INFO.{name}", {})
-    if "config" not in info:
+    found = await _existing(client, f"STREAM.INFO.{name}")
+    if found is None:
         if change:
             await _must(client, f"STREAM.CREATE.{name}", config)
         return f"stream {name}: {'made' if change else 'missing'}"
-    drift = _differences(config, info["config"])
+    drift = _differences(config, found)
     if drift and change:
-        await _must(client, f"STREAM.UPDATE.{name}", info["config"] | config)
+        await _must(client, f"STREAM.UPDATE.{name}", found | config)
     return f"stream {name}: {'mended' if change else 'differs in'} {drift}" if drift else ""
 
 
 async def _consumer(client: Client, stream: str, config: Config, *, change: bool) -> str:
     name = config["name"]
-    info = await _api(client, f"CONSUMER.INFO.{stream}.{name}", {})
-    drift = _differences(config, info["config"]) if "config" in info else ""
-    if "config" in info and not drift:
+    found = await _existing(client, f"CONSUMER.INFO.{stream}.{name}")
+    drift = _differences(config, found) if found is not None else ""
+    if found is not None and not drift:
         return ""
     if change:
         await _must(client, f"CONSUMER.CREATE.{stream}.{name}", {"stream_name": stream, "config": config})
-    if "config" not in info:
+    if found is None:
         return f"consumer {stream}/{name}: {'made' if change else 'missing'}"
     return f"consumer {stream}/{name}: {'mended' if change else 'differs in'} {drift}"
 
@@ -97,13 +110,36 @@ def _differences(wanted: Config, found: Config) -> str:
 _ZERO: dict[type, Any] = {int: 0, bool: False, str: "", list: []}
 
 
-async def _api(client: Client, subject: str, request: Config) -> Config:
-    reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=10)
-    answer: Config = json.loads(reply.data)
-    return answer
+async def _existing(client: Client, subject: str) -> Config | None:
+    """The configuration that the server has for it; None where there is no such thing. Raises ProvisionError."""
+    answer = await _api(client, subject, {})
+    if answer.get("error", {}).get("err_code") in NOT_THERE:
+        return None
+    config: Config = _good(subject, answer)["config"]
+    return config
 
 
 async def _must(client: Client, subject: str, request: Config) -> None:
-    answer = await _api(client, subject, request)
+    _good(subject, await _api(client, subject, request))
+
+
+async def _api(client: Client, subject: str, request: Config) -> Config:
+    """One request; a cluster that elects a leader does not answer, or says so, and is asked again. Raises BusDown."""
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        try:
+            reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=ANSWER)
+            answer: Config = json.loads(reply.data)
+            if answer.get("error", {}).get("err_code") != NO_LEADER or time.monotonic() > deadline:
+                return answer
+        except AMBIGUOUS as error:
+            if time.monotonic() > deadline:
+                raise BusDown(f"NATS does not answer {subject}: has the cluster a majority of its servers?") from error
+        await asyncio.sleep(0.25)
+
+
+def _good(subject: str, answer: Config) -> Config:
     if error := answer.get("error"):
-        raise ProvisionError(f"{subject}: {error.get('description')} ({error.get('err_code')})")
+        hint = HINTS.get(error.get("err_code"), "")
+        raise ProvisionError(f"{subject}: {error.get('description')} ({error.get('err_code')}){hint}")
+    return answer

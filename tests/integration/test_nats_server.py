@@ -1,6 +1,7 @@
 """A NATS server of our own: chosen, started, killed, restarted on its store, gone with the process that started it."""
 
 import os
+import re
 import select
 import signal
 import stat
@@ -18,8 +19,10 @@ import nats
 import pytest
 
 from cli.doctor import check_nats, check_streams
+from cli.home import secret
 from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
 from shared.bus.provision import provision
+from shared.bus.users import OPERATOR, USERS
 from shared.settings import Settings
 
 
@@ -46,7 +49,7 @@ async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
     await client.close()
 
 
-def test_who_has_no_token_is_refused(server: NatsServer) -> None:
+def test_who_has_no_password_is_refused(server: NatsServer) -> None:
     with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=5) as stranger:
         stranger.sendall(b"CONNECT {}\r\nPING\r\n")
         assert b"Authorization Violation" in stranger.makefile("rb").read()
@@ -70,16 +73,38 @@ async def test_what_was_acknowledged_survives_a_kill_and_the_url_stays(server: N
     await client.close()
 
 
-def test_the_token_is_readable_by_its_owner_only_and_made_once(server: NatsServer, tmp_path: Path) -> None:
-    files = [tmp_path / "secrets" / "nats-token", tmp_path / "nats" / "nats.conf"]
+def test_the_passwords_are_readable_by_their_owner_only_and_made_once(server: NatsServer, tmp_path: Path) -> None:
+    files = [*(tmp_path / "secrets").iterdir(), tmp_path / "nats" / "nats.conf"]
+    assert {file.name for file in files[:-1]} == {f"nats-{user}" for user in USERS}
     assert {stat.S_IMODE(file.stat().st_mode) for file in files} == {0o600}
-    assert prepare(tmp_path, port=1).token in server.url
+    again = prepare(tmp_path, port=1)
+    assert again.passwords[OPERATOR] in server.url
+    assert len(set(again.passwords.values())) == len(USERS)
+
+
+async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
+    """As the version before this one left it."""
+    token = secret(tmp_path, "nats-token")
+    place = prepare(tmp_path)
+    ours = re.compile(r"authorization \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
+    earlier = ours.sub(f'authorization {{ token: "{token}" }}\n', place.config.read_text())
+    place.config.write_text(earlier)
+    with subprocess.Popen(place.command(find_binary()[0])) as process:  # noqa: ASYNC220  it ends in this block
+        client = await nats.connect(f"nats://{token}@127.0.0.1:{place.port}", max_reconnect_attempts=50)
+        await client.jetstream().add_stream(name="KEPT", subjects=["kept.>"])
+        await client.jetstream().publish("kept.it", b"1")
+        await client.close()
+        process.terminate()
+    with nats_server(tmp_path) as server:
+        client = await nats.connect(server.url)
+        assert (await client.jetstream().stream_info("KEPT")).state.messages == 1
+        await client.close()
 
 
 def test_two_homes_have_two_servers(server: NatsServer, tmp_path: Path) -> None:
     with nats_server(tmp_path / "other") as other:
         assert urlsplit(other.url).port != urlsplit(server.url).port
-        assert urlsplit(other.url).username != urlsplit(server.url).username
+        assert urlsplit(other.url).password != urlsplit(server.url).password
 
 
 def test_the_port_used_last_is_used_again_unless_it_is_taken(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from cli.home import HomeUnusable, Running, announce, attached, hold, running, s
 from cli.nats_server import version_of, without_secrets
 from cli.readiness import Reply, in_words, watch
 from cli.services import CannotStart, check_address, check_login, complete, health_urls, page_url, programs
+from cli.supervisor import Program
 from shared.settings import Settings
 
 
@@ -64,13 +65,17 @@ def test_an_address_of_another_machine_is_said(tmp_path: Path) -> None:
         check_address(settings(tmp_path, agent_host="192.0.2.1"))
 
 
+def started_with(found: Settings, *, rehearsal: bool = False) -> list[Program]:
+    return programs(found, rehearsal=rehearsal, nats_url_of=lambda name: f"nats://{name}:secret@127.0.0.1:4222")
+
+
 def test_without_a_model_the_rehearsal_model_is_started_on_a_free_port(tmp_path: Path) -> None:
     with create_server(("127.0.0.1", 0)) as other:
         taken = other.getsockname()[1]
         found = complete(settings(tmp_path, rehearsal_port=taken))
     assert found.rehearsal_port != taken
     assert found.model_url == f"http://127.0.0.1:{found.rehearsal_port}/v1"
-    started = {program.name: program for program in programs(found, rehearsal=True)}
+    started = {program.name: program for program in started_with(found, rehearsal=True)}
     assert started["planner"].env["OPENAI_BASE_URL"] == found.model_url
     assert started["planner"].env["OPENAI_MODEL"] == "rehearsal"
     assert started["rehearsal"].env["AGENT_HOST"] == "127.0.0.1"
@@ -90,17 +95,18 @@ def test_a_configured_model_is_left_as_it_is(tmp_path: Path, model: dict[str, st
     found = complete(settings(tmp_path, **model))
     assert found.model_url == "http://127.0.0.1:23333/v1"
     assert found.openai_model == ""
-    assert "rehearsal" not in {program.name for program in programs(found, rehearsal=False)}
+    assert "rehearsal" not in {program.name for program in started_with(found)}
 
 
 def test_what_is_chosen_reaches_every_service(tmp_path: Path) -> None:
     found = complete(settings(tmp_path, agent_port=0, agent_host="::"))
-    for program in programs(found, rehearsal=False):
+    for program in started_with(found):
         assert program.env["AGENT_PORT"] == str(found.agent_port) != "0"
         assert program.env["AGENT_HOST"] == "::"
         assert program.env["DATABASE_URL"] == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
         assert program.env["PARLEY_TOKEN"] == found.parley_token.get_secret_value() != ""
         assert len(program.env["PARLEY_SECRET"]) >= 32
+        assert program.env["NATS_URL"] == f"nats://{program.name}:secret@127.0.0.1:4222"
     assert page_url(found) == f"http://[::1]:{found.agent_port}/?token={found.parley_token.get_secret_value()}"
     assert health_urls(found, rehearsal=False) == {"gateway": f"http://[::1]:{found.agent_port}/readyz"}
 

@@ -1,0 +1,53 @@
+"""An answer that comes when its connection is another one: the server refuses it, and nobody ends for it."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+import structlog
+
+from cli.nats_server import nats_server
+from shared.bus import Bus, BusDown
+from shared.settings import Settings
+
+ASKED = "plan_store.session.load"
+
+
+async def heard_by_the_server(bus: Bus) -> None:
+    """It answers in order: whatever was sent before has been heard, too."""
+    assert await bus.request("$JS.API.STREAM.MSG.GET.SESSIONS", b"{}")
+
+
+async def test_it_is_refused_and_told_and_the_service_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forbidden: list[str] = []
+    monkeypatch.setattr("shared.bus.connection.forbidden", lambda name, error: forbidden.append(f"{name}: {error}"))
+    heard, lost, back = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def answer(_: str, data: bytes) -> bytes:
+        if data == b"before":
+            heard.set()
+            await lost.wait()
+        return data
+
+    async def reconnected() -> None:
+        back.set()
+
+    with nats_server(tmp_path) as server:
+        store, planner = (Bus(Settings(nats_url=server.url_of(name)), name) for name in ("plan_store", "planner"))
+        await asyncio.gather(store.connect(), planner.connect())
+        store.on_reconnect(reconnected)
+        await store.answer(ASKED, answer)
+        await heard_by_the_server(store)
+        with structlog.testing.capture_logs() as told:
+            asking = asyncio.create_task(planner.request(ASKED, b"before", timeout=5))
+            await heard.wait()
+            await asyncio.to_thread(server.restart)
+            await back.wait()
+            lost.set()
+            with pytest.raises(BusDown):
+                await asking
+            await heard_by_the_server(store)
+            assert await planner.request(ASKED, b"again") == b"again"
+        await asyncio.gather(store.stop(), planner.stop())
+    assert forbidden == []
+    assert [line["connection"] for line in told if line["event"] == "answer_not_sent"] == ["plan_store"]

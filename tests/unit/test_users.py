@@ -1,0 +1,180 @@
+"""The lists of what each service may do on NATS: as much as its code needs, and nothing more."""
+
+import ast
+from functools import cache
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from scripts.gen_nats import users_conf
+from scripts.gen_reach import reach
+from shared import store_api
+from shared.bus.connection import address
+from shared.bus.topology import WORKERS, consumers
+from shared.bus.users import ANSWERS, ASKS, CONSUMES, MAKES, OPERATOR, SERVICES, USERS, configuration, permissions
+from shared.domain.people import PersonCommand
+from shared.domain.workers import WorkerCommand
+from shared.events import facts
+from shared.events.envelope import Event
+from shared.flows import FLOWS_LIST
+from shared.settings import Settings
+from shared.store_api import PREFIX, SESSION_LOAD
+from shared.store_api.base import Verb
+from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
+
+ROOT = Path(__file__).parents[2]
+COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
+NOBODY = {"session.escalated", "session.shared"}  # no service makes these: an operator can, with `parley publish`
+
+
+@cache
+def sources(service: str) -> tuple[ast.Module, ...]:
+    folders = [ROOT / "services" / service, *([ROOT / "shared" / "worker"] if service in WORKERS else [])]
+    return tuple(ast.parse(path.read_text()) for folder in folders for path in sorted(folder.rglob("*.py")))
+
+
+@cache
+def made_by() -> dict[str, set[str]]:
+    """The commands that each type of event can come of."""
+    return reach().makers
+
+
+def commands_of(service: str) -> set[str]:
+    """The commands that this service's code gives: what it imports of them, or names as `c.…`."""
+    nodes = [node for tree in sources(service) for node in ast.walk(tree)]
+    imported = {
+        "Fork" if (node.module, alias.name) == ("shared.log", "fork") else alias.name
+        for node in nodes
+        if isinstance(node, ast.ImportFrom) and node.module in ("shared.domain.commands", "shared.log")
+        for alias in node.names
+    }
+    of_c = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("c", "commands")
+    }
+    return (imported | of_c) & COMMANDS
+
+
+def used(service: str) -> set[str]:
+    """The names and attributes that this service's code mentions."""
+    nodes = [node for tree in sources(service) for node in ast.walk(tree)]
+    names = {node.id for node in nodes if isinstance(node, ast.Name)}
+    return names | {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_a_service_may_append_what_its_commands_can_become(service: str) -> None:
+    """Every command was tried in every kind of state that a session can be in."""
+    commands = commands_of(service)
+    can_become = {kind for kind, makers in made_by().items() if makers & commands}
+    assert set(MAKES[service]) == can_become
+    assert len(MAKES[service]) == len(can_become)
+
+
+def test_every_event_is_somebodys() -> None:
+    kinds = {
+        str(model.model_fields["type"].default)
+        for model in vars(facts).values()
+        if isinstance(model, type) and issubclass(model, Event) and model is not Event
+    }
+    assert {kind for made in MAKES.values() for kind in made} == kinds - NOBODY
+
+
+@pytest.mark.parametrize(
+    ("kind", "owners"),
+    [
+        ("approval.given", {"gateway"}),
+        ("plan.approved", {"gateway"}),
+        ("plan.drafted", {"planner"}),
+        ("code.drafted", {"generator"}),
+        ("answer.given", {"generator"}),
+        ("actions.started", {"executor"}),
+        ("action.finished", {"executor"}),
+        ("code.verified", {"verifier"}),
+        ("turn.verified", {"verifier"}),
+        ("approval.expired", {"plan_store"}),
+        ("turn.planned", {"planner", "gateway"}),  # a person takes over, or runs the code
+        ("path.changed", {"executor", "gateway"}),  # a condition, or a person
+    ],
+)
+def test_what_counts_is_one_services_alone(kind: str, owners: set[str]) -> None:
+    assert {service for service, made in MAKES.items() if kind in made} == owners
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_plan_store_is_asked_for_what_the_code_asks(service: str) -> None:
+    known = {verb.subject: name for name, verb in vars(store_api).items() if isinstance(verb, Verb)}
+    asked = {subject for subject in permissions(service)["publish"] if subject.startswith(PREFIX)}
+    assert asked <= set(known), "each of them is a request that plan_store knows"
+    if service == "plan_store":
+        assert not asked
+        return
+    texts = {node.value for tree in sources(service) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    names = used(service)
+    wanted = {subject for subject, name in known.items() if name in names or subject.removeprefix(PREFIX) in texts}
+    assert asked == wanted | {SESSION_LOAD.subject}
+
+
+def test_the_other_requests_are_answered_by_somebody() -> None:
+    answered = {subject for subjects in ANSWERS.values() for subject in subjects}
+    asked = {subject for subjects in ASKS.values() for subject in subjects if not subject.startswith(PREFIX)}
+    assert asked == answered - {"plan_store.>"} == {TOOLS_LIST, TOOLS_PREVIEW, FLOWS_LIST, "draft.get.*"}
+    asks_itself = {user for user in ANSWERS if set(ASKS[user]) & set(ANSWERS[user])}
+    assert not asks_itself, "or it could allow itself to publish to any reply subject"
+
+
+def test_every_consumer_has_one_user() -> None:
+    provisioned = [(stream, config["name"]) for stream, config in consumers(Settings())]
+    assert sorted(one for owned in CONSUMES.values() for one in owned) == sorted(provisioned)
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_no_service_has_what_would_let_it_take_everything(service: str) -> None:
+    """Consumers deliver, and direct gets are answered, wherever one says: into the log, too."""
+    allowed = permissions(service)
+    for subject in allowed["publish"]:
+        assert subject not in (">", "*", "session.>", "$JS.>", "$JS.API.>", "$JS.ACK.>"), subject
+        for word in ("CONSUMER.CREATE", "CONSUMER.DURABLE", "STREAM.CREATE", "STREAM.UPDATE", "STREAM.DELETE"):
+            assert word not in subject
+        if service != "plan_store":
+            assert not any(word in subject for word in ("DIRECT.GET", "PURGE", "MSG.DELETE", "timer.")), subject
+        assert not subject.startswith(("feed.", "timerfired.", "_INBOX"))
+    inboxes = [subject for subject in allowed["subscribe"] if subject.startswith("_INBOX")]
+    assert inboxes == [f"_INBOX_{service}.>"]
+    assert not [subject for subject in allowed["subscribe"] if subject.startswith(("session.", ">", "*", "$JS"))]
+
+
+def test_the_file_for_containers_is_as_the_code_says() -> None:
+    written = (ROOT / "deploy" / "nats-users.conf").read_text()
+    assert written == users_conf(), "run `make docs`"
+    assert 'include "nats-users.conf"' in (ROOT / "deploy" / "nats.conf").read_text()
+
+
+def test_passwords_are_quoted_and_variables_are_not() -> None:
+    text = configuration({user: f'12k"{user}' for user in USERS} | {OPERATOR: "$SECRET"})
+    assert '{ user: planner, password: "12k\\"planner", permissions: {' in text
+    assert "{ user: parley, password: $SECRET }" in text
+
+
+@pytest.mark.parametrize(
+    ("url", "servers", "user", "inbox"),
+    [
+        ("nats://planner:p:w@h:1", ["nats://h:1"], ("planner", "p:w"), "_INBOX_planner"),
+        (
+            "nats://gateway:x@a:1, gateway:x@b:2",
+            ["nats://a:1", "b:2"],
+            ("gateway", "x"),
+            "_INBOX_gateway",
+        ),
+        ("plan_store:x@h", ["h"], ("plan_store", "x"), "_INBOX_plan_store"),
+        ("nats://token@h:1", ["nats://token@h:1"], ("", ""), "_INBOX"),
+        ("nats://h:1", ["nats://h:1"], ("", ""), "_INBOX"),
+        ("nats://somebody:x@h:1", ["nats://h:1"], ("somebody", "x"), "_INBOX"),
+    ],
+)
+def test_the_url_says_who_one_is(url: str, servers: list[str], user: tuple[str, str], inbox: str) -> None:
+    found = address(Settings(nats_url=url))
+    assert (found.servers, (found.user, found.password)) == (servers, user)
+    assert found.options["inbox_prefix"] == inbox
