@@ -5,9 +5,11 @@ import re
 import stat
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
+
+from shared.sandbox.hidden import hidden
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PRIVATE = 0o700
@@ -37,11 +39,11 @@ def folder(files: Mapping[str, str], *, owner: int) -> Iterator[Path]:
 
 
 def exceeds(place: Path, *, most: int, pid: int) -> bool:
-    """Whether the folder and the files deleted but still open in process `pid` hold more than `most` bytes.
+    """Whether the folder, and the files deleted in it that process `pid` still has, hold more than `most` bytes.
 
     Too many entries are too much as well, and so is a folder that cannot be looked into, closed or nested too deep.
     """
-    used = _deleted(pid)
+    used = hidden(place, pid=pid)
     entries = 0
     pending = [os.fspath(place)]
     while pending:
@@ -65,18 +67,6 @@ def _size(entry: "os.DirEntry[str]") -> int:
         return entry.stat(follow_symlinks=False).st_blocks * 512
     except FileNotFoundError:
         return 0
-
-
-def _deleted(pid: int) -> int:
-    """Bytes in regular files that only an open descriptor keeps alive, as far as this process may look."""
-    used = 0
-    with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
-        for descriptor in descriptors:
-            with suppress(OSError):
-                status = descriptor.stat()
-                if stat.S_ISREG(status.st_mode) and status.st_nlink == 0:
-                    used += status.st_blocks * 512
-    return used
 
 
 def remove(place: Path) -> None:

@@ -182,6 +182,8 @@ EVERYDAY = {
     "pickled classes": "import pickle\nclass A: pass\n"
     "print('ok' if type(pickle.loads(pickle.dumps(A()))) is A else 'no')",
     "dev null": "open('/dev/null', 'w').write('x'); import os; os.urandom(4); print('ok')",
+    "mapped memory": "import mmap, tempfile, time; m = mmap.mmap(-1, 4096); f = tempfile.TemporaryFile()\n"
+    "f.write(b'ok'); f.flush(); n = mmap.mmap(f.fileno(), 2); f.close(); time.sleep(0.06); print(n[:].decode())",
     "line buffering": "import os; print('ok'); os._exit(0)",
     "a bound recursion": "def f(n): return f(n + 1)\ntry: f(0)\nexcept RecursionError: print('ok')",
     "data file": "open('data.txt', 'a').write('!'); print(open('data.txt').read().strip('!'))",

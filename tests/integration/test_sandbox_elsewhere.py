@@ -13,6 +13,7 @@ from tests.integration.test_sandbox_host import needs_landlock
 
 pytestmark = needs_landlock
 
+WITHIN = ["-k", "not without_the_sandbox"]  # that the attacks do harm is shown by root
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__)
 ORDINARY = 60_777
@@ -24,13 +25,14 @@ import asyncio, os, struct, sys
 from shared.sandbox import SandboxUnavailable, available, run
 from shared.sandbox.jail import kernel
 
-def deny(number, error, *, option=None):
+def deny(number, error, *, option=None, by_right=False):
     instruction = lambda code, value, then=0, otherwise=0: struct.pack("=HBBI", code, then, otherwise, value)
     tests = instruction(0x15, number, 0, 1 if option is None else 3)
     if option is not None:
         tests += instruction(0x20, 16) + instruction(0x15, option, 0, 1)
     answers = instruction(0x06, 0x50000 | error) + instruction(0x06, 0x7FFF0000)
-    kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
+    if not by_right:
+        kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.install_filter(instruction(0x20, 0) + tests + answers)
 
 arm = os.uname().machine == "aarch64"
@@ -48,12 +50,21 @@ LACKS = {
     "filters are forbidden": ("deny(167 if arm else 157, 22, option=22)", "Invalid argument"),
     "the parent's death is not told": ("deny(167 if arm else 157, 22, option=1)", "Invalid argument"),
     "limits cannot be set": ("deny(261 if arm else 302, 1)", "Operation not permitted"),
+    "capabilities cannot be given up": ("deny(91 if arm else 126, 1)", "The sandbox cannot be closed here: "),
+    "Landlock is a pretence": ("deny(446, 0)", "Landlock was accepted but does not hold"),
+    "filters are a pretence": ("deny(167 if arm else 157, 0, option=22)", "the system call filter was accepted"),
+    "the parent's death is a pretence": ("deny(167 if arm else 157, 0, option=1)", "prctl was accepted but does not"),
+    "limits are a pretence": ("deny(261 if arm else 302, 0)", "a limit was accepted but does not hold"),
     "there is no Python": ("sys.executable = '/nonexistent/python'", "No such file or directory"),
     "processes cannot be watched": ("deny(434, 38)", "Function not implemented"),
 }
 AS_ROOT = {
     "root may not change its user": ("kernel.prctl(24, 6); kernel.prctl(24, 7)", "run it as an ordinary user"),
     "root may not kill": ("kernel.set_capabilities(0b1100_1011)", "run it as an ordinary user"),
+    "no_new_privs is a pretence": ("deny(167 if arm else 157, 0, option=38, by_right=True)", "prctl was accepted but"),
+    "giving up capabilities is a pretence": ("deny(91 if arm else 126, 0)", "the loss of capabilities was accepted"),
+    "another user is a pretence": ("deny(147 if arm else 117, 0)", "the change of the user id was accepted but"),
+    "other groups are a pretence": ("os.setgroups([4711]); deny(159 if arm else 116, 0)", "the change of the user id"),
     "root may do nothing": ("kernel.set_capabilities(0)", "run it as an ordinary user"),
 }
 
@@ -97,7 +108,7 @@ def test_root_without_its_rights_is_a_refusal(name: str) -> None:
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
 @pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is needed to become another user")
-@pytest.mark.timeout(240)
+@pytest.mark.timeout(300)
 def test_all_of_it_as_an_ordinary_user() -> None:
     become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
     with tempfile.TemporaryDirectory(dir="/tmp") as home:
@@ -114,12 +125,12 @@ def test_all_of_it_as_an_ordinary_user() -> None:
             become += READ_ANY
         tests = [os.fspath(path) for path in HERE.parent.glob("test_sandbox*.py")]
         done = subprocess.run(
-            [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *tests],
+            [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WITHIN, *tests],
             cwd=ROOT,
             env=environment,
             capture_output=True,
             text=True,
-            timeout=200,
+            timeout=280,
             check=False,
         )
     assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]

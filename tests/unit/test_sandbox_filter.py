@@ -119,7 +119,7 @@ def test_another_architecture_is_killed_and_the_x32_variant_does_not_exist(machi
 @pytest.mark.parametrize("machine", MACHINES)
 def test_calls_younger_than_the_tables_do_not_exist(machine: str) -> None:
     assert {decide(machine, number) for number in (451, 452, 462, 5000)} == {ERROR | errno.ENOSYS}
-    assert answer(machine, "clone3") == ERROR | errno.ENOSYS
+    assert {answer(machine, name) for name in ("clone3", "openat2")} == {ERROR | errno.ENOSYS}
 
 
 @pytest.mark.parametrize("machine", MACHINES)
@@ -134,6 +134,14 @@ CASES = [
     ("clone", (17,), False),  # SIGCHLD: a process
     ("clone", (0x4111,), False),  # vfork
     ("clone", (THREAD | 0x10000000,), False),  # with a user namespace
+    ("clone", (THREAD & ~0x400,), False),  # with descriptors that the supervisor would not see
+    ("close_range", (3, 9, 0), True),
+    ("close_range", (3, 9, 4), True),
+    ("close_range", (3, 9, 2), False),  # the same by another way
+    ("openat", (0, 0, 0o2000000), True),  # to read
+    ("openat", (0, 0, 0o1102), True),  # to write: made or emptied
+    ("openat", (0, 0, 0o1000), False),  # to read, and emptied
+    ("openat", (0, 0, 3), False),  # neither to read nor to write
     ("kill", (PID, 9), True),
     ("kill", (PID + 1, 9), False),
     ("kill", (0, 9), False),

@@ -1,5 +1,7 @@
 """The sandbox's parts that need no jail: names, folders, orders, and machines where it does not work."""
 
+import ctypes
+import mmap
 import os
 import sys
 import tempfile
@@ -126,6 +128,21 @@ def test_deleted_files_are_measured_while_open(tmp_path: Path) -> None:
         hidden.flush()
         assert exceeds(tmp_path, most=MB // 2, pid=os.getpid())
     assert not exceeds(tmp_path, most=MB // 2, pid=os.getpid())
+
+
+def test_a_deleted_file_that_is_only_mapped_is_too_much(tmp_path: Path) -> None:
+    libc = ctypes.CDLL(None)
+    libc.mmap.restype = ctypes.c_void_p
+    libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+    with tempfile.NamedTemporaryFile(dir=tmp_path) as hidden:
+        hidden.write(b"x")
+        hidden.flush()
+        address = libc.mmap(None, 1, mmap.PROT_READ, mmap.MAP_SHARED, hidden.fileno(), 0)
+        assert not exceeds(tmp_path, most=MB, pid=os.getpid())
+    assert exceeds(tmp_path, most=MB, pid=os.getpid())
+    assert not exceeds(tmp_path / "elsewhere", most=MB, pid=os.getpid())
+    libc.munmap(ctypes.c_void_p(address), ctypes.c_size_t(1))
+    assert not exceeds(tmp_path, most=MB, pid=os.getpid())
 
 
 def test_entries_are_counted(tmp_path: Path) -> None:

@@ -10,8 +10,8 @@ from .errors import Refused
 _READ_ANY = 1 << 2  # CAP_DAC_READ_SEARCH
 
 
-def _readable(paths: list[str]) -> bool:
-    return all(os.access(path, os.R_OK | os.X_OK) for path in paths)
+def _unreadable(paths: list[str]) -> list[str]:
+    return [path for path in paths if not os.access(path, os.R_OK | os.X_OK)]
 
 
 def drop(uid: int, *, needs: list[str]) -> None:
@@ -30,15 +30,26 @@ def drop(uid: int, *, needs: list[str]) -> None:
             os.setresuid(uid, uid, uid)
         except PermissionError as error:
             raise Refused("root without the right to change its user id: run it as an ordinary user instead") from error
-    if _readable(needs):
-        kernel.set_capabilities(0)
-        return
+        if {*os.getresuid(), *os.getresgid()} != {uid} or os.getgroups():
+            raise Refused("the change of the user id was accepted but does not hold")
+    closed = _unreadable(needs)
+    keeps = _READ_ANY if closed else 0
     try:
-        kernel.set_capabilities(_READ_ANY)
+        kernel.set_capabilities(keeps)
     except PermissionError as error:
         raise Refused(
-            f"user id {os.geteuid()} cannot read {' or '.join(needs)}: use a Python that everybody can read"
+            f"an ordinary user cannot read {closed[0]}: use a Python that everybody can read"
+            if closed
+            else f"capabilities cannot be given up ({error.strerror})"
         ) from error
+    if kernel.capabilities() != keeps:
+        raise Refused("the loss of capabilities was accepted but does not hold")
+
+
+def limit(what: int, soft: int, hard: int) -> None:
+    resource.setrlimit(what, (soft, hard))
+    if resource.getrlimit(what) != (soft, hard):
+        raise Refused("a limit was accepted but does not hold")
 
 
 def _can_start_thread() -> bool:
@@ -67,4 +78,4 @@ def bound_threads(threads: int) -> None:
             raise Refused("this user may not start any more threads")
         bound *= 2
     final = room + threads - 1 if most == resource.RLIM_INFINITY else min(room + threads - 1, most)
-    resource.setrlimit(resource.RLIMIT_NPROC, (final, final))
+    limit(resource.RLIMIT_NPROC, final, final)

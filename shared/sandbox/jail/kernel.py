@@ -4,9 +4,11 @@ import ctypes
 import os
 
 PR_SET_PDEATHSIG = 1
+PR_GET_PDEATHSIG = 2
 PR_SET_KEEPCAPS = 8
 PR_SET_SECCOMP = 22
 PR_SET_NO_NEW_PRIVS = 38
+PR_GET_NO_NEW_PRIVS = 39
 
 _libc = ctypes.CDLL(None, use_errno=True)
 _libc.syscall.restype = ctypes.c_long
@@ -30,12 +32,27 @@ def prctl(option: int, *arguments: int) -> int:
     return _checked(_libc.prctl(ctypes.c_int(option), *[ctypes.c_ulong(value) for value in full]))
 
 
+_CAPABILITIES = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
+
+
 def set_capabilities(wanted: int) -> None:
     """Keeps exactly the capabilities of the bit mask `wanted`, effective and permitted, none inheritable."""
     low, high = wanted & 0xFFFFFFFF, wanted >> 32
-    header = (ctypes.c_uint32 * 2)(0x20080522, 0)  # version 3, this process
     sets = (ctypes.c_uint32 * 6)(low, low, 0, high, high, 0)
-    _checked(_libc.capset(ctypes.byref(header), ctypes.byref(sets)))
+    _checked(_libc.capset(ctypes.byref(_CAPABILITIES), ctypes.byref(sets)))
+
+
+def capabilities() -> int:
+    """The bit mask of what this thread may use or take up."""
+    sets = (ctypes.c_uint32 * 6)()
+    _checked(_libc.capget(ctypes.byref(_CAPABILITIES), ctypes.byref(sets)))
+    return (sets[0] | sets[1]) | (sets[3] | sets[4]) << 32
+
+
+def parent_death_signal() -> int:
+    signal = ctypes.c_int()
+    prctl(PR_GET_PDEATHSIG, ctypes.addressof(signal))
+    return signal.value
 
 
 def install_filter(program: bytes) -> None:

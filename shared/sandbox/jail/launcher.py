@@ -10,7 +10,7 @@ import sys
 
 from . import kernel, program, seccomp
 from .errors import Refused
-from .identity import bound_threads, drop
+from .identity import bound_threads, drop, limit
 from .landlock import Ruleset
 from .order import Order
 
@@ -45,6 +45,8 @@ def _close_in(order: Order) -> None:
     bound_threads(order.threads)
     kernel.prctl(kernel.PR_SET_NO_NEW_PRIVS, 1)
     kernel.prctl(kernel.PR_SET_PDEATHSIG, signal.SIGKILL)  # after the change of user, which clears it
+    if not kernel.prctl(kernel.PR_GET_NO_NEW_PRIVS) or kernel.parent_death_signal() != signal.SIGKILL:
+        raise Refused("prctl was accepted but does not hold")
     if os.getppid() != order.parent:
         raise Refused("the process that asked for this run is gone")
     ruleset.enforce()
@@ -65,7 +67,7 @@ def _limit(order: Order) -> None:
     for what, wanted in limits.items():
         _, most = resource.getrlimit(what)
         strictest = [value if most == resource.RLIM_INFINITY else min(value, most) for value in wanted]
-        resource.setrlimit(what, (strictest[0], strictest[1]))
+        limit(what, strictest[0], strictest[1])
 
 
 def _prove() -> None:

@@ -15,11 +15,13 @@ _ERROR = 0x00050000
 _LOAD, _AND, _EQUAL, _GREATER, _RETURN = 0x20, 0x54, 0x15, 0x25, 0x06
 _NUMBER, _ARCHITECTURE = 0, 4  # offsets in seccomp_data
 
-_CLONE_THREAD = 0x00010000
+_CLONE_THREAD = 0x00010F00  # memory, folder, descriptors and signal handlers shared, as the C library wants them
 _CLONE_NAMESPACES = 0x7E020000
 _THREAD_NAME = [15, 16]  # PR_SET_NAME, PR_GET_NAME
 _TERMINAL_AND_FLAGS = [0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451]  # TCGETS TIOCGWINSZ FIONREAD FIONBIO FIO(N)CLEX
 _DESCRIPTOR_COMMANDS = [0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030, 1032]  # not F_SETOWN and F_SETSIG: they send signals
+_READ, _WRITE, _READ_WRITE, _TRUNCATE = 0, 1, 2, 0x200
+_CLOSE_ON_EXEC = 4
 _AF_UNIX, _SOCK_STREAM, _SOCK_FLAGS = 1, 1, 0x80800
 
 
@@ -36,10 +38,17 @@ def checks(pid: int) -> dict[str, list[Check]]:
     """For each checked call all that must hold.
 
     A program may start threads but no processes, signal itself but nobody else, and talk through a pair of stream
-    sockets that it made (asyncio needs one), which cannot be given an address.
+    sockets that it made (asyncio needs one), which cannot be given an address. All threads share one table of
+    descriptors, so that the supervisor sees every open file. What is opened for reading cannot be emptied by that,
+    which a Landlock without a right to truncate (before Linux 6.2) would let pass.
     """
+    opened = [_READ, _WRITE, _READ_WRITE, _WRITE | _TRUNCATE, _READ_WRITE | _TRUNCATE]
+    how = _READ | _WRITE | _READ_WRITE | _TRUNCATE
     return {
         "clone": [Check(0, [_CLONE_THREAD], mask=_CLONE_THREAD | _CLONE_NAMESPACES)],
+        "open": [Check(1, opened, mask=how)],
+        "openat": [Check(2, opened, mask=how)],
+        "close_range": [Check(2, [0, _CLOSE_ON_EXEC])],
         "kill": [Check(0, [pid])],
         "tgkill": [Check(0, [pid])],
         "prctl": [Check(0, _THREAD_NAME)],

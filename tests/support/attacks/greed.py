@@ -1,0 +1,84 @@
+"""Attacks by wanting too much: memory, disk, output, time. All are bounded: they can be tried without a sandbox too."""
+
+from tests.support.attacks.model import Attack
+
+_HOLD = """
+        def hold(keep):
+            held = 0
+            for number in range(40):
+                handle = os.open("gone", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600); os.unlink("gone")
+                os.write(handle, b"x" * (2 << 20)); held += 2
+                keep(handle); time.sleep(0.02)
+            print("got it:", held, "MB that no folder shows", flush=True)
+"""
+
+ATTACKS = {
+    "take all memory": Attack(
+        """
+        taken = []
+        for _ in range(10): taken.append(bytearray(64 << 20))
+        print("got it", flush=True)
+        """,
+        ends=("memory_limit",),
+    ),
+    "unpack a bomb": Attack(
+        """
+        import io, zipfile
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as bomb: bomb.writestr("zeros", bytes(10 << 20))
+        with zipfile.ZipFile(packed) as bomb:
+            for number in range(8): bomb.extract("zeros", f"copy-{number}"); time.sleep(0.05)
+        print("got it", flush=True)
+        """,
+        ends=("disk_limit",),
+    ),
+    "fill the disk": Attack(
+        """
+        for number in range(40):
+            with open(f"file-{number}", "wb") as file: file.write(b"x" * (2 << 20))
+            time.sleep(0.02)
+        print("got it", flush=True)
+        """,
+        ends=("disk_limit",),
+    ),
+    "hide files in memory": Attack(
+        _HOLD
+        + """
+        libc.mmap.restype = ctypes.c_void_p
+        libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
+        def keep(handle): libc.mmap(None, 4096, 1, 1, handle, 0); os.close(handle)
+        hold(keep)
+        """,
+        ends=("disk_limit",),
+        looks=True,
+    ),
+    "hide files in a table of its own": Attack(
+        _HOLD
+        + """
+        kept = []
+        def thread():
+            attempt(call, 436, 436, 3000, 4000, 2)  # close_range, CLOSE_RANGE_UNSHARE
+            attempt(call, 272, 97, 0x400)  # unshare, CLONE_FILES
+            hold(kept.append)
+        worker = threading.Thread(target=thread); worker.start(); worker.join()
+        """,
+        ends=("disk_limit",),
+        looks=True,
+    ),
+    "talk without end": Attack(
+        """
+        for _ in range(300): print("x" * 65_536)
+        print("got it")
+        """,
+        ends=("output_limit",),
+    ),
+    "go on for ever": Attack(
+        """
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}: signal.signal(number, signal.SIG_IGN)
+        print("got it" if signal.getsignal(signal.SIGTERM) is None else "begun", flush=True)
+        while True: os.write(2, b"."); time.sleep(0.01)  # a slow reader is kept busy
+        """,
+        ends=("timeout",),
+        wall=0.7,
+    ),
+}
