@@ -5,15 +5,14 @@ import importlib
 import shutil
 import sys
 from pathlib import Path
-from typing import Literal, NamedTuple
 
 from rich.console import Console
-from rich.markup import escape
-from rich.table import Table
 from sqlalchemy import text
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from cli.checks import Check, Outcome, said, table
+from cli.doctor_tools import check_mcp, check_retail
 from cli.home import attached, running
 from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
 from cli.ports import is_free, who_listens
@@ -21,26 +20,16 @@ from cli.readiness import get
 from shared.sandbox import available
 from shared.settings import Settings
 
-Outcome = Literal["ok", "warn", "fail"]
-_COLOUR: dict[Outcome, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
 _ROOMY, _TIGHT = 1_000_000_000, 100_000_000  # bytes of disk
 _PATIENCE = 5.0  # seconds for a server to answer
+_ELECTION = 25.0  # seconds for a cluster that has just lost a server, too
 _PAGE = Path(__file__).parent.parent / "services" / "gateway" / "page" / "index.html"
-
-
-class Check(NamedTuple):
-    """One row: what was looked at, how it is, and where it is not well, what to do."""
-
-    name: str
-    outcome: Outcome
-    found: str
-    advice: str = ""
 
 
 def doctor(settings: Settings) -> int:
     """Look at everything and print a table; 1 if something fails that Parley cannot do without, else 0."""
     checks = asyncio.run(examine(settings))
-    Console().print(_table(checks))
+    Console().print(table(checks))
     return int(any(check.outcome == "fail" for check in checks))
 
 
@@ -58,6 +47,8 @@ async def examine(settings: Settings) -> list[Check]:
         await check_streams(reached, broker),
         await check_database(settings),
         await asyncio.to_thread(check_model, reached),
+        await check_mcp(reached, is_up=broker.outcome == "ok" and "nats_url" in reached.model_fields_set),
+        await check_retail(settings),
         await asyncio.to_thread(check_sandbox),
         check_page(),
         check_port(settings, up=up.pid if up else 0),
@@ -136,10 +127,12 @@ async def check_streams(settings: Settings, broker: Check) -> Check:
     if "nats_url" not in settings.model_fields_set:
         return Check("streams", "ok", "made by parley up")
     try:
-        async with asyncio.timeout(_PATIENCE):
+        async with asyncio.timeout(_ELECTION):
             found: list[str] = await importlib.import_module("shared.bus.provision").check(settings)
     except Exception as error:  # whatever the bus says: a doctor reports it and goes on
-        return Check("streams", "fail", f"could not be looked at: {_said(error)}", "look at the token in NATS_URL")
+        return Check(
+            "streams", "fail", f"could not be looked at: {said(error)}", "look at NATS_URL, and at its servers"
+        )
     return Check("streams", "warn" if found else "ok", "; ".join(found) or "as they should be", advice if found else "")
 
 
@@ -155,7 +148,7 @@ async def check_database(settings: Settings) -> Check:
             # SQLite looks into the file only when it has to.
             await connection.execute(text("pragma schema_version" if file.name else "select 1"))
     except (OSError, SQLAlchemyError) as error:
-        return Check("database", "fail", f"{shown}: {_said(error)}", "start it, or look at DATABASE_URL")
+        return Check("database", "fail", f"{shown}: {said(error)}", "start it, or look at DATABASE_URL")
     finally:
         await engine.dispose()
     return Check("database", "ok", shown)
@@ -204,20 +197,13 @@ def check_port(settings: Settings, *, up: int) -> Check:
         return Check("port", "fail", f"{where}: {error.strerror}", "AGENT_HOST must be an address of this machine")
     if up:
         return Check("port", "ok", f"{where} is in use by this home's parley up (process {up})")
+    if "nats_url" in settings.model_fields_set and _is_a_gateway(settings):
+        return Check("port", "ok", f"{where} is in use by a gateway, as it should be where services run one by one")
     who = who_listens(settings.agent_port) or "another program"
     return Check("port", "fail", f"{where} is taken by {who}", "stop it, or set AGENT_PORT")
 
 
-def _said(error: BaseException) -> str:
-    return (str(error) or type(error).__name__).strip().splitlines()[0][:160]
-
-
-def _table(checks: list[Check]) -> Table:
-    table = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", "check", "found", "what to do"):
-        table.add_column(heading, overflow="fold")
-    for check in checks:
-        table.add_row(
-            f"[{_COLOUR[check.outcome]}]{check.outcome}", check.name, escape(check.found), escape(check.advice)
-        )
-    return table
+def _is_a_gateway(settings: Settings) -> bool:
+    host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104  is it all?
+    shown = f"[{host}]" if ":" in host else host
+    return get(f"http://{shown}:{settings.agent_port}/healthz", timeout=_PATIENCE).text == '{"alive":true}'

@@ -9,12 +9,28 @@ from services.executor.tools import Result, Tool
 from shared.domain.errors import Refused
 from shared.llm import ModelError
 from shared.log import LogDown
+from shared.telemetry import metrics, names, tracing
 
 log = structlog.get_logger("executor")
 
 
 async def bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
-    """The call within its deadline. Only a read, or a write that knows its key, is known not to have been lost."""
+    """The call within its deadline, and seen from outside; never what it was given, or what it gave."""
+    name = tool.spec.name
+    attributes = {names.OPERATION: "execute_tool", names.TOOL: name, names.EFFECT: tool.spec.effect}
+    with (
+        metrics.timed(metrics.TOOL, "cancelled", tool=name) as timing,
+        tracing.within(f"execute_tool {name}", attributes=attributes) as span,
+    ):
+        result = await _bounded(tool, run)
+        timing.outcome = "ok" if result.ok else "unknown" if result.unknown else "error"
+        if not result.ok:
+            span.fail(timing.outcome)
+    return result
+
+
+async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
+    """Only a read, or a write that knows its key, is known not to have been lost."""
     for last in (False, True):
         try:
             async with asyncio.timeout(tool.seconds):

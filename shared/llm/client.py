@@ -19,6 +19,7 @@ from shared.llm.schema import Ability, demand, instructed, response_format
 from shared.llm.stream import Draft, collect
 from shared.llm.types import Call, Message, OnCall, OnPartial, Outcome, Role
 from shared.llm.usage import Tokens, cost, estimate
+from shared.llm.watched import watched_call
 from shared.settings import Settings
 
 DEFAULT_MODEL = "gpt-5-mini"
@@ -128,21 +129,24 @@ class OpenAIModel:
         """One HTTP call, reported whatever becomes of it."""
         async with self._slots:  # waiting for a slot is no call yet
             one = _Try(attempt, [*instructed(question.messages, question.reply, ability.mode), *repair])
-            try:
-                await self._stream(question, ability, one)
-                one.outcome = "invalid"
-                found = parse_reply(one.draft.text, question.reply)
-                one.outcome = "ok"
-            except BadReply:
-                one.outcome = "invalid"
-                raise
-            except asyncio.CancelledError:
-                one.outcome = "cancelled"
-                raise
-            finally:
-                if one.outcome == "ok":  # what led to nothing teaches nothing: the next question begins afresh
-                    self._abilities[question.model] = ability
-                await question.on_call(self._bill(question, one))
+            with watched_call(question.model, question.role, self._client.base_url.host) as seen:
+                try:
+                    await self._stream(question, ability, one)
+                    one.outcome = "invalid"
+                    found = parse_reply(one.draft.text, question.reply)
+                    one.outcome = "ok"
+                except BadReply:
+                    one.outcome = "invalid"
+                    raise
+                except asyncio.CancelledError:
+                    one.outcome = "cancelled"
+                    raise
+                finally:
+                    if one.outcome == "ok":  # what led to nothing teaches nothing: the next question begins afresh
+                        self._abilities[question.model] = ability
+                    call = self._bill(question, one)
+                    seen(call)
+                    await question.on_call(call)
         if question.on_partial:
             await question.on_partial(found.model_dump(mode="json"))
         return found

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import structlog
 
 from shared.settings import Settings
+from shared.telemetry import names, tracing
 
 if TYPE_CHECKING:
     import httpx2
@@ -53,11 +54,12 @@ class Embeddings:
     async def _asked(self, texts: Sequence[str]) -> list[list[float]]:
         if self._client is None:
             self._client = await asyncio.to_thread(self._connected)
-        reply = await self._client.embeddings.create(
-            model=self._settings.parley_embedding_model,
-            input=[text[:LONGEST] or " " for text in texts],
-            encoding_format="float",
-        )
+        model = self._settings.parley_embedding_model
+        attributes = {names.OPERATION: "embeddings", names.MODEL: model, names.SERVER: self._client.base_url.host}
+        with tracing.within(f"embeddings {model}", kind="client", attributes=attributes):
+            reply = await self._client.embeddings.create(
+                model=model, input=[text[:LONGEST] or " " for text in texts], encoding_format="float"
+            )
         vectors = [one.embedding for one in sorted(reply.data, key=lambda one: one.index)]
         if len(vectors) != len(texts) or len({len(vector) for vector in vectors}) != 1 or not vectors[0]:
             raise ValueError(f"{len(vectors)} vectors for {len(texts)} texts, or not all of one length")

@@ -66,7 +66,7 @@ def sort_fault(error: Exception, *, names: Names) -> Exception:
         case openai.APIStatusError():
             return _status(error, names)
         case openai.APIError():
-            return Passing(f"the endpoint reported an error in its stream: {shorten(error.message)}")
+            return Passing(f"the endpoint reported an error in its stream: {shorten(names.hide(error.message))}")
         case httpx2.HTTPError():
             return Passing(f"the connection broke: {type(error).__name__}")
         case ValueError():
@@ -85,7 +85,7 @@ def _connection(error: openai.APIConnectionError) -> Exception:
 
 
 def _status(error: openai.APIStatusError, names: Names) -> Exception:
-    said = names.hide(shorten(error.message))
+    said = shorten(names.hide(error.message))
     match error.status_code:
         case 400 | 422:
             return Rejected(said)

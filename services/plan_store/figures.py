@@ -1,0 +1,63 @@
+"""What only the database can tell of all sessions together, counted now and then for /metrics."""
+
+import asyncio
+import time
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+import structlog
+from sqlalchemy import Select, func, select
+from sqlalchemy.ext.asyncio import AsyncConnection
+
+from services.plan_store.database import Database
+from services.plan_store.patience import DOWN
+from services.plan_store.tables import dead, parked, sessions
+from shared.bus.topology import WORKERS
+from shared.domain.session import Phase
+from shared.telemetry import metrics
+
+EVERY = 15.0  # seconds between two countings
+SHARE = 100  # and at least so many times as long as the last one took: a large database is not read all the time
+KINDS = ("max_deliver", "terminated")
+CONSUMERS = (*WORKERS, "plan_store", "timers", "keeper")
+OTHER = "other"  # whatever else consumes the log: anybody may, under any name
+
+log = structlog.get_logger("plan_store")
+
+
+async def keep_counting(database: Database) -> None:
+    """Until cancelled. Every replica counts the same."""
+    while True:
+        began = time.monotonic()
+        try:
+            await count(database)
+        except DOWN as error:
+            log.warning("not_counted", error=str(error)[:500])
+        await asyncio.sleep(max(EVERY, SHARE * (time.monotonic() - began)))
+
+
+async def count(database: Database) -> None:
+    """Set all of these figures, also to zero. Raises DatabaseDown."""
+    letters = select(dead.c.consumer, dead.c.kind, func.count()).group_by(dead.c.consumer, dead.c.kind)
+    due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
+    async with database.begin() as tx:
+        phases = await _pairs(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
+        given_up = (await tx.execute(letters)).all()
+        aside = await tx.scalar(select(func.count()).select_from(parked)) or 0
+        oldest = await _pairs(tx, due.group_by(sessions.c.work_service))
+    for phase in get_args(Phase):
+        metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
+    totals = dict.fromkeys(((consumer, kind) for consumer in CONSUMERS for kind in KINDS), 0)
+    for consumer, kind, number in given_up:
+        key = (consumer if consumer in CONSUMERS else OTHER, kind if kind in KINDS else OTHER)
+        totals[key] = totals.get(key, 0) + number
+    for (consumer, kind), number in totals.items():
+        metrics.DEAD_LETTERS.labels(consumer, kind).set(number)
+    metrics.PARKED.set(aside)
+    for service in WORKERS:
+        at = oldest.get(service)
+        metrics.OVERDUE.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
+
+
+async def _pairs(tx: AsyncConnection, query: Select[Any]) -> dict[str, Any]:
+    return {row[0]: row[1] for row in await tx.execute(query)}

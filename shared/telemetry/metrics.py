@@ -1,0 +1,154 @@
+"""Every figure there is. Labels have few values, known beforehand: never an id, a subject, a path or a text.
+
+Names end in their unit (seconds, bytes, dollars) or, where something is counted, in `_total`. What several processes
+tell of one thing, as replicas of a service do of their common consumer, is the same figure twice: take the maximum.
+"""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
+from prometheus_client.exposition import CONTENT_TYPE_PLAIN_0_0_4, generate_latest
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4
+REGISTRY = CollectorRegistry(auto_describe=True)
+ProcessCollector(registry=REGISTRY)
+
+_QUICK = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5)
+_SLOW = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
+
+# --- the log
+
+APPEND = Histogram(
+    "parley_append_seconds",
+    "Guarded appends by what became of them: stored, conflict (somebody else was first), unsure",
+    ["outcome"],
+    buckets=_QUICK,
+    registry=REGISTRY,
+)
+
+# --- durable consumers: each process asks about those it works itself
+
+PENDING = Gauge("parley_consumer_pending", "Messages not yet given to anybody", ["durable"], registry=REGISTRY)
+ACK_PENDING = Gauge("parley_consumer_ack_pending", "Messages given out and not done", ["durable"], registry=REGISTRY)
+REDELIVERED = Gauge(
+    "parley_consumer_redelivered", "Messages given out more than once and not done", ["durable"], registry=REGISTRY
+)
+WAITING = Gauge(
+    "parley_consumer_waiting_seconds",
+    "Age of the oldest message not yet given to anybody",
+    ["durable"],
+    registry=REGISTRY,
+)
+UNFINISHED = Gauge(
+    "parley_consumer_unfinished_seconds", "Age of the oldest message that is not done", ["durable"], registry=REGISTRY
+)
+GONE = Gauge("parley_consumer_gone", "1 while the broker does not know the consumer", ["durable"], registry=REGISTRY)
+HANDLER = Histogram(
+    "parley_handler_seconds",
+    "Deliveries by what became of them: done, parked, failed (delivered again), left (the process was ending)",
+    ["durable", "outcome"],
+    buckets=_SLOW,
+    registry=REGISTRY,
+)
+REDELIVERIES = Counter(
+    "parley_redeliveries_total", "Deliveries that were not a message's first", ["durable"], registry=REGISTRY
+)
+
+# --- requests between services
+
+REQUEST = Histogram(
+    "parley_request_seconds",
+    "Requests answered over the bus, by what they ask for",
+    ["request"],
+    buckets=_QUICK,
+    registry=REGISTRY,
+)
+CONNECTED = Gauge("parley_nats_connected", "1 while the process has its connection to NATS", registry=REGISTRY)
+
+# --- models and tools
+
+MODEL = Histogram(
+    "parley_model_seconds",
+    "Calls of a model by what became of them: ok, invalid, failed, cancelled",
+    ["role", "model", "outcome"],
+    buckets=_SLOW,
+    registry=REGISTRY,
+)
+TOKENS = Counter(
+    "parley_model_tokens_total",
+    "Tokens used; prompt without the cached ones",
+    ["role", "model", "kind"],
+    registry=REGISTRY,
+)
+COST = Counter("parley_model_cost_dollars_total", "By PARLEY_PRICES", ["role", "model"], registry=REGISTRY)
+TOOL = Histogram(
+    "parley_tool_seconds",
+    "Calls of tools by what became of them: ok, error, unknown (did it take effect?), cancelled",
+    ["tool", "outcome"],
+    buckets=_SLOW,
+    registry=REGISTRY,
+)
+BUDGET_STOPS = Counter(
+    "parley_budget_stops_total", "Work put to a person because its budget is spent", ["service"], registry=REGISTRY
+)
+
+# --- the gateway
+
+SOCKETS = Gauge("parley_sockets", "WebSockets open", registry=REGISTRY)
+FRAMES = Counter("parley_frames_total", "WebSocket messages: in, out", ["direction"], registry=REGISTRY)
+HTTP = Histogram(
+    "parley_http_request_seconds",
+    "Requests by the route's template",
+    ["method", "route", "status"],
+    buckets=_SLOW,
+    registry=REGISTRY,
+)
+
+# --- what plan_store counts in its database
+
+SESSIONS = Gauge("parley_sessions", "Sessions by the phase they are in", ["phase"], registry=REGISTRY)
+DEAD_LETTERS = Gauge(
+    "parley_dead_letters",
+    "Deliveries given up and still listed by `parley dead`",
+    ["consumer", "kind"],
+    registry=REGISTRY,
+)
+PARKED = Gauge("parley_parked_messages", "Messages put aside: no events of their session", registry=REGISTRY)
+OVERDUE = Gauge(
+    "parley_oldest_work_seconds", "Age of the oldest work that is due and not done", ["service"], registry=REGISTRY
+)
+
+# --- every process
+
+LOOP_LAG = Histogram(
+    "parley_event_loop_lag_seconds",
+    "How late the event loop comes to a timer that is set once a second",
+    buckets=(0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5),
+    registry=REGISTRY,
+)
+
+
+@contextmanager
+def timed(histogram: Histogram, outcome: str, **labels: str) -> Iterator["Timing"]:
+    """Observe how long the block takes under its outcome, which may still change while it runs."""
+    timing, began = Timing(outcome), time.perf_counter()
+    try:
+        yield timing
+    finally:
+        histogram.labels(**labels, outcome=timing.outcome).observe(time.perf_counter() - began)
+
+
+class Timing:
+    """What becomes of something that is being timed."""
+
+    __slots__ = ("outcome",)
+
+    def __init__(self, outcome: str) -> None:
+        self.outcome = outcome
+
+
+def exposition() -> bytes:
+    """All figures as Prometheus reads them."""
+    return generate_latest(REGISTRY)

@@ -1,0 +1,51 @@
+"""What plan_store counts for /metrics, on SQLite and on PostgreSQL."""
+
+from datetime import UTC, datetime
+
+from services.plan_store.database import Database, put
+from services.plan_store.figures import count
+from services.plan_store.projection import Projector
+from services.plan_store.tables import dead
+from shared.telemetry import metrics
+from shared.testing import InMemoryLog
+from tests.support.plan_store import Story
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+
+def figure(name: str, **labels: str) -> float | None:
+    return metrics.REGISTRY.get_sample_value(f"parley_{name}", labels)
+
+
+def letter(position: int, consumer: str, kind: str) -> dict[str, object]:
+    told = {"stream": "SESSIONS", "consumer": consumer, "stream_seq": position, "kind": kind}
+    return told | {"reason": "", "session_id": "", "subject": "", "at": datetime.now(UTC)}
+
+
+async def test_everything_is_counted_and_what_is_not_there_is_zero(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    await count(database)
+    assert {figure("sessions", phase=phase) for phase in ("planning", "resting", "failed")} == {0}
+    assert figure("oldest_work_seconds", service="generator") == 0
+
+    coding, reviewed = Story(log), Story(log)
+    await coding.drafted()
+    await coding.approve()
+    await reviewed.drafted()
+    for story in (coding, reviewed):
+        await projector.load(story.id)
+    log.publish(f"session.{reviewed.id}.planner.plan.drafted", b"nonsense")
+    await projector.load(reviewed.id)
+    letters = [letter(1, "planner", "max_deliver"), letter(2, "planner", "max_deliver"), letter(3, "mine", "strange")]
+    async with database.begin() as tx:
+        await put(tx, dead, letters)
+
+    await count(database)
+    phases = {phase: figure("sessions", phase=phase) for phase in ("planning", "coding", "awaiting_approval")}
+    assert phases == {"planning": 0, "coding": 1, "awaiting_approval": 1}
+    assert 0 < (figure("oldest_work_seconds", service="generator") or 0) < 60
+    assert figure("oldest_work_seconds", service="planner") == 0
+    assert figure("dead_letters", consumer="planner", kind="max_deliver") == 2
+    assert figure("dead_letters", consumer="other", kind="other") == 1  # a stranger's consumer is no label of ours
+    assert figure("parked_messages") == 1

@@ -1,0 +1,167 @@
+"""`parley doctor SESSION` on a real nats-server: what it says of a session that hangs, at each place where one can."""
+
+import asyncio
+from collections.abc import AsyncIterator
+
+import pytest
+
+from cli.doctor_session import doctor_session, fold
+from cli.running import Declined
+from services.plan_store.app import PlanStore
+from services.planner.prompt import PlanReply
+from shared.bus import Bus, Delivery, Park
+from shared.domain import commands as c
+from shared.events.values import SessionSettings, Step
+from shared.llm import ScriptedModel
+from shared.log import fork
+from shared.settings import Settings
+from shared.testing import InMemoryStore
+from shared.worker import Desk
+from tests.conftest import person
+from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.stack import Person, working
+
+Said = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    service = PlanStore(settings)
+    await service.start()
+    yield service
+    await service.stop()
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No cell of the table is broken into lines."""
+    monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture
+def ann(bus: Bus, session_id: str) -> Person:
+    return Person(bus, session_id)
+
+
+async def told(settings: Settings, ann: Person, said: Said) -> tuple[int, str]:
+    """Its exit code, and all that it says as one line."""
+    said.readouterr()
+    code = await doctor_session(settings, ann.id)
+    return code, " ".join(said.readouterr().out.split())
+
+
+async def test_a_session_that_nobody_has_begun(settings: Settings, ann: Person) -> None:
+    with pytest.raises(Declined, match="There is no session"):
+        await doctor_session(settings, ann.id)
+
+
+async def test_no_planner_and_no_plan_store_are_up(settings: Settings, ann: Person, capsys: Said) -> None:
+    await ann.does(c.Say(text="A calculator"))
+    code, text = await told(settings, ann, capsys)
+    assert code == 1
+    assert "planning, version 1, changed just now" in text
+    assert "given to nobody yet; 1 wait, 0 are in hand" in text
+    assert "plan store does not answer" in text
+    assert "It waits because planner does not take it: start it" in text
+
+
+async def test_a_planner_has_it_in_hand(settings: Settings, ann: Person, capsys: Said) -> None:
+    go = asyncio.Event()
+    inbox = Inbox(lambda _: go.wait())
+    async with consuming(settings, inbox):
+        await ann.does(c.Say(text="A calculator"))
+        await inbox.until(1)
+        _, text = await told(settings, ann, capsys)
+        assert "planner has it in hand since" in text
+        assert "is up, and asks for work" in text
+        away = settings.model_copy(update={"openai_base_url": "http://127.0.0.1:1/v1"})
+        _, text = await told(away, ann, capsys)
+        assert "planner has it in hand, and the model is away" in text
+        go.set()
+
+
+async def test_whoever_had_it_is_gone(settings: Settings, ann: Person, capsys: Said) -> None:
+    async def hang(_: Delivery) -> None:
+        await asyncio.Event().wait()
+
+    inbox = Inbox(hang)
+    slow = settings.model_copy(update={"graceful_timeout": 0.0})
+    bus = Bus(slow, "replica")
+    bus.consume("planner", inbox)
+    await bus.start()
+    await ann.does(c.Say(text="A calculator"))
+    await inbox.until(1)
+    await bus.client.close()  # as the server sees a process that was killed
+    assert bus._consumers
+    assert bus._consumers._broker
+    await bus._consumers._broker.stop()
+    code, text = await told(settings, ann, capsys)
+    assert code == 1
+    assert "Whoever had it is gone, or hangs; the next planner is given it" in text
+    await bus.stop()
+
+
+async def test_work_that_was_acknowledged_and_lost(settings: Settings, bus: Bus, ann: Person, capsys: Said) -> None:
+    inbox = Inbox()
+    async with consuming(settings, inbox):
+        await ann.does(c.Say(text="A calculator"))
+        await inbox.until(1)
+        await settled(bus)
+    code, text = await told(settings, ann, capsys)
+    assert code == 1
+    assert "acknowledged, and nothing came of it" in text
+    assert "The work was lost: plan_store fails it after 120 s" in text
+
+
+async def test_given_up_and_put_aside(
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Said
+) -> None:
+    async def refuse(_: Delivery) -> None:
+        raise Park("it is cursed")
+
+    async with consuming(settings, refuse):
+        await ann.does(c.Say(text="A calculator"))
+        await ann.phase("failed")
+        await store(bus, b"nonsense", subject=f"session.{ann.id}.planner.plan.drafted")
+        code, text = await told(settings, ann, capsys)
+    assert code == 1
+    assert "planner: it is cursed" in text
+    assert "1, the last at 3: unguarded" in text
+    assert f"parley dead --retry {ann.id}" in text.split("To go on: ")[1]
+    assert "plan_store answers" in text
+
+
+async def test_it_waits_for_a_person(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
+    model = ScriptedModel(PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"]))
+    async with working(settings, model, "planner"):
+        await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=100_000)))
+        await ann.phase("awaiting_approval")
+    code, text = await told(settings, ann, capsys)
+    assert code == 0
+    assert "It waits for a person: to approve the plan, or to say what to change." in text
+    assert "of 100000 tokens" in text
+
+
+async def test_a_question_is_told_without_its_tricks(settings: Settings, ann: Person, capsys: Said) -> None:
+    async def asks(_: Desk) -> c.Ask:
+        return c.Ask(about="request", text="Which \x1b[31mone?")
+
+    async with working(settings, ScriptedModel(), "planner", handlers={"planner": asks}):
+        await ann.does(c.Say(text="A calculator"))
+        await ann.phase("awaiting_input")
+    _, text = await told(settings, ann, capsys)
+    assert "It waits for a person: to answer “Which" in text
+    assert "\x1b" not in text
+
+
+async def test_a_fork_is_told_with_what_it_has_of_its_parent(settings: Settings, bus: Bus, ann: Person) -> None:
+    async def drafts(_: Desk) -> c.DraftPlan:
+        return c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),))
+
+    async with working(settings, ScriptedModel(), "planner", handlers={"planner": drafts}):
+        await ann.does(c.Say(text="A calculator"))
+        session = await ann.phase("awaiting_approval")
+    await fork(bus.log, session, f"{ann.id}-2", person())
+    folded = await fold(bus.log, f"{ann.id}-2")
+    assert folded.session == (await InMemoryStore(bus.log).load(f"{ann.id}-2")).session
+    assert (await fold(bus.log, ann.id, until=1)).session.phase == "planning"

@@ -1,0 +1,263 @@
+"""Figures move as they should, on a real nats-server with the real services; and their labels stay few."""
+
+import asyncio
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import httpx2
+import pytest
+from pydantic import SecretStr
+
+from cli.ports import free_port
+from services.gateway.app import build
+from services.gateway.late_log import LateLog
+from services.plan_store import figures
+from services.plan_store.app import PlanStore
+from shared.bus import Bus, Delivery, Park
+from shared.bus.watched import tell_lag
+from shared.domain import commands as c
+from shared.domain.decide import decide, due
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.environment import child_environment
+from shared.events.values import SessionSettings
+from shared.log import LostRace
+from shared.settings import Settings
+from shared.store import Store
+from shared.telemetry import metrics
+from tests.conftest import person
+from tests.support.gateway import SECRET, TOKEN, World, client, serving
+from tests.support.inbox import PLANNER, Inbox, consuming, settled, store
+from tests.support.rehearsed import rehearsed
+from tests.support.stack import Person, working
+
+FEW = 15
+
+
+def figure(name: str, **labels: str) -> float:
+    return metrics.REGISTRY.get_sample_value(f"parley_{name}", labels) or 0
+
+
+class Moved:
+    """How much a figure has grown since."""
+
+    def __init__(self, name: str, **labels: str) -> None:
+        self._name, self._labels = name, labels
+        self._before = figure(name, **labels)
+
+    @property
+    def by(self) -> float:
+        return figure(self._name, **self._labels) - self._before
+
+
+async def test_a_lost_race_is_a_conflict(bus: Bus, session_id: str) -> None:
+    stored = Moved("append_seconds_count", outcome="stored")
+    conflicts = Moved("append_seconds_count", outcome="conflict")
+    for text in ("one", "two"):
+        event = decide(Session(session_id), c.Say(text=text), person())
+        after = evolve(Session(session_id), event)
+        if text == "two":
+            with pytest.raises(LostRace):
+                await bus.log.append(event, after=0, due=due(after))
+        else:
+            await bus.log.append(event, after=0, due=due(after))
+    assert (stored.by, conflicts.by) == (1, 1)
+
+
+async def test_every_delivery_is_counted_by_what_became_of_it(bus: Bus, settings: Settings) -> None:
+    async def odd(delivery: Delivery) -> None:
+        if delivery.data == b"bad":
+            raise Park("it is bad")
+        if delivery.deliveries == 1:
+            raise RuntimeError("the first time")
+
+    outcomes = ("done", "failed", "parked")
+    counted = {word: Moved("handler_seconds_count", durable="planner", outcome=word) for word in outcomes}
+    again = Moved("redeliveries_total", durable="planner")
+    inbox = Inbox(odd)
+    async with consuming(settings, inbox):
+        await store(bus, b"good", b"bad")
+        await inbox.until(3)
+        await settled(bus)
+    assert {word: moved.by for word, moved in counted.items()} == {"done": 1, "failed": 1, "parked": 1}
+    assert again.by == 1
+
+
+async def test_what_waits_is_seen_with_its_age(bus: Bus, settings: Settings) -> None:
+    async def look() -> tuple[float, ...]:
+        await tell_lag(bus.client, await bus.client.jetstream().consumer_info("SESSIONS", "planner"))
+        names = ("pending", "ack_pending", "waiting_seconds", "unfinished_seconds")
+        return tuple(figure(f"consumer_{name}", durable="planner") for name in names)
+
+    await store(bus, b"other", subject="session.a.executor.x")
+    await store(bus, b"1", b"2")
+    stored_at = (await bus.client.jetstream().get_msg("SESSIONS", seq=2)).time
+    assert stored_at
+    pending, in_hand, waiting, unfinished = await look()
+    assert (pending, in_hand) == (2, 0)
+    age = (datetime.now(UTC) - stored_at) / timedelta(seconds=1)
+    assert 0 < waiting <= age
+    assert unfinished == waiting
+    go = asyncio.Event()
+    inbox = Inbox(lambda _: go.wait())
+    async with consuming(settings, inbox):
+        await inbox.until(2)
+        pending, in_hand, waiting, unfinished = await look()
+        assert (pending, in_hand, waiting) == (0, 2, 0)
+        assert unfinished > age
+        go.set()
+        await settled(bus)
+        assert await look() == (0, 0, 0, 0)
+
+
+@asynccontextmanager
+async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    service = PlanStore(settings)
+    await service.start()
+    try:
+        yield service
+    finally:
+        await service.stop()
+
+
+async def test_dead_letters_and_phases_are_counted_in_the_database(
+    bus: Bus, settings: Settings, session_id: str
+) -> None:
+    async def refuses(_: Delivery) -> None:
+        raise Park("nobody can handle it")
+
+    async with plan_store(settings) as service:
+        async with consuming(settings, refuses):
+            ann = Person(bus, session_id)
+            await ann.does(c.Say(text="A calculator"))
+            await store(bus, b"nonsense", subject=PLANNER)
+            await ann.phase("failed")  # the keeper has seen the advisory
+        await Person(bus, f"{session_id}-2").does(c.Say(text="Another one"))
+        await settled(bus, "plan_store")
+        await figures.count(service.database)
+        assert figure("sessions", phase="failed") == 1
+        assert figure("sessions", phase="planning") == 1
+        assert figure("sessions", phase="coding") == 0
+        assert 0 < figure("oldest_work_seconds", service="planner") < 60
+        assert figure("oldest_work_seconds", service="executor") == 0
+        assert figure("dead_letters", consumer="planner", kind="terminated") >= 1
+        assert figure("dead_letters", consumer="executor", kind="max_deliver") == 0
+        assert figure("parked_messages") == 1
+
+
+async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id: str) -> None:
+    async with rehearsed(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
+        labels = {"role": "planner", "model": "rehearsal"}
+        calls = {word: Moved("model_seconds_count", **labels, outcome=word) for word in ("ok", "failed")}
+        tokens = Moved("model_tokens_total", **labels, kind="completion")
+        stops = Moved("budget_stops_total", service="generator")
+        await rehearsal.fault(fault="500", times=1)
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=1)))
+        session = await ann.phase("awaiting_approval")
+        assert {word: moved.by for word, moved in calls.items()} == {"ok": 1, "failed": 1}
+        assert 0 < tokens.by <= session.spent.tokens
+        assert session.plan
+        await ann.does(c.Approve(version=session.plan.version, hash=session.plan.hash))
+        await ann.phase("awaiting_input")
+        assert stops.by == 1
+
+
+def values() -> dict[tuple[str, str], set[str]]:
+    """What each label of each figure has been so far."""
+    found: dict[tuple[str, str], set[str]] = {}
+    for sample in (sample for family in metrics.REGISTRY.collect() for sample in family.samples):
+        for label, value in sample.labels.items():
+            if label != "le":
+                found.setdefault((sample.name, label), set()).add(value)
+    return found
+
+
+@pytest.mark.timeout(180)
+async def test_fifty_sessions_leave_labels_with_few_values(bus: Bus, settings: Settings) -> None:
+    """Through gateway, workers and plan_store; nothing of the sessions is in what is shown."""
+    async with rehearsed(settings) as rehearsal:
+        mine = rehearsal.settings.model_copy(update={"parley_auth": "none"})
+        gateway_bus = Bus(mine, "gateway")
+        app = build(mine, gateway_bus, Store(gateway_bus), LateLog(gateway_bus))
+        async with plan_store(mine) as service, working(mine, rehearsal.model), serving(app) as address:
+            ids = await asyncio.gather(*(_asks(address, number) for number in range(50)))
+            await figures.count(service.database)
+            await _shows_what_it_counted(address, ids)
+    assert {where: found for where, found in values().items() if len(found) > FEW} == {}
+
+
+async def _asks(address: str, number: int) -> str:
+    """One session, over the socket and over REST."""
+    async with client(address) as ann, httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http:
+        await ann.send("user_message", content=f"Help me create a simple calculator, the {number}th")
+        review = await ann.until("text_plan_review", seconds=60)
+        session_id = str(review["session_id"])
+        for path in ("", "/journal", "/nowhere"):
+            await http.get(f"/api/sessions/{session_id}{path}")
+        await http.get(f"/somewhere/{session_id}")
+        return session_id
+
+
+async def _shows_what_it_counted(address: str, ids: list[str]) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        text = (await http.get("/metrics")).text
+    assert not [one for one in ids if one in text]
+    assert figure("sockets") == 0
+    route: Any = {"method": "GET", "route": "/api/sessions/{session_id}", "status": "200"}
+    assert figure("http_request_seconds_count", **route) >= 50
+    assert figure("frames_total", direction="in") >= 50
+    assert figure("request_seconds_count", request="plan_store.session.load") >= 50
+
+
+async def test_processes_show_figures_beside_their_health(settings: Settings) -> None:
+    """As a container is run: lag from whoever works the consumer, sessions by phase from plan_store."""
+    wanted = {
+        "planner": 'parley_consumer_pending{durable="planner"} 0.0',
+        "plan_store": 'parley_sessions{phase="failed"} 0.0',
+    }
+    shown = await asyncio.gather(*(_shown(settings, service, text) for service, text in wanted.items()))
+    assert all("parley_nats_connected 1.0" in text for text in shown)
+
+
+async def _shown(settings: Settings, service: str, wanted: str) -> str:
+    """What a process of this service shows, once this is in it."""
+    port = free_port()
+    environment = child_environment(
+        NATS_URL=settings.nats_url, PARLEY_HOME=str(settings.parley_home), HEALTH_PORT=str(port), OPENAI_BASE_URL=""
+    )
+    command = (sys.executable, "-m", f"services.{service}.app")
+    process = await asyncio.create_subprocess_exec(*command, env=environment)
+    try:
+        async with asyncio.timeout(50), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+            while True:
+                with suppress(httpx2.HTTPError):
+                    if wanted in (text := (await http.get("/metrics")).text):
+                        return text
+                await asyncio.sleep(0.1)  # figures are polled, here as everywhere
+    finally:
+        process.terminate()
+        await process.wait()
+
+
+async def test_who_may_read_the_gateways_figures() -> None:
+    world = World(
+        parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token=SecretStr("scrape-me")
+    )
+    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+
+        async def status(token: str | None) -> int:
+            headers = {"Authorization": f"Bearer {token}"} if token else {}
+            return (await http.get("/metrics", headers=headers)).status_code
+
+        assert await status(None) == 401
+        assert await status("wrong") == 401
+        assert await status("scrape-me") == 200
+        assert await status(TOKEN) == 200
+        sessions = await http.get("/api/sessions", headers={"Authorization": "Bearer scrape-me"})
+        assert sessions.status_code == 401  # it opens nothing else
+    async with serving(World().app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        assert (await http.get("/metrics")).text.startswith("# HELP")

@@ -1,0 +1,104 @@
+"""Traces of a whole Parley, its processes as they are run, at a collector that speaks OTLP over HTTP."""
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from retail.generate import generate
+from tests.e2e.running import Client, parley
+from tests.support.collector import Collector, Seen, collecting
+
+REQUEST = "Help me create a simple calculator with a quokka on its box"
+STORE = generate()
+ORDER: Any = next(iter(STORE["orders"].values()))
+EMAIL = STORE["users"][ORDER["user_id"]]["email"]
+QUESTION = f"My e-mail is {EMAIL}. What is the status of my order {ORDER['order_id']}?"
+SECRET = "sk-quokka-0123456789"
+SERVICES = {f"parley-{name}" for name in ("gateway", "plan_store", "planner", "generator", "verifier")}
+
+
+def trace_of(session_id: str) -> str:
+    return hashlib.sha256(session_id.encode()).hexdigest()[:32]
+
+
+async def conversation(url: str) -> str:
+    async with Client(url) as ann:
+        await ann.send(type="user_message", content=REQUEST)
+        plan = await ann.until("text_plan_review")
+        await ann.send(type="approval", approved=True, version=plan["version"])
+        code = await ann.until("code_review")
+        await ann.send(type="approval", approved=True, version=code["version"])
+        await ann.until("completion")
+        return ann.session_id
+
+
+async def agentflow(url: str) -> str:
+    async with Client(url) as ann:
+        await ann.send(type="user_message", content=QUESTION, workflow="agentflow")
+        await ann.event("answer.given")
+        return ann.session_id
+
+
+@pytest.mark.timeout(180)
+async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -> None:
+    async with collecting() as collector:
+        async with parley(
+            tmp_path,
+            OTEL_EXPORTER_OTLP_ENDPOINT=collector.url,
+            OTEL_BSP_SCHEDULE_DELAY="100",
+            PARLEY_SECRET=SECRET * 3,
+        ) as running:
+            sessions = [await conversation(running.socket_url), await agentflow(running.socket_url)]
+        # Whoever is told to end sends what is left: now everything has come.
+        assert {span.trace for span in collector.spans} == {trace_of(one) for one in sessions}
+        talk, work = ([s for s in collector.spans if s.trace == trace_of(one)] for one in sessions)
+        for spans in (talk, work):
+            assert {span.service for span in spans} == SERVICES | ({"parley-executor"} if spans is work else set())
+        assert {span.attributes.get("gen_ai.conversation.id", sessions[0]) for span in talk} == {sessions[0]}
+        _led_from_the_person_to_the_tool(collector, talk)
+        _speak_of_models_as_everybody_does(talk)
+        _speak_of_tools_too(collector, work)
+        _tell_nothing(collector)
+
+
+def _led_from_the_person_to_the_tool(collector: Collector, talk: list[Seen]) -> None:
+    roots = [span.name for span in talk if not span.parent]
+    assert sorted(roots) == ["command approval", "command approval", "command user_message"]
+    drafted = next(span for span in talk if span.name == "append plan.drafted")
+    assert collector.above(drafted) == ["deliver planner", "append message.received", "command user_message"]
+    (asked,) = [span for span in talk if span.name.startswith("chat ") and span.service == "parley-planner"]
+    assert collector.above(asked)[0] == "deliver planner"
+    (coded,) = [span for span in talk if span.name == "append code.drafted"]
+    assert collector.above(coded) == ["deliver generator", "append plan.approved", "command approval"]
+    loaded = [span for span in talk if span.name == "answer plan_store.session.load"]
+    assert {collector.above(span)[0] for span in loaded} == {"plan_store session.load"}
+    assert any("deliver generator" in collector.above(span) for span in loaded)
+
+
+def _speak_of_models_as_everybody_does(talk: list[Seen]) -> None:
+    calls = [span for span in talk if span.name.startswith("chat ")]
+    assert {span.attributes["gen_ai.agent.name"] for span in calls} == {"planner", "generator", "verifier"}
+    for span in calls:
+        assert span.name == f"chat {span.attributes['gen_ai.request.model']}"
+        assert span.attributes["gen_ai.operation.name"] == "chat"
+        assert span.attributes["gen_ai.provider.name"] == "openai_compatible"
+        assert span.attributes["gen_ai.usage.input_tokens"] > 0
+        assert span.attributes["gen_ai.usage.output_tokens"] > 0
+
+
+def _speak_of_tools_too(collector: Collector, work: list[Seen]) -> None:
+    called = [span for span in work if span.name.startswith("execute_tool ")]
+    assert "execute_tool get_order_details" in {span.name for span in called}
+    for span in called:
+        assert span.attributes["gen_ai.operation.name"] == "execute_tool"
+        assert span.name == f"execute_tool {span.attributes['gen_ai.tool.name']}"
+        assert collector.above(span)[:3] == ["deliver executor", "append turn.planned", "deliver planner"]
+        assert collector.above(span)[-1] == "command user_message"
+
+
+def _tell_nothing(collector: Collector) -> None:
+    """Neither what people and models said, nor arguments, nor secrets."""
+    for word in (b"quokka", b"calculator", EMAIL.encode(), ORDER["order_id"].encode(), b"print("):
+        assert not [body for body in collector.bodies if word in body], word

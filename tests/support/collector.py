@@ -1,0 +1,95 @@
+"""A collector of traces for tests: it takes OTLP over HTTP and keeps the spans."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from tests.support.serving import serving
+
+
+class Seen(NamedTuple):
+    """One span as it arrived."""
+
+    service: str
+    name: str
+    trace: str
+    id: str
+    parent: str  # "": it is a root
+    links: tuple[str, ...]  # ids of traces
+    attributes: dict[str, Any]
+    failed: bool
+    kind: int
+
+
+class Collector:
+    """`url` is its endpoint."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.spans: list[Seen] = []
+        self.bodies: list[bytes] = []
+        self._changed = asyncio.Event()
+
+    async def take(self, request: Request) -> Response:
+        body = await request.body()
+        self.bodies.append(body)
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            service = _values(resource.resource.attributes)["service.name"]
+            for scope in resource.scope_spans:
+                self.spans += [_seen(service, span) for span in scope.spans]
+        self._changed.set()
+        return Response(b"", media_type="application/x-protobuf")
+
+    async def until(self, wanted: Callable[[list[Seen]], bool], seconds: float = 20) -> list[Seen]:
+        """All spans, once they are as wanted."""
+        async with asyncio.timeout(seconds):
+            while not wanted(self.spans):
+                self._changed.clear()
+                await self._changed.wait()
+        return self.spans
+
+    def named(self, name: str, **attributes: Any) -> list[Seen]:
+        told = {key.replace("_", "."): value for key, value in attributes.items()}
+        return [one for one in self.spans if one.name == name and told.items() <= one.attributes.items()]
+
+    def above(self, span: Seen) -> list[str]:
+        """Names of the spans that led to this one, the nearest first."""
+        by_id = {one.id: one for one in self.spans}
+        found: list[str] = []
+        while span.parent:
+            span = by_id[span.parent]
+            found.append(span.name)
+        return found
+
+
+def _seen(service: str, span: Any) -> Seen:
+    return Seen(
+        service,
+        span.name,
+        span.trace_id.hex(),
+        span.span_id.hex(),
+        span.parent_span_id.hex(),
+        tuple(link.trace_id.hex() for link in span.links),
+        _values(span.attributes),
+        span.status.code == 2,
+        span.kind,
+    )
+
+
+def _values(attributes: Any) -> dict[str, Any]:
+    return {one.key: getattr(one.value, one.value.WhichOneof("value")) for one in attributes}
+
+
+@asynccontextmanager
+async def collecting() -> AsyncIterator[Collector]:
+    collector = Collector()
+    async with serving(Starlette(routes=[Route("/v1/traces", collector.take, methods=["POST"])])) as url:
+        collector.url = url
+        yield collector

@@ -1,0 +1,103 @@
+"""The doctor's rows about tools and about a gateway that runs already, against real files, databases and servers."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cli.doctor import check_port
+from cli.doctor_tools import check_mcp, check_retail
+from retail.generate import generate
+from retail.store import Worlds
+from shared.settings import Settings
+
+
+def settings(home: Path, **given: Any) -> Settings:
+    return Settings(parley_home=home, **given)
+
+
+async def test_without_mcp_nothing_is_missing(tmp_path: Path) -> None:
+    assert (await check_mcp(settings(tmp_path), is_up=False)).outcome == "ok"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [(None, "No such file"), ("{", "Expecting"), ("[]", "mcpServers is missing"), ('{"mcpServers": 1}', "is missing")],
+)
+async def test_a_file_that_names_no_servers_fails(tmp_path: Path, text: str | None, words: str) -> None:
+    file = tmp_path / "mcp.json"
+    if text is not None:
+        file.write_text(text)
+    check = await check_mcp(settings(tmp_path, parley_mcp=file), is_up=False)
+    assert check.outcome == "fail"
+    assert words in check.found
+    assert "PARLEY_MCP" in check.advice
+
+
+async def test_servers_are_named_and_their_secrets_are_not(tmp_path: Path) -> None:
+    file = tmp_path / "mcp.json"
+    file.write_text(json.dumps({"mcpServers": {"shop": {"url": "http://x", "headers": {"Authorization": "hush"}}}}))
+    check = await check_mcp(settings(tmp_path, parley_mcp=file), is_up=False)
+    assert (check.outcome, "shop" in check.found, "hush" in check.found) == ("ok", True, False)
+
+
+async def test_the_retail_store_is_the_configured_one(tmp_path: Path) -> None:
+    mine = settings(tmp_path)
+    assert "will be made" in (await check_retail(mine)).found
+    worlds = Worlds(mine.retail_url, generate)
+    await worlds.open()
+    await worlds.close()
+    assert (await check_retail(mine)).outcome == "ok"
+    other = tmp_path / "data"
+    other.mkdir()
+    for kind in ("users", "orders", "products"):
+        (other / f"{kind}.json").write_text("{}")
+    check = await check_retail(settings(tmp_path, parley_retail_data=other))
+    assert check.outcome == "fail"
+    assert "other data" in check.found
+    (other / "users.json").write_text("[")
+    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data=other))).found
+
+
+async def test_a_database_that_is_none_fails(tmp_path: Path) -> None:
+    (tmp_path / "retail.db").write_text("this is not a database, and long enough to be seen as such" * 40)
+    assert (await check_retail(settings(tmp_path))).outcome == "fail"
+
+
+@contextmanager
+def answering(body: bytes) -> Iterator[int]:
+    """An HTTP server that says this to whoever asks; its port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+        thread.start()
+        try:
+            yield server.server_address[1]
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+def test_the_gateways_own_port_is_well_where_services_run_one_by_one(tmp_path: Path) -> None:
+    with answering(b'{"alive":true}') as port:
+        beside = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
+        assert check_port(beside, up=0).outcome == "ok"
+        assert check_port(beside.model_copy(update={"agent_host": "0.0.0.0"}), up=0).outcome == "ok"
+        assert check_port(settings(tmp_path, agent_port=port), up=0).outcome == "fail"  # parley up could not start
+    with answering(b"something else") as port:
+        beside = settings(tmp_path, agent_port=port, nats_url="nats://nats:4222")
+        assert check_port(beside, up=0).outcome == "fail"

@@ -1,0 +1,149 @@
+"""Figures: few labels, all shown; the dashboard and the alerts speak only of what there is."""
+
+import asyncio
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import yaml
+from prometheus_client import Counter, Gauge, Histogram
+from prometheus_client.parser import text_string_to_metric_families
+
+from cli.ports import free_port
+from shared.telemetry import metrics
+from shared.worker.health import health
+
+ROOT = Path(__file__).parents[2]
+DASHBOARD = ROOT / "deploy" / "grafana" / "parley.json"
+ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
+SCRAPES = ROOT / "deploy" / "prometheus" / "prometheus.yml"
+NAME = re.compile(r"\b(?:parley|process)_[a-z_]+")
+BY = re.compile(r"\bby \(([a-z_, ]*)\)")
+LABEL = re.compile(r"[{,]\s*([a-z_]+)\s*(?:=~|!=|!~|=)")
+SCRAPED = {"le", "instance"}  # the server adds them
+
+
+def families() -> dict[str, set[str]]:
+    """The labels of each figure, by every name that its samples have."""
+    found: dict[str, set[str]] = {}
+    for collector in metrics.REGISTRY._collector_to_names:
+        labels = set(getattr(collector, "_labelnames", ()))
+        for name in metrics.REGISTRY._collector_to_names[collector]:
+            found[name] = labels
+    return found
+
+
+def ours() -> set[str]:
+    """The figures' own names, without what histograms make of them."""
+    kinds = (Counter, Gauge, Histogram)
+    found = [value for value in vars(metrics).values() if isinstance(value, kinds)]
+    return {f"{one._name}_total" if isinstance(one, Counter) else one._name for one in found}
+
+
+def expressions() -> Iterator[str]:
+    for panel in json.loads(DASHBOARD.read_text())["panels"]:
+        yield from (target["expr"] for target in panel.get("targets", ()))
+    for group in yaml.safe_load(ALERTS.read_text())["groups"]:
+        yield from (rule["expr"] for rule in group["rules"])
+
+
+def test_names_tell_their_unit() -> None:
+    plain = {"pending", "ack_pending", "redelivered", "gone", "connected", "sockets", "sessions", "letters", "messages"}
+    for name in ours():
+        assert name.startswith("parley_")
+        assert name.endswith(("_seconds", "_bytes", "_total", *(f"_{word}" for word in plain))), name
+
+
+def test_no_label_is_an_id_or_a_text() -> None:
+    known = {"outcome", "durable", "request", "role", "model", "kind", "tool", "service", "direction"}
+    known |= {"method", "route", "status", "phase", "consumer"}
+    assert {label for labels in families().values() for label in labels} <= known
+
+
+@pytest.mark.parametrize("expression", sorted(set(expressions())))
+def test_what_is_drawn_and_watched_exists(expression: str) -> None:
+    known = families()
+    used = NAME.findall(expression)
+    assert used
+    assert {name for name in used if name not in known} == set()
+    labels = set().union(*(known[name] for name in used)) | SCRAPED
+    asked = {word.strip() for found in BY.findall(expression) for word in found.split(",") if word.strip()}
+    assert asked | set(LABEL.findall(expression)) <= labels
+
+
+def test_every_figure_is_drawn() -> None:
+    drawn = " ".join(expressions())
+    assert {name for name in ours() if name not in drawn} == set()
+
+
+def test_the_dashboard_is_one() -> None:
+    dashboard = json.loads(DASHBOARD.read_text())
+    assert dashboard["title"] == "Parley"
+    panels = dashboard["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    places = [(p["gridPos"]["x"], p["gridPos"]["y"]) for p in panels]
+    assert len(set(places)) == len(places)
+    assert all(p["gridPos"]["x"] + p["gridPos"]["w"] <= 24 for p in panels)
+    variable = dashboard["templating"]["list"][0]
+    sources = {target["datasource"]["uid"] for panel in panels for target in panel.get("targets", ())}
+    assert sources == {f"${{{variable['name']}}}"}
+
+
+def test_alerts_say_what_to_do() -> None:
+    rules = [rule for group in yaml.safe_load(ALERTS.read_text())["groups"] for rule in group["rules"]]
+    assert {rule["alert"] for rule in rules} >= {"ParleyWorkWaits", "ParleyDeadLetters", "ParleyConflicts"}
+    for rule in rules:
+        assert rule["labels"]["severity"] in ("warning", "critical")
+        assert rule["annotations"]["summary"]
+        assert rule["annotations"]["description"]
+
+
+def test_every_container_with_figures_is_scraped() -> None:
+    composed: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
+    ports = {name: one.get("environment", {}) for name, one in composed.items()}
+    telling = {name for name, environment in ports.items() if "HEALTH_PORT" in environment} | {"gateway"}
+    jobs = yaml.safe_load(SCRAPES.read_text())["scrape_configs"]
+    scraped = {name for job in jobs for found in job["dns_sd_configs"] for name in found["names"]}
+    assert {"planner", "plan_store", "gateway"} <= scraped
+    assert telling - {"provision", "reader", "rehearsal"} <= scraped
+
+
+# --- what is counted
+
+
+def test_what_was_timed_has_the_outcome_it_came_to() -> None:
+    def count(outcome: str) -> float:
+        labels = {"tool": "timed", "outcome": outcome}
+        return metrics.REGISTRY.get_sample_value("parley_tool_seconds_count", labels) or 0
+
+    with metrics.timed(metrics.TOOL, "cancelled", tool="timed") as timing:
+        timing.outcome = "ok"
+    with pytest.raises(RuntimeError), metrics.timed(metrics.TOOL, "cancelled", tool="timed"):
+        raise RuntimeError
+    assert (count("ok"), count("cancelled")) == (1, 1)
+
+
+async def test_a_service_shows_its_figures_beside_its_health() -> None:
+    port, ready = free_port(), True
+    async with health(port, lambda: ready), httpx2.AsyncClient(base_url=f"http://127.0.0.1:{port}") as http:
+        shown = await http.get("/metrics")
+        assert shown.headers["content-type"].startswith("text/plain")
+        names = {family.name for family in text_string_to_metric_families(shown.text)}
+        assert {"parley_append_seconds", "parley_redeliveries", "process_cpu_seconds"} <= names
+        assert (await http.get("/readyz")).json() == {"ready": True}
+        ready = False
+        assert (await http.get("/readyz")).status_code == 503
+        assert (await http.get("/healthz")).status_code == 200
+
+
+async def test_who_says_nothing_is_not_waited_for_by_others() -> None:
+    port = free_port()
+    async with health(port, lambda: True):
+        _, silent = await asyncio.open_connection("127.0.0.1", port)
+        async with httpx2.AsyncClient() as http:
+            assert (await http.get(f"http://127.0.0.1:{port}/healthz", timeout=2)).status_code == 200
+        silent.close()
