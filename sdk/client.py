@@ -81,6 +81,11 @@ class Parley:
         found: dict[str, Any] = await self._wire.ask("GET", "/api/me")
         return found
 
+    async def socket_url(self) -> str:
+        """Where one WebSocket can be opened as me, once and soon, by whoever cannot send headers: a browser, say."""
+        found = await self._wire.ask("POST", "/api/tickets")
+        return f"{self._wire.socket_url}?ticket={found['ticket']}"
+
 
 class Session:
     """One session. What is said to it goes by REST and is done once, however often it had to be sent."""

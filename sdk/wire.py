@@ -30,7 +30,7 @@ class Wire:
             raise NotAllowed(f"{url!r} is not the address of a Parley: give one as http://127.0.0.1:8001")
         secure = parts.scheme in ("https", "wss")
         self.url = urlunsplit(("https" if secure else "http", parts.netloc, "", "", ""))
-        self._socket_url = urlunsplit(("wss" if secure else "ws", parts.netloc, "/ws", "", ""))
+        self.socket_url = urlunsplit(("wss" if secure else "ws", parts.netloc, "/ws", "", ""))
         self._headers = {"Authorization": f"Bearer {token}"} if token else {}
         self._patience = patience
         self._near = _is_near(parts.hostname)
@@ -71,11 +71,11 @@ class Wire:
                 if isinstance(error, InvalidStatus) and error.response.status_code in (401, 403, 404):
                     raise NotAllowed(_closed(self.url, error.response.status_code)) from error
                 if not await anext(pauses, False):
-                    raise ParleyDown(f"No Parley answers at {self._socket_url} ({_words(error)}): is it up?") from error
+                    raise ParleyDown(f"No Parley answers at {self.socket_url} ({_words(error)}): is it up?") from error
 
     async def _one_socket(self, session_id: str, after: int) -> AsyncIterator[s.AnyServerMessage]:
         async with connect(
-            self._socket_url,
+            self.socket_url,
             additional_headers=self._headers,
             max_size=_LARGEST,
             proxy=None if self._near else True,

@@ -3,6 +3,7 @@
 import logging
 import re
 import sys
+from collections.abc import Iterable
 from typing import Any
 
 import structlog
@@ -16,10 +17,34 @@ NAMED_IN_TEXT = re.compile(
     re.IGNORECASE,
 )
 HIDDEN = "***"
+SHORTEST = 8  # characters of a secret that is known by its value
 NOISY = (
     *("nats", "faststream", "httpx2", "httpcore2", "openai", "sqlalchemy", "alembic", "uvicorn.access", "aiosqlite"),
     "mcp",
 )
+
+
+_known: set[str] = set()  # the secrets of this process, by their values
+
+
+def keep_secret(values: Iterable[str]) -> None:
+    """From here on these values are in no log and no failure that this process tells of; short ones are words."""
+    _known.update(value for value in values if len(value) >= SHORTEST)
+
+
+def conceal(value: Any) -> Any:
+    """The same text (or JSON) without any secret of this process."""
+    match value:
+        case str():
+            for secret in _known:
+                value = value.replace(secret, HIDDEN)
+            return value
+        case dict():
+            return {conceal(key): conceal(item) for key, item in value.items()}
+        case list() | tuple():
+            return type(value)(conceal(item) for item in value)
+        case _:
+            return value
 
 
 def hide_secrets(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
@@ -34,7 +59,7 @@ def _shown(key: str, value: Any) -> Any:
 def _hidden(value: Any) -> Any:
     match value:
         case str():
-            hidden = SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, value))
+            hidden = SECRET_IN_TEXT.sub(HIDDEN, SECRET_IN_URL.sub(HIDDEN, conceal(value)))
             return NAMED_IN_TEXT.sub(rf"\1{HIDDEN}", hidden)
         case dict():
             return {k: HIDDEN if SECRET_NAME.search(str(k)) else _hidden(v) for k, v in value.items()}
@@ -46,8 +71,9 @@ def _hidden(value: Any) -> Any:
             return _hidden(repr(value))
 
 
-def configure_logging(service: str, level: str = "INFO") -> None:
-    """Once, at a program's start."""
+def configure_logging(service: str, level: str = "INFO", secrets: Iterable[str] = ()) -> None:
+    """Once, at a program's start; `secrets` as for `keep_secret`."""
+    keep_secret(secrets)
     shared: list[Any] = [
         structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_log_level,

@@ -6,6 +6,7 @@ const gateway = process.env.PARLEY_GATEWAY ?? "http://127.0.0.1:8001";
 
 export default defineConfig({
   plugins: [react()],
+  html: { cspNonce: "PARLEY-NONCE" }, // the gateway puts a new one in its place for each answer
   build: { outDir: "../services/gateway/page", emptyOutDir: true, chunkSizeWarningLimit: 700, reportCompressedSize: true },
   server: {
     host: "127.0.0.1",

@@ -4,25 +4,27 @@ import asyncio
 import socket as tcp
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 
 import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
 
-from services.gateway import acting, chat, health, planning, reading, refusals, writing
+from services.gateway import acting, chat, entering, figures, health, planning, reading, refusals, writing
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
 from services.gateway.inbound import MAX_MESSAGE
 from services.gateway.late_log import LateLog
+from services.gateway.limits import Guesses, Requests
 from services.gateway.outbox import Outbox
 from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
 from services.gateway.ports import Bus, Core, Store
 from services.gateway.socket import Socket
 from services.gateway.state import Gateway
-from services.gateway.trouble import Trouble
+from services.gateway.tickets import Tickets
+from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.log import Log
 from shared.logging import configure_logging
@@ -30,8 +32,9 @@ from shared.protocol.server import Greeting
 from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import Store as NatsStore
+from shared.telemetry.running import observed
 
-MAX_FRAME = 8 * 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
+MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
 STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
 REHEARSAL = "rehearsal"
 
@@ -41,7 +44,7 @@ log_ = structlog.get_logger("gateway")
 def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings it must not be started with."""
     core = Core(bus, store, log)
-    door = Door(settings)
+    door, guesses = Door(settings), Guesses(settings)
     app = FastAPI(
         title="Parley",
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
@@ -50,19 +53,32 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         docs_url=None,
         redoc_url=None,
     )
+    app.include_router(entering.router)
     app.include_router(reading.router)
     app.include_router(acting.router)
     app.include_router(writing.router)
     app.include_router(planning.router)
     app.include_router(chat.router)
     app.include_router(health.router)
+    app.include_router(figures.router)
     app.add_api_websocket_route("/ws", socket)
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
     refusals.install(app)
-    app.add_middleware(LoginByUrl, door=door)
+    app.add_middleware(LoginByUrl, door=door, guesses=guesses)
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
     app.add_middleware(SafeHeaders)
-    app.state.gateway = Gateway(settings, core, Hub(core), door, _greeting(settings), serve_page(app, page))
+    app.add_middleware(figures.Measured)
+    app.state.gateway = Gateway(
+        settings=settings,
+        core=core,
+        hub=Hub(core),
+        door=door,
+        tickets=Tickets(door, bus),
+        requests=Requests(settings),
+        guesses=guesses,
+        greeting=_greeting(settings),
+        page=serve_page(app, page),
+    )
     return app
 
 
@@ -85,11 +101,12 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     bus = app.state.gateway.core.bus
     connecting = asyncio.create_task(bus.start(), name="connect to NATS")
     connecting.add_done_callback(_report)
-    yield
-    connecting.cancel()
-    with suppress(asyncio.CancelledError):
-        await connecting
-    await bus.stop()
+    async with observed("gateway", app.state.gateway.settings):
+        yield
+        connecting.cancel()
+        with suppress(asyncio.CancelledError):
+            await connecting
+        await bus.stop()
 
 
 def _report(connecting: asyncio.Task[None]) -> None:
@@ -100,14 +117,16 @@ def _report(connecting: asyncio.Task[None]) -> None:
 async def socket(ws: WebSocket) -> None:
     """`/ws`: refused before it is accepted, or served until it ends."""
     here: Gateway = ws.app.state.gateway
-    try:
-        user = here.welcome(ws, query_token=ws.query_params.get("token", ""))
-    except Trouble as refused:
-        await ws.send_denial_response(refusals.answer(refused))
-        return
-    await ws.accept()
-    client = Socket(ws, user, core=here.core, hub=here.hub, outbox=Outbox())
-    await client.serve(here.greeting.model_copy(update={"user": user.id}))
+    with ExitStack() as open_:
+        try:
+            login = await here.welcome_socket(ws)
+            open_.enter_context(here.requests.socket(login.user.id))
+        except (Trouble, *AWAY) as error:
+            await ws.send_denial_response(refusals.told(error))
+            return
+        await ws.accept()
+        client = Socket(ws, login, core=here.core, hub=here.hub, outbox=Outbox())
+        await client.serve(here.greeting.model_copy(update={"user": login.user.id}))
 
 
 class _Server(uvicorn.Server):
@@ -122,7 +141,7 @@ class _Server(uvicorn.Server):
 
 def main() -> None:
     settings = Settings()
-    configure_logging("gateway", settings.log_level)
+    configure_logging("gateway", settings.log_level, settings.secrets)
     bus = NatsBus(settings, "gateway")
     try:
         app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus))

@@ -4,6 +4,7 @@ import hashlib
 import hmac
 import ipaddress
 import math
+import secrets
 import time
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
@@ -29,7 +30,7 @@ class Login(NamedTuple):
 
     user: User
     proof: str
-    until: int | None = None  # seconds since 1970, where a JWT says so
+    until: int | None = None  # seconds since 1970, where a JWT or a cookie says so
 
 
 class Door:
@@ -39,24 +40,29 @@ class Door:
         _check(settings)
         self._mode = settings.parley_auth
         self._token = settings.parley_token.get_secret_value()
-        self._secret = settings.parley_secret.get_secret_value()
+        self._secret = settings.parley_secret.get_secret_value() or secrets.token_hex(MIN_SECRET)
         self._keys = _keys(settings.parley_api_keys.get_secret_value())
         self._clock = clock
-        self.cookie = f"parley_{settings.agent_port}"  # several Parleys on one host do not share a login
+        self._port = settings.agent_port
 
     @property
     def open(self) -> bool:
         """Nobody has to say who they are."""
         return self._mode == "none"
 
-    def user(self, *, bearer: str, cookie: str) -> User:
+    def cookie(self, *, secure: bool) -> str:
+        """The cookie's name, of its own for each Parley on a host. Over https no other host, and no page of plain
+        http, can set one that begins with `__Host-`."""
+        return f"{'__Host-' if secure else ''}parley_{self._port}"
+
+    def login(self, *, bearer: str, cookie: str) -> Login:
         """Whoever shows these ("" for what they do not have). Raises Trouble(unauthorized)."""
         if self.open:
-            return LOCAL
+            return Login(LOCAL, "none")
         known = self.credential(bearer) if bearer else self._from_cookie(cookie) if cookie else None
         if known is None:
             raise Trouble("unauthorized", "Please log in.", "Open the URL with ?token=, or send Authorization: Bearer.")
-        return known.user
+        return known
 
     def credential(self, secret: str) -> Login | None:
         """The user that a token, key or JWT stands for."""
@@ -76,16 +82,29 @@ class Door:
 
     def sign(self, login: Login) -> str:
         """The cookie's value."""
-        now = int(self._clock())
-        ends = min(now + COOKIE_DAYS * 86_400, login.until or math.inf)
-        claims = {"sub": login.user.id, "aud": COOKIE_AUDIENCE, "iat": now, "exp": int(ends)}
-        return jwt.encode(claims | {"proof": login.proof}, self._secret, algorithm="HS256")
+        return self.seal(login, COOKIE_AUDIENCE, COOKIE_DAYS * 86_400)
 
-    def _from_cookie(self, cookie: str) -> Login | None:
-        claims = self._decode(cookie, audience=COOKIE_AUDIENCE)
+    def seal(self, login: Login, audience: str, seconds: int, **more: object) -> str:
+        """Signed words that say who this is, to be shown again within these seconds, and for this purpose only."""
+        now = int(self._clock())
+        ends = int(min(now + seconds, login.until or math.inf))
+        claims = {"sub": login.user.id, "aud": audience, "iat": now, "exp": ends, "proof": login.proof}
+        return jwt.encode(claims | more, self._secret, algorithm="HS256")
+
+    def unseal(self, text: str, audience: str) -> Mapping[str, Any] | None:
+        """The claims of `seal`, while they hold, and the key they came from does."""
+        claims = self._decode(text, audience=audience)
         if not claims or not _same(str(claims.get("proof", "")), self._proof(claims["sub"])):
             return None
-        return Login(LOCAL if self._mode == "token" else User(claims["sub"]), claims["proof"])
+        return claims
+
+    def login_of(self, claims: Mapping[str, Any], until: int | None) -> Login:
+        """Whom `unseal` has told of."""
+        return Login(User(claims["sub"]) if self._mode in ("keys", "jwt") else LOCAL, claims["proof"], until)
+
+    def _from_cookie(self, cookie: str) -> Login | None:
+        claims = self.unseal(cookie, COOKIE_AUDIENCE)
+        return self.login_of(claims, int(claims["exp"])) if claims else None
 
     def _proof(self, name: str) -> str:
         """Changes with the user's API key; "" for a user who no longer has one."""

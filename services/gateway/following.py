@@ -8,6 +8,7 @@ from services.gateway.hub import Hub
 from services.gateway.outbox import Outbox
 from services.gateway.seat import Seat
 from services.gateway.trouble import Trouble
+from services.gateway.users import User
 from shared.domain.session import SERVICE_OF, Session
 
 MOST = 200  # requests that wait at once
@@ -17,7 +18,7 @@ SILENCE = 15.0  # seconds after which a stream says that it is still there
 class Follower:
     """In the session's room from the beginning; `leave` it in any case. Raises Trouble(slow_down) if too many wait."""
 
-    def __init__(self, hub: Hub, session_id: str) -> None:
+    def __init__(self, hub: Hub, session_id: str, user: User) -> None:
         if hub.waiting >= MOST:
             raise Trouble("slow_down", f"{MOST} requests wait for their sessions already.", "Try again in a minute.")
         hub.waiting += 1
@@ -25,7 +26,7 @@ class Follower:
         self._hub = hub
         self._outbox = Outbox()
         self._room = hub.enter(session_id)
-        self._seat = Seat(session_id, self._room, self._outbox)
+        self._seat = Seat(user, self._room, self._outbox)
 
     async def look(self) -> Session:
         """The session as it is now; from here on nothing is missed. Raises Trouble or one of AWAY."""

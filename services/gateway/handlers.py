@@ -12,7 +12,7 @@ from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
-from services.gateway.users import User, may_read, may_write
+from services.gateway.users import User, may_read, may_write, missing
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand
@@ -21,6 +21,7 @@ from shared.events import Due, SessionEvent
 from shared.flows import FlowPage
 from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
 from shared.protocol import client as m
+from shared.telemetry import names, tracing
 
 PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
 
@@ -65,6 +66,12 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
 
     Raises Trouble, a domain Refused, or one of trouble.AWAY; the session is unharmed by any of them.
     """
+    attributes = {names.COMMAND: message.type}
+    with tracing.of_session(f"command {message.type}", session_id, kind="server", attributes=attributes):
+        return await _act(message, session_id, sender, core)
+
+
+async def _act(message: SessionMessage, session_id: str, sender: Sender, core: Core) -> Done:
     key = message.id or secrets.token_hex(8)
     deadline = time.monotonic() + PATIENCE
     while True:
@@ -73,7 +80,7 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
         if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent:
             return Done(session_id, loaded.session.version)
         if loaded.session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
-            raise Trouble("not_found", f"There is no session {session_id}.", "A user_message with this id begins it.")
+            raise missing(session_id)
         try:
             tools = await _tools(message, loaded.session, core)
             flows = await _flows(message, loaded.session, core)
@@ -117,10 +124,15 @@ async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: s
 
 async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
     """A new session from this one as it was at `message.version` (now, if None); its id."""
+    with tracing.of_session("command fork", session_id, kind="server", attributes={names.COMMAND: "fork"}):
+        return await _begin_fork(message, session_id, user=user, core=core)
+
+
+async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
     parent = (await load(core.store, session_id)).session
     may_read(user, parent)
     if parent.version == 0:
-        raise Trouble("not_found", f"There is no session {session_id}.")
+        raise missing(session_id)
     if message.version is not None:
         if message.version > parent.version:
             raise Trouble("not_found", f"The session has {parent.version} versions, not {message.version}.")

@@ -67,7 +67,7 @@ class Room:
     def __init__(self, session_id: str, core: Core) -> None:
         self.listeners: set[Listener] = set()
         self.guests = 0
-        self._id = session_id
+        self.id = session_id
         self._core = core
         self._loaded: Loaded | None = None
         self._subscriptions: list[Subscription] = []
@@ -80,10 +80,10 @@ class Room:
         async with self._lock:
             if self._loaded is None:
                 await self._listen()
-                self._loaded = await load(self._core.store, self._id)
+                self._loaded = await load(self._core.store, self.id)
             more = True
             while more:
-                tail = await self._core.log.read(self._id, after=self._loaded.position, limit=PAGE, leader=True)
+                tail = await self._core.log.read(self.id, after=self._loaded.position, limit=PAGE, leader=True)
                 for raw in tail:
                     await self._take(raw, self._loaded)
                 more = len(tail) == PAGE
@@ -106,11 +106,11 @@ class Room:
 
     async def _listen(self) -> None:
         """Subscribed before the first load, so that nothing falls in between."""
-        wanted = ((f"feed.{self._id}.>", self._on_feed), (f"delta.{self._id}.>", self._on_delta))
+        wanted = ((f"feed.{self.id}.>", self._on_feed), (f"delta.{self.id}.>", self._on_delta))
         for subject, handler in wanted[len(self._subscriptions) :]:
             self._subscriptions.append(await self._core.bus.subscribe(subject, handler))
         if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep(), name=f"room {self._id}")
+            self._keeper = asyncio.create_task(self._keep(), name=f"room {self.id}")
 
     async def _on_feed(self, subject: str, body: bytes) -> None:
         self.nudge()
@@ -120,7 +120,7 @@ class Room:
             delta = Delta.model_validate_json(body)
         except ValidationError:
             return  # not of this protocol: nobody's draft
-        if delta.session_id == self._id:
+        if delta.session_id == self.id:
             for listener in tuple(self.listeners):
                 listener.heard_delta(delta.model_dump_json())
 
@@ -136,9 +136,9 @@ class Room:
             try:
                 await self.fresh()
             except (*AWAY, Trouble) as error:
-                log_.warning("cannot_follow", session_id=self._id, error=repr(error))
+                log_.warning("cannot_follow", session_id=self.id, error=repr(error))
             except Exception:  # a fault of ours in one event must not end the telling of all later ones
-                log_.exception("cannot_follow", session_id=self._id)
+                log_.exception("cannot_follow", session_id=self.id)
 
     async def _take(self, raw: Raw, loaded: Loaded) -> None:
         try:

@@ -1,6 +1,7 @@
 """Bytes from a client become a typed message, or a Trouble that says what is wrong with them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,6 +11,7 @@ from services.gateway.trouble import Trouble
 from shared.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 
 MAX_MESSAGE = 256 * 1024  # bytes of one client message
+MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PROBLEMS_TOLD = 3
 KNOWN = "docs/protocol.md lists every message and its fields."
 
@@ -72,4 +74,4 @@ def _id_of(text: str) -> str | None:
     except (ValueError, RecursionError):
         return None
     found = body.get("id") if isinstance(body, dict) else None
-    return found if isinstance(found, str) and len(found) <= 64 else None
+    return found if isinstance(found, str) and MESSAGE_ID.fullmatch(found) else None

@@ -36,6 +36,13 @@ class AboutMe(Answer):
     workflows: tuple[Workflow, ...]
 
 
+class Ticket(Answer):
+    """Opens one socket, once, within so many seconds."""
+
+    ticket: str
+    seconds: int
+
+
 class NewSession(BaseModel):
     """A first request. `id` makes sending it twice begin one session."""
 

@@ -1,51 +1,67 @@
 """The page, and what stands around every answer: login by URL, and headers that keep a browser safe."""
 
+import secrets
 from pathlib import Path
 from urllib.parse import parse_qsl, urlencode
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.auth import COOKIE_DAYS, Door
+from services.gateway.limits import Guesses
+from services.gateway.state import is_secure
+from services.gateway.trouble import Trouble
 
 PAGE = Path(__file__).parent / "page"
 NOT_BUILT = "not built: run `make page`"
+NONCE = "PARLEY-NONCE"  # where the built page wants one
+POLICY = (
+    "default-src 'self'; style-src 'self'{}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
 HEADERS = {
-    "Content-Security-Policy": "default-src 'self'; style-src 'self' 'unsafe-inline'; img-src 'self' data:; "
-    "font-src 'self' data:; connect-src 'self'; object-src 'none'; base-uri 'none'; form-action 'self'; "
-    "frame-ancestors 'none'",
+    "Content-Security-Policy": POLICY.format(""),
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "X-Frame-Options": "DENY",
     "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), "
+    "magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
 }
-PLAIN = """<!doctype html><html lang="en"><meta charset="utf-8"><title>Parley</title>
-<body style="font: 16px/1.5 system-ui; max-width: 40rem; margin: 4rem auto; padding: 0 1rem">
-<h1>Parley</h1><p>{}</p></body></html>"""
+STARTS = ("http.response.start", "websocket.http.response.start")  # of an answer, and of a handshake that is refused
+PLAIN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<title>Parley</title><h1>Parley</h1><p>{}</p></html>"""
 
 
 def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     """Serve the built page at `/`, or a note that tells how to build it; what readiness says about it."""
-    if (directory / "index.html").is_file():
-        app.frontend("/", directory=directory)
-        return "ok"
-
-    @app.get("/", include_in_schema=False)
-    async def note() -> HTMLResponse:
+    index = directory / "index.html"
+    if not index.is_file():
         text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
-        return HTMLResponse(PLAIN.format(text))
+        app.add_api_route("/", lambda: HTMLResponse(PLAIN.format(text)), include_in_schema=False)
+        return NOT_BUILT
 
-    return NOT_BUILT
+    def page() -> HTMLResponse:
+        """With a nonce for this answer alone, which the styles that libraries make at run time carry."""
+        nonce = secrets.token_urlsafe(16)
+        headers = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
+        return HTMLResponse(index.read_text(encoding="utf-8").replace(NONCE, nonce), headers=headers)
+
+    for path in ("/", "/index.html", "/s/{session_id}"):
+        app.add_api_route(path, page, include_in_schema=False)
+    app.frontend("/", directory=directory, fallback=None)
+    return "ok"
 
 
 class LoginByUrl:
     """`GET /…?token=…` sets the cookie and leads to the same URL without the token, which would stay in histories."""
 
-    def __init__(self, app: ASGIApp, door: Door) -> None:
-        self._app, self._door = app, door
+    def __init__(self, app: ASGIApp, door: Door, guesses: Guesses) -> None:
+        self._app, self._door, self._guesses = app, door, guesses
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         wanted = scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]
@@ -61,19 +77,29 @@ class LoginByUrl:
         answer = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
         if self._door.open:
             return answer
-        login = self._door.credential(dict(pairs).get("token", ""))
-        if login is None:
-            text = "This login is not valid (any more). Start Parley again for a new one, or ask who runs it."
-            return HTMLResponse(PLAIN.format(text), status_code=401)
+        secret, secure = dict(pairs).get("token", ""), is_secure(request)
+        try:
+            with self._guesses.attempt(request, secret):
+                login = self._door.login(bearer=secret, cookie="")
+        except Trouble as refused:
+            return _not_in(refused)
         answer.set_cookie(
-            self._door.cookie,
+            self._door.cookie(secure=secure),
             self._door.sign(login),
             max_age=COOKIE_DAYS * 86_400,
             httponly=True,
             samesite="strict",
-            secure=request.url.scheme == "https",
+            secure=secure,
         )
         return answer
+
+
+def _not_in(refused: Trouble) -> HTMLResponse:
+    if refused.retry_after:
+        headers = {"Retry-After": str(refused.retry_after)}
+        return HTMLResponse(PLAIN.format(f"{refused.message} {refused.hint}"), refused.status, headers)
+    text = "This login is not valid (any more). Start Parley again for a new one, or ask who runs it."
+    return HTMLResponse(PLAIN.format(text), refused.status)
 
 
 class SafeHeaders:
@@ -84,12 +110,14 @@ class SafeHeaders:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def with_headers(message: Message) -> None:
-            if message["type"] == "http.response.start":
+            if message["type"] in STARTS:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers.setdefault(name, value)
+                if is_secure(HTTPConnection(scope)):
+                    headers.setdefault("Strict-Transport-Security", f"max-age={COOKIE_DAYS * 86_400}")
                 if scope["path"].startswith("/api/"):
                     headers.setdefault("Cache-Control", "no-store")
             await send(message)
 
-        await self._app(scope, receive, with_headers if scope["type"] == "http" else send)
+        await self._app(scope, receive, send if scope["type"] == "lifespan" else with_headers)

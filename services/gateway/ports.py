@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 from services.gateway.trouble import Trouble
+from services.gateway.users import missing
 from shared.log import Loaded, Log
 from shared.store import StoreRefused
 from shared.store_api import Message, Verb
@@ -30,6 +31,7 @@ class Bus(Protocol):
     async def stop(self) -> None: ...
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None: ...
     async def fetch(self, name: str) -> bytes | None: ...
+    async def redeem(self, ticket_id: str) -> bool: ...
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes: ...  # noqa: ASYNC109
     async def subscribe(self, subject: str, handler: Callable[[str, bytes], Awaitable[None]]) -> Subscription: ...
 
@@ -63,7 +65,7 @@ async def load(store: Store, session_id: str, *, version: int | None = None) -> 
     try:
         return await store.load(session_id, version=version)
     except StoreRefused as refused:
-        raise refusal(refused) from refused
+        raise (missing(session_id) if refused.code == "purged" else refusal(refused)) from refused
 
 
 def refusal(refused: StoreRefused) -> Trouble:

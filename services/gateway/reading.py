@@ -10,7 +10,7 @@ from services.gateway.models import AboutMe, Problem, SessionQuery
 from services.gateway.ports import Core, load, query
 from services.gateway.state import Behind, Here, Me
 from services.gateway.trouble import Trouble
-from services.gateway.users import User, may_read
+from services.gateway.users import User, may_read, missing
 from shared import store_api as api
 from shared.domain.session import ASKING, Session
 from shared.events import SessionEvent
@@ -26,6 +26,7 @@ REFUSALS: dict[int | str, dict[str, object]] = {
         409: "The session does not allow it now",
         413: "Too large",
         422: "It could never be right",
+        429: "Too many requests of yours, or failed logins from your address",
         501: "Not available yet",
         503: "The bus or the store is away",
     }.items()
@@ -44,7 +45,7 @@ async def readable(core: Core, session_id: str, user: User) -> Session:
     """The session, if there is one and this user may see it. Raises Trouble."""
     session = (await load(core.store, session_id)).session
     if session.version == 0:
-        raise Trouble("not_found", f"There is no session {session_id}.")
+        raise missing(session_id)
     may_read(user, session)
     return session
 

@@ -1,5 +1,7 @@
 """Refusals over HTTP: one shape for all of them, as `models.Problem`."""
 
+import asyncio
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
@@ -9,12 +11,13 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.inbound import explained
 from services.gateway.models import Problem
-from services.gateway.trouble import AWAY, Trouble, as_trouble
+from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
 from shared.domain.errors import Refused
 from shared.log import TooLarge
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
+CODES = {404: "not_found", 405: "not_available", 408: "timed_out", 413: "too_large"}
+BODY_TIME = 30.0  # seconds in which a whole body has to arrive
 
 
 def install(app: FastAPI) -> None:
@@ -22,10 +25,18 @@ def install(app: FastAPI) -> None:
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _refused)  # the server logs it as well: nothing of it is told
+
+
+def told(error: Exception) -> JSONResponse:
+    """Any failure, as a client should see it."""
+    return answer(as_trouble(error) or Trouble("failed", FAILED))
 
 
 def answer(trouble: Trouble) -> JSONResponse:
-    headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else None
+    headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else {}
+    if trouble.retry_after is not None:
+        headers["Retry-After"] = str(trouble.retry_after)
     return JSONResponse(problem(trouble).model_dump(), status_code=trouble.status, headers=headers)
 
 
@@ -40,7 +51,7 @@ def problem(trouble: Trouble) -> Problem:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    return answer(as_trouble(error) or Trouble("failed", "Something went wrong in the gateway."))
+    return told(error)
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
@@ -59,7 +70,7 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 class BodyLimit:
-    """No request body grows over `limit` bytes, whatever it says about its length."""
+    """No request body grows over `limit` bytes, whatever it says about its length, or takes for ever to come."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._limit = app, limit
@@ -73,11 +84,17 @@ class BodyLimit:
             trouble = Trouble("too_large", f"A body may have {self._limit // 1024} KiB at most.", "Make it shorter.")
             await answer(trouble)(scope, receive, send)
             return
-        read = 0
+        read, whole = 0, False
+        late = asyncio.get_running_loop().time() + BODY_TIME
 
         async def counted() -> Message:
-            nonlocal read
-            message = await receive()
+            nonlocal read, whole
+            try:
+                async with asyncio.timeout_at(None if whole else late):
+                    message = await receive()
+            except TimeoutError as error:
+                raise HTTPException(408, f"The body has not come within {BODY_TIME:g} s.") from error
+            whole = not message.get("more_body", False)
             read += len(message.get("body", b""))
             if read > self._limit:
                 raise HTTPException(413, f"A body may have {self._limit // 1024} KiB at most.")

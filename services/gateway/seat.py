@@ -2,16 +2,21 @@
 
 from services.gateway.hub import Room, Told
 from services.gateway.outbox import Letter, Outbox
+from services.gateway.users import User, sees
 
 MAX_HELD = 5_000  # messages kept back while history is read
 
 
 class Seat:
-    """Held, it keeps back what comes live; released, it goes on where history ended."""
+    """Held, it keeps back what comes live; released, it goes on where history ended.
 
-    def __init__(self, session_id: str, room: Room, outbox: Outbox) -> None:
+    It is silent while its user may not see the session: who sat down where nothing had begun sees nothing of what
+    somebody else begins there.
+    """
+
+    def __init__(self, user: User, room: Room, outbox: Outbox) -> None:
         self.room = room
-        self._session_id, self._outbox = session_id, outbox
+        self._user, self._outbox = user, outbox
         self._sent = 0
         self._held: list[Told | str] = []
         self._live = False
@@ -33,6 +38,8 @@ class Seat:
         self._take(text)
 
     def _take(self, item: Told | str) -> None:
+        if self.room.session and not sees(self._user, self.room.session):
+            return
         if self._live:
             self._pass_on(item)
         elif len(self._held) < MAX_HELD:
@@ -42,8 +49,8 @@ class Seat:
 
     def _pass_on(self, item: Told | str) -> None:
         if isinstance(item, str):
-            self._outbox.put(Letter(item, self._session_id))
+            self._outbox.put(Letter(item, self.room.id))
         elif item.version > self._sent:
             self._sent = item.version
             for text, shown in item.messages:
-                self._outbox.put(Letter(text, self._session_id, shown))
+                self._outbox.put(Letter(text, self.room.id, shown))

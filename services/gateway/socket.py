@@ -1,6 +1,7 @@
 """One WebSocket connection: a reader, a writer, and the sessions it looks at. It owns nothing that outlives it."""
 
 import asyncio
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -8,6 +9,7 @@ import structlog
 from fastapi import WebSocket, WebSocketDisconnect
 
 from services.gateway import handlers, views
+from services.gateway.auth import Login
 from services.gateway.commands import SessionMessage, Shown
 from services.gateway.hub import PAGE, Hub, shows
 from services.gateway.inbound import parse
@@ -15,13 +17,13 @@ from services.gateway.limits import TokenBucket
 from services.gateway.outbox import Letter, Outbox
 from services.gateway.ports import Core, query
 from services.gateway.seat import Seat
-from services.gateway.trouble import Trouble, as_trouble, error_message
-from services.gateway.users import User, may_read
+from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
+from services.gateway.users import may_read, missing
 from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.store_api import JOURNAL_READ, ReadJournal
 
-TRY_AGAIN_LATER = 1013
+TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
 MAX_SEATS = 100
 GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
 
@@ -31,8 +33,8 @@ log = structlog.get_logger("socket")
 class Socket:
     """What the client says is done one message after the other; what it hears is written by one task."""
 
-    def __init__(self, ws: WebSocket, user: User, *, core: Core, hub: Hub, outbox: Outbox) -> None:
-        self._ws, self._user = ws, user
+    def __init__(self, ws: WebSocket, login: Login, *, core: Core, hub: Hub, outbox: Outbox) -> None:
+        self._ws, self._user, self._until = ws, login.user, login.until
         self._core, self._hub = core, hub
         self._outbox = outbox
         self._bucket = TokenBucket()
@@ -49,15 +51,19 @@ class Socket:
             asyncio.create_task(self._outbox.overflowed.wait(), name="socket overflow"),
         ]
         try:
-            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done, _ = await asyncio.wait(tasks, timeout=self._left(), return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             for session_id, seat in self._seats.items():
                 await self._hub.leave(session_id, seat)
-        await self._say_goodbye()
+        await self._say_goodbye(late=not done)
         _complain(ended)
+
+    def _left(self) -> float | None:
+        """Seconds until the login ends; None: it does not."""
+        return None if self._until is None else max(0.0, self._until - time.time())
 
     # --- out
 
@@ -71,8 +77,10 @@ class Socket:
             if letter.shows:
                 self._shown[letter.session_id] = letter.shows
 
-    async def _say_goodbye(self) -> None:
+    async def _say_goodbye(self, *, late: bool) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if self._outbox.overflowed.is_set() else (1000, "")
+        if late:
+            code, reason = LOGIN_ENDED, "your login has ended"
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left already, or does not read at all
             async with asyncio.timeout(GRACE):
                 await self._ws.close(code, reason)
@@ -105,7 +113,7 @@ class Socket:
             trouble = as_trouble(error)
             if trouble is None:
                 log.exception("message_failed", session_id=session_id)
-                trouble = Trouble("failed", "Something went wrong in the gateway; nothing was changed by it.")
+                trouble = Trouble("failed", FAILED)
             self._send(error_message(trouble, session_id, reply_to))
         return False
 
@@ -158,7 +166,7 @@ class Socket:
         try:
             session = await seat.room.fresh()
             if session.version == 0:
-                raise Trouble("not_found", f"There is no session {session_id}.", "A user_message begins one.")
+                raise missing(session_id)
             may_read(self._user, session)
             if session.work:
                 draft = await self._hub.draft(session_id)
@@ -188,7 +196,7 @@ class Socket:
     def _enter(self, session_id: str) -> Seat:
         if len(self._seats) >= MAX_SEATS:
             raise Trouble("slow_down", f"A socket can be on {MAX_SEATS} sessions at once.", "Open another one.")
-        seat = self._seats[session_id] = Seat(session_id, self._hub.enter(session_id), self._outbox)
+        seat = self._seats[session_id] = Seat(self._user, self._hub.enter(session_id), self._outbox)
         return seat
 
     async def _leave(self, session_id: str) -> None:

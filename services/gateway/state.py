@@ -6,10 +6,12 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
-from services.gateway.auth import Door
+from services.gateway.auth import Door, Login
 from services.gateway.hub import Hub
+from services.gateway.limits import Guesses, Requests
 from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
 from services.gateway.ports import Core
+from services.gateway.tickets import Tickets
 from services.gateway.users import User
 from shared.protocol.server import Greeting
 from shared.settings import Settings
@@ -23,22 +25,43 @@ class Gateway:
     core: Core
     hub: Hub
     door: Door
+    tickets: Tickets
+    requests: Requests
+    guesses: Guesses
     greeting: Greeting
     page: str  # "ok", or what to do about a page that is missing
 
-    @property
-    def nats(self) -> str:
-        """Where NATS should be, without credentials."""
-        return self.settings.nats_url.rpartition("@")[2]
+    def welcome(self, connection: HTTPConnection) -> Login:
+        """The user behind a WebSocket's handshake or a request. Raises Trouble (unauthorized, forbidden, slow_down)."""
+        self._expect(connection)
+        login = self._recognise(connection)
+        self.requests.count(login.user.id)
+        return login
 
-    def welcome(self, connection: HTTPConnection, *, query_token: str = "") -> User:
-        """The user behind a WebSocket's handshake or a request. Raises Trouble(unauthorized or forbidden)."""
+    async def welcome_socket(self, connection: HTTPConnection) -> Login:
+        """The same for a handshake, which may also show a ticket."""
+        ticket = connection.query_params.get("ticket", "")
+        if not ticket or self.door.open:
+            return self.welcome(connection)
+        self._expect(connection)
+        said = bearer(connection) or self.cookie(connection)
+        login = await self.tickets.redeem(ticket, self._recognise(connection) if said else None)
+        self.requests.count(login.user.id)
+        return login
+
+    def cookie(self, connection: HTTPConnection) -> str:
+        return connection.cookies.get(self.door.cookie(secure=is_secure(connection)), "")
+
+    def _expect(self, connection: HTTPConnection) -> None:
+        """The host and the page that it comes from. Raises Trouble(forbidden)."""
         if self.door.open:
             check_host(connection, self.settings.parley_origins)
         check_origin(connection, self.settings.parley_origins)
-        return self.door.user(
-            bearer=bearer(connection) or query_token, cookie=connection.cookies.get(self.door.cookie, "")
-        )
+
+    def _recognise(self, connection: HTTPConnection) -> Login:
+        secret = bearer(connection)
+        with self.guesses.attempt(connection, secret):
+            return self.door.login(bearer=secret, cookie=self.cookie(connection))
 
 
 def bearer(connection: HTTPConnection) -> str:
@@ -56,15 +79,24 @@ def core(request: Request) -> Core:
     return gateway(request).core
 
 
-def user(request: Request) -> User:
+def is_secure(connection: HTTPConnection) -> bool:
+    return connection.url.scheme in ("https", "wss")
+
+
+def login(request: Request) -> Login:
     """Whoever sends this REST request; a change that a browser's cookie allows must come from our own page."""
     here = gateway(request)
     if request.method not in SAFE and not bearer(request):
-        by_cookie = here.door.cookie in request.cookies and not here.door.open
+        by_cookie = bool(here.cookie(request)) and not here.door.open
         check_not_forged(request, here.settings.parley_origins, cookie=by_cookie)
     return here.welcome(request)
 
 
+def user(request: Request) -> User:
+    return login(request).user
+
+
+LoggedIn = Annotated[Login, Depends(login)]
 Me = Annotated[User, Depends(user)]
 Behind = Annotated[Core, Depends(core)]
 Here = Annotated[Gateway, Depends(gateway)]

@@ -6,11 +6,12 @@ nothing_shown not_now stale_version invalid       the session does not allow it 
 not_available                                     Parley cannot do that yet
 unavailable                                       the bus or the store is away: try again
 timed_out                                         the session goes on, but not as fast as somebody wanted to wait
+failed                                            a fault of ours: the log tells it, the answer does not
 """
 
 from shared.bus.errors import BusDown
 from shared.domain.errors import Refused
-from shared.log import LogDown, TooLarge, Unsure
+from shared.log import LogDown, LogFull, TooLarge, Unsure
 from shared.protocol.server import Error
 from shared.store import StoreDown
 
@@ -26,6 +27,7 @@ STATUS = {
     "not_available": 501,
     "unavailable": 503,
     "timed_out": 504,
+    "failed": 500,
 }
 AWAY = (BusDown, LogDown, StoreDown, Unsure, TimeoutError, ConnectionError)
 HINTS = {
@@ -38,20 +40,30 @@ HINTS = {
 class Trouble(Exception):
     """A refusal; nothing has changed. `reply_to` is the id of the message that is refused, if it could be read.
 
-    `session_id`: the session that goes on all the same, where one was begun.
+    `session_id`: the session that goes on all the same, where one was begun. `retry_after`: seconds, where it is known.
     """
 
-    def __init__(
-        self, code: str, message: str, hint: str = "", *, reply_to: str | None = None, session_id: str | None = None
+    def __init__(  # noqa: PLR0913  what a refusal may tell
+        self,
+        code: str,
+        message: str,
+        hint: str = "",
+        *,
+        reply_to: str | None = None,
+        session_id: str | None = None,
+        retry_after: int | None = None,
     ) -> None:
         super().__init__(message)
         self.code, self.message, self.hint, self.reply_to = code, message, hint, reply_to
-        self.session_id = session_id
+        self.session_id, self.retry_after = session_id, retry_after
 
     @property
     def status(self) -> int:
         """As an HTTP status; a session that does not allow it is a 409."""
         return STATUS.get(self.code, 409)
+
+
+FAILED = "Something went wrong in the gateway; nothing was changed by it."
 
 
 def as_trouble(error: Exception) -> Trouble | None:
@@ -63,6 +75,12 @@ def as_trouble(error: Exception) -> Trouble | None:
             return Trouble(error.code, str(error), HINTS.get(error.code, ""))
         case TooLarge():
             return Trouble("too_large", str(error), "Make it shorter.")
+        case LogFull():
+            return Trouble(
+                "unavailable",
+                "Parley's log is full: nothing more can be stored.",
+                "Nothing is lost. Give NATS more room (disk, or max_file_store), then send it again with the same id.",
+            )
         case _ if isinstance(error, AWAY):
             return Trouble(
                 "unavailable",

@@ -21,14 +21,25 @@ class User(NamedTuple):
 LOCAL = User("local", everything=True)
 
 
+def sees(user: User, session: Session) -> bool:
+    """Whether it is theirs, shared with them, or not begun yet."""
+    return _own(user, session) or user.id in session.shared_with
+
+
+def missing(session_id: str) -> Trouble:
+    """There is none, or it is somebody else's: nobody learns from a refusal which of the two it is."""
+    hint = "Ask its owner to share it with you; a user_message with an id of your own begins one."
+    return Trouble("not_found", f"There is no session {session_id} that you may see.", hint)
+
+
 def may_read(user: User, session: Session) -> None:
-    """Raises Trouble(forbidden) unless it is theirs, shared with them, or not begun yet."""
-    if not (_own(user, session) or user.id in session.shared_with):
-        raise Trouble("forbidden", "This session belongs to somebody else.", "Ask its owner to share it with you.")
+    """Raises Trouble(not_found) unless it is theirs, shared with them, or not begun yet."""
+    if not sees(user, session):
+        raise missing(session.id)
 
 
 def may_write(user: User, session: Session) -> None:
-    """Raises Trouble(forbidden) unless it is theirs, shared with them for acting, or not begun yet."""
+    """Raises Trouble (not_found, forbidden) unless it is theirs, shared with them for acting, or not begun yet."""
     may_read(user, session)
     if not (_own(user, session) or session.shared_with.get(user.id)):
         raise Trouble("forbidden", "This session is shared with you for reading only.", "Fork it to go on from it.")

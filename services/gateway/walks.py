@@ -10,7 +10,7 @@ from services.gateway.inbound import refuse_nul
 from services.gateway.models import Problem
 from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
-from services.gateway.users import User, may_write
+from services.gateway.users import User, may_write, missing
 from shared.domain.session import SERVICE_OF, Session
 from shared.events.values import Confirm, Knowledge, Planning, SessionSettings
 from shared.protocol import client as m
@@ -34,7 +34,7 @@ def first(asked: Asked, words: str, before: Sequence[ChatMessage], *, confirm: C
 def following(asked: ChatRequest, words: str, session: Session) -> m.UserMessage:
     """The next word in a session, whose settings stay as they are but for what was asked for. Raises Trouble."""
     if session.version == 0:
-        raise Trouble("not_found", f"There is no session {session.id}.", "Leave session_id out: a new one begins.")
+        raise missing(session.id)
     confirm = asked.confirm if "confirm" in asked.model_fields_set else session.settings.confirm
     planning = asked.planning(session.settings.planning)
     return _message(asked, words, session.settings.model_copy(update={"confirm": confirm, "planning": planning}))

@@ -18,10 +18,12 @@ from shared.events import SessionEvent
 from shared.events.values import Service
 from shared.llm import Call, Message, Model
 from shared.log import Loaded, Log, commit
+from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
 from shared.worker.draft import Drafts, Kind, Render
 
+QUOTING = ("reason", "raw", "error", "result")  # fields in which a command tells what others said
 PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
 
 
@@ -55,7 +57,8 @@ class Desk:
         """Make a fact of it. Raises Refused when the work is no longer ours or the session does not allow it."""
         by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work)
         async with self._appending:
-            self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
+            told = _without_secrets(command)
+            self._loaded, event = await commit(self.kit.log, self._loaded, told, by, patience=PATIENCE)
         return event
 
     async def ask[Reply: BaseModel](  # noqa: PLR0913  a question has as many sides
@@ -94,3 +97,9 @@ class Desk:
         await self.record(spent, id=f"usage-{uuid4().hex}")
         if call.outcome != "cancelled" and self.session.work != self.work:
             raise OutOfTurn("The work was stopped, or given to somebody else.")
+
+
+def _without_secrets(command: AnyCommand) -> AnyCommand:
+    """What others say of a failure may quote our keys back: an event is for ever."""
+    told = {name: conceal(getattr(command, name)) for name in QUOTING if getattr(command, name, None)}
+    return command.model_copy(update=told) if told else command

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from services.gateway.app import MAX_FRAME
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import commands as c
 from tests.support.gateway import World, client, serving
@@ -39,6 +40,8 @@ BAD: list[tuple[str, str]] = [
     ('{"type": "approval", "approved": true, "version": 1e400}', "bad_message"),
     ('{"type": "resume", "after": -1}', "bad_message"),
     ('{"type": "edit", "version": 2, "steps": []}', "bad_message"),
+    ('{"type": "stop", "id": "\\ud800"}', "bad_message"),
+    ('{"type": "stop", "id": "\\ud800", "x": 1}', "bad_message"),
     ("[" * 5_000, "bad_message"),
 ]
 
@@ -65,11 +68,11 @@ async def test_frames_that_are_no_messages() -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.connection.send(b"\x00\x01")
         await her.error("bad_message")
-        await her.connection.send("x" * (5 * 1024 * 1024))
+        await her.connection.send("x" * (MAX_FRAME - 1000))
         await her.error("too_large")
         await her.send("user_message", content="Still here")
         await her.event("message.received")
-        await her.connection.send("x" * (9 * 1024 * 1024))
+        await her.connection.send("x" * (MAX_FRAME + 1))
         assert await her.closed() == 1009
     assert len(world.log.messages) == 1
 

@@ -3,6 +3,7 @@
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -10,6 +11,8 @@ import jwt
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from services.gateway.app import build
+from services.gateway.page import NONCE
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 
@@ -68,7 +71,7 @@ async def test_programs_use_bearer_tokens() -> None:
             assert (await program.get("/api/me")).status_code == 200
         assert await _refused(address) == 401
         assert await _refused(address, "/ws?token=wrong") == 401
-        assert await _refused(address, f"/ws?token={TOKEN}") == 101
+        assert await _refused(address, f"/ws?token={TOKEN}") == 401  # nothing that lasts belongs into a URL
         assert await _refused(address, additional_headers={"Authorization": f"Bearer {TOKEN}"}) == 101
 
 
@@ -84,7 +87,7 @@ async def test_forged_and_expired_cookies() -> None:
         "nonsense",
     ]
     async with serving(world.app) as address, _http(address) as browser:
-        name = world.app.state.gateway.door.cookie
+        name = world.app.state.gateway.door.cookie(secure=False)
         for cookie in bad:
             assert (await browser.get("/api/me", headers={"cookie": f"{name}={cookie}"})).status_code == 401
         fine = jwt.encode(good, SECRET, algorithm="HS256")
@@ -101,7 +104,7 @@ async def test_sessions_belong_to_their_owner() -> None:
             for message in ("resume", "stop", "user_message", "fork"):
                 content = {"content": "mine!"} if message == "user_message" else {}
                 await he.send(message, session_id="s", **content)
-                await he.error("forbidden")
+                await he.error("not_found")
             await workers.person(c.Share(user="bob"), "alice")
             await he.send("resume", session_id="s")
             assert (await he.until("snapshot"))["owner"] == "alice"
@@ -111,10 +114,10 @@ async def test_sessions_belong_to_their_owner() -> None:
             await he.send("approval", approved=True)
             assert (await he.event("plan.approved"))["actor"] == "user:bob"
         await world.workers("t").plan(owner="alice")
-        assert (await http.get("/api/sessions/t")).status_code == 403
-        assert (await http.get("/api/sessions/t/journal")).status_code == 403
-        assert (await http.post("/api/sessions/t/messages", json={"type": "stop"})).status_code == 403
-        assert (await http.delete("/api/sessions/t")).status_code == 403
+        assert (await http.get("/api/sessions/t")).status_code == 404
+        assert (await http.get("/api/sessions/t/journal")).status_code == 404
+        assert (await http.post("/api/sessions/t/messages", json={"type": "stop"})).status_code == 404
+        assert (await http.delete("/api/sessions/t")).status_code == 404
         assert (await http.get("/api/dead")).status_code == 403
         async with client(address, additional_headers=alice) as she:
             await she.send("resume", session_id="t")
@@ -205,3 +208,110 @@ async def test_answers_carry_safe_headers_and_clear_refusals() -> None:
         assert "/api/sessions/{session_id}/messages" in paths
         assert "/api/{path}" not in paths
         assert (await http.get("/readyz")).json()["ready"] is True
+
+
+async def test_behind_https_the_cookie_is_for_this_host_alone() -> None:
+    world = World(**LOGIN)
+    async with serving(world.app) as address, _http(address, **{"x-forwarded-proto": "https"}) as browser:
+        answer = await browser.get("/", params={"token": TOKEN})
+        cookie = answer.headers["set-cookie"]
+        name, _, value = cookie.partition(";")[0].partition("=")
+        assert name.startswith("__Host-parley_")
+        assert "Secure" in cookie
+        assert "Path=/" in cookie
+        assert "Domain" not in cookie
+        assert "max-age=" in answer.headers["strict-transport-security"]
+        assert (await browser.get("/api/me", headers={"cookie": f"{name}={value}"})).status_code == 200
+        # one that a page of plain http could have set is not looked at
+        assert (await browser.get("/api/me", headers={"cookie": f"{name[7:]}={value}"})).status_code == 401
+    async with serving(world.app) as address, _http(address) as browser:
+        answer = await browser.get("/", params={"token": TOKEN})
+        assert "strict-transport-security" not in answer.headers
+
+
+async def test_every_answer_is_safe_in_a_browser() -> None:
+    world = World(**LOGIN)
+    async with serving(world.app) as address, _http(address) as http:
+        for path in ("/", "/?token=wrong", "/api/me", "/api/no", "/healthz", "/readyz", "/openapi.json", "/no.html"):
+            found = (await http.get(path)).headers
+            assert "default-src 'self'" in found["content-security-policy"], path
+            assert (found["x-frame-options"], found["x-content-type-options"]) == ("DENY", "nosniff")
+            assert found["cross-origin-resource-policy"] == "same-origin"
+            assert "camera=()" in found["permissions-policy"]
+            assert "unsafe" not in found["content-security-policy"]
+            if path.startswith("/api/"):
+                assert found["cache-control"] == "no-store"
+        with pytest.raises(InvalidStatus) as refused:
+            async with client(address):
+                pass
+        assert refused.value.response.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_too_much_is_refused_for_a_while_and_for_one_user_alone() -> None:
+    world = World(**KEYS, requests_per_second=0.5, sockets_per_user=2)
+    alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
+    async with serving(world.app) as address, _http(address) as http:
+        for _ in range(2):
+            assert (await http.get("/api/me", headers=bob)).status_code == 200
+        async with client(address, additional_headers=bob), client(address, additional_headers=bob):
+            assert await _refused(address, additional_headers=bob) == 429
+            assert await _refused(address, additional_headers=alice) == 101
+        answer = await http.get("/api/me", headers=bob)
+        assert (answer.status_code, answer.json()["code"]) == (429, "slow_down")
+        assert int(answer.headers["retry-after"]) >= 1
+        assert (await http.get("/api/me", headers=alice)).status_code == 200
+
+
+async def test_guessing_keys_ends_soon() -> None:
+    world = World(**KEYS, failed_logins_per_minute=3)
+    async with serving(world.app) as address, _http(address) as http:
+        right, wrong = {"authorization": "Bearer ka"}, {"authorization": "Bearer no"}
+        assert (await http.get("/api/me", headers=right)).status_code == 200
+        told = [(await http.get("/api/me", headers=wrong)).status_code for _ in range(4)]
+        assert told == [401, 401, 401, 429]
+        assert (await http.get("/", params={"token": "kb"})).status_code == 429
+        assert await _refused(address, additional_headers={"Authorization": "Bearer kb"}) == 429
+        assert (await http.get("/api/me", headers=right)).status_code == 200  # known before: nobody locks alice out
+
+
+async def test_a_fault_of_ours_tells_nothing_of_itself() -> None:
+    world = World()
+
+    async def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError("postgresql://parley:hunter2@db/parley")
+
+    world.store.load = broken  # type: ignore[method-assign]
+    async with serving(world.app) as address, _http(address) as http:
+        answer = await http.get("/api/sessions/s")
+        assert (answer.status_code, answer.json()["code"]) == (500, "failed")
+        assert "hunter2" not in answer.text
+        assert "ZeroDivision" not in answer.text
+
+
+async def test_readiness_tells_strangers_what_is_missing_and_not_where_it_is() -> None:
+    world = World(nats_url="nats://hunter2@nats.internal:4222")
+    world.bus.down = world.store.down = True
+    async with serving(world.app) as address, _http(address) as http:
+        answer = await http.get("/readyz")
+        assert answer.status_code == 503
+        assert answer.json()["checks"]["nats"].startswith("no connection")
+        assert answer.json()["checks"]["plan_store"].startswith("no answer")
+        assert "internal" not in answer.text
+
+
+async def test_each_page_has_a_nonce_of_its_own(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text(f'<meta property="csp-nonce" nonce="{NONCE}">')
+    (tmp_path / "app.js").write_text("1")
+    world, seen = World(), set()
+    app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
+    async with serving(app) as address, _http(address) as http:
+        for path in ("/", "/", "/index.html", "/s/some-session"):
+            answer = await http.get(path)
+            nonce = answer.text.split('"')[3]
+            assert f"style-src 'self' 'nonce-{nonce}'" in answer.headers["content-security-policy"]
+            assert answer.headers["cache-control"] == "no-store"
+            seen.add(nonce)
+        assert len(seen) == 4
+        assert NONCE not in seen
+        assert (await http.get("/app.js")).text == "1"
+        assert (await http.get("/no/such/file")).status_code == 404

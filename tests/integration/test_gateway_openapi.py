@@ -41,7 +41,7 @@ ENDPOINTS = (
     "/api/library",
 )
 CHECKS = [not_a_server_error, status_code_conformance, content_type_conformance, response_schema_conformance]
-EXAMPLES = 20  # of each endpoint and mode
+EXAMPLES = 20  # of each endpoint and mode; `python -m bench.fuzz` sends as many as one likes
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ async def address(settings: Settings, bus: Bus) -> AsyncIterator[str]:
 
 def _fuzz(address: str) -> Counter[tuple[str, int]]:
     """Every endpoint with data that fits its description and data that does not; how often each answered with what."""
-    schema = schemathesis.openapi.from_url(f"http://{address}/openapi.json", wait_for_schema=10)
+    schema = schemathesis.openapi.from_url(f"http://{address}/openapi.json", wait_for_schema=10, timeout=50)
     told: Counter[tuple[str, int]] = Counter()
     for found in schema.include(path=list(ENDPOINTS)).get_all_operations():
         for mode in GenerationMode.POSITIVE, GenerationMode.NEGATIVE:

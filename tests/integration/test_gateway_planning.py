@@ -270,7 +270,7 @@ async def test_other_peoples_sessions() -> None:
     async with _there(world, "ka") as (http, _, address):
         mine = await _chat(http, "How many orders are pending?")
         async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers={"Authorization": "Bearer kb"}) as bob:
-            await _refused(bob, 403, "/chat", ASK | {"session_id": mine["session_id"]})
+            await _refused(bob, 404, "/chat", ASK | {"session_id": mine["session_id"]})
         async with httpx2.AsyncClient(base_url=f"http://{address}/api") as nobody:
             for path, body in (("/chat", ASK), ("/planning/plan", {"request": "x"})):
                 await _refused(nobody, 401, path, body)

@@ -115,8 +115,8 @@ async def test_previews_are_for_those_who_may_see_the_session() -> None:
     call = {"tool": "cancel_order", "arguments": {"order_id": "#W2"}}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
         assert (await alice.post("/sessions/s/preview", json=call)).json()["known"] is True
-        assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 403
-        assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
+        assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 404
+        assert (await bob.post("/sessions/s/preview", json=call)).status_code == 404
         await workers.person(c.Share(user="bob"), "alice")
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 200
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
@@ -134,7 +134,7 @@ async def test_a_result_that_is_kept_apart() -> None:
         assert got.headers["content-disposition"] == 'attachment; filename="s-1-1.1.txt"'
         assert got.headers["content-type"].startswith("text/plain")
         assert (await alice.get("/sessions/s/artefacts/1/1.2")).status_code == 404
-        assert (await bob.get("/sessions/s/artefacts/1/1.1")).status_code == 403
+        assert (await bob.get("/sessions/s/artefacts/1/1.1")).status_code == 404
 
 
 async def test_a_person_takes_over_and_hands_back(world: World) -> None:

@@ -44,6 +44,7 @@ class FakeBus:
         self.draft: bytes | None = None
         self.answers: dict[str, Callable[[bytes], bytes]] = {}
         self.kept: dict[str, bytes] = {}
+        self.redeemed: set[str] = set()
         self.subscribed: list[tuple[str, Handler]] = []
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
 
@@ -72,6 +73,13 @@ class FakeBus:
         if self.down:
             raise BusDown("Not connected.")
         return self.kept.get(name)
+
+    async def redeem(self, ticket_id: str) -> bool:
+        if self.down:
+            raise BusDown("Not connected.")
+        first = ticket_id not in self.redeemed
+        self.redeemed.add(ticket_id)
+        return first
 
     async def subscribe(self, subject: str, handler: Handler) -> Subscription:
         if self.down:
@@ -239,20 +247,20 @@ class Client:
     async def send(self, kind: str, **fields: Any) -> None:
         await self.connection.send(json.dumps({"type": kind} | fields))
 
-    async def next(self, *, seconds: float = 10) -> dict[str, Any]:
+    async def next(self, *, seconds: float = 20) -> dict[str, Any]:
         async with asyncio.timeout(seconds):
             message: dict[str, Any] = json.loads(await self.connection.recv())
         self.heard.append(message)
         return message
 
-    async def until(self, kind: str, *, seconds: float = 10, **fields: Any) -> dict[str, Any]:
+    async def until(self, kind: str, *, seconds: float = 20, **fields: Any) -> dict[str, Any]:
         """The next message of this type with these fields; what comes before it is kept in `heard`."""
         while True:
             message = await self.next(seconds=seconds)
             if message["type"] == kind and all(message[name] == value for name, value in fields.items()):
                 return message
 
-    async def event(self, kind: str, *, seconds: float = 10) -> dict[str, Any]:
+    async def event(self, kind: str, *, seconds: float = 20) -> dict[str, Any]:
         """The next stored event of this type."""
         while True:
             event: dict[str, Any] = (await self.until("event", seconds=seconds))["event"]
@@ -265,7 +273,7 @@ class Client:
         assert found["code"] == code, found
         return found
 
-    async def closed(self, *, seconds: float = 10) -> int | None:
+    async def closed(self, *, seconds: float = 20) -> int | None:
         """The code with which the gateway closes the socket."""
         try:
             while True:

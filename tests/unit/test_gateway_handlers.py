@@ -57,7 +57,7 @@ async def test_a_session_that_somebody_else_just_began_is_theirs(log: Overtaking
     log.first = lambda: workers.person(c.Say(text="Mine"), "alice")
     with pytest.raises(Trouble) as caught:
         await act(m.UserMessage(type="user_message", content="No, mine"), "s", BOB, core)
-    assert caught.value.code == "forbidden"
+    assert caught.value.code == "not_found"
     assert (await workers.session()).version == 1
 
 

@@ -10,6 +10,7 @@ from services.gateway.parts import path_view
 from services.gateway.ports import Core
 from services.gateway.replies import chat_reply, flow_view, path_reply
 from services.gateway.trouble import Trouble
+from services.gateway.users import LOCAL
 from services.gateway.walks import REMEMBERED, first
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -136,11 +137,11 @@ def test_what_was_said_before_is_kept_from_its_end() -> None:
 async def test_only_so_many_wait_at_once() -> None:
     log = InMemoryLog()
     hub = Hub(Core(FakeBus(), FakeStore(log), log))
-    followers = [Follower(hub, f"s{n}") for n in range(MOST)]
+    followers = [Follower(hub, f"s{n}", LOCAL) for n in range(MOST)]
     with pytest.raises(Trouble) as refused:
-        Follower(hub, "one-more")
+        Follower(hub, "one-more", LOCAL)
     assert refused.value.status == 429
     for follower in followers:
         follower.leave()
-    Follower(hub, "again").leave()
+    Follower(hub, "again", LOCAL).leave()
     assert hub.waiting == 0

@@ -13,6 +13,7 @@ from pydantic_core import ErrorDetails
 
 from shared.environment import variable
 from shared.events.values import Effect, ToolPolicy
+from shared.logging import SECRET_NAME, keep_secret
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 TAKEN = ("parley", "retail")  # where tools of Parley's own come from
@@ -94,9 +95,13 @@ def _server(path: Path, name: str, given: JsonValue) -> ServerConfig:
         raise BadConfig(f"{where}.{min(strangers)}: there is no such key; there are {', '.join(sorted(known))}.")
     read = {key: _expand(f"{where}.{key}", value) if key in _EXPANDED else value for key, value in given.items()}
     try:
-        return ServerConfig.model_validate_json(json.dumps(read | {"name": name}))
+        found = ServerConfig.model_validate_json(json.dumps(read | {"name": name}))
     except ValidationError as error:
         raise BadConfig("\n".join(_problem(where, found) for found in error.errors())) from None
+    for key, value in {**found.env, **found.headers}.items():
+        if SECRET_NAME.search(key):
+            keep_secret((value, *value.split()))  # the words too: "Bearer …"
+    return found
 
 
 def _expand(where: str, value: JsonValue) -> JsonValue:
@@ -113,6 +118,8 @@ def _expand(where: str, value: JsonValue) -> JsonValue:
 
 def _value_of(where: str, found: re.Match[str]) -> str:
     value = variable(found[1])
+    if value is not None and SECRET_NAME.search(found[1]):
+        keep_secret([value])
     if value is None and found[2] is None:
         raise BadConfig(f"{where}: the environment has no {found[1]}: set it, or write ${{{found[1]}:-a default}}.")
     return value if value is not None else str(found[2])

@@ -3,6 +3,7 @@ import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
 import { EditorView } from "@codemirror/view";
 import { tags as t } from "@lezer/highlight";
+import { nonce } from "../nonce";
 
 const colours = HighlightStyle.define([
   { tag: [t.keyword, t.operatorKeyword, t.controlKeyword, t.definitionKeyword, t.moduleKeyword], color: "var(--code-keyword)" },
@@ -27,6 +28,7 @@ const frame = EditorView.theme({
 
 export function look(label: string): Extension[] {
   return [
+    EditorView.cspNonce.of(nonce),
     frame,
     syntaxHighlighting(colours),
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),

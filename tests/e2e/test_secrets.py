@@ -1,0 +1,276 @@
+"""Marked secrets go in wherever one can be set or said; after errors of all kinds none of them is found where it must
+not be: in logs, in what is printed, in events, in the database, in answers."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Iterator, Mapping
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx2
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from websockets.asyncio.client import connect
+from websockets.exceptions import ConnectionClosed, InvalidStatus
+
+from cli.ports import free_port
+from shared.domain.session import SERVICE_OF
+from tests.e2e.running import ROOT, Parley, parley
+from tests.support.serving import serving
+
+pytestmark = pytest.mark.timeout(180)
+SPEAKS_OUT = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
+
+
+def mark(name: str) -> str:
+    """Nothing about it looks like a secret: no pattern finds it."""
+    return f"MARK{name}0123456789"
+
+
+KEY, OTHER = mark("alicekey"), mark("bobkey")
+SETTINGS = {
+    "PARLEY_AUTH": "keys",
+    "PARLEY_API_KEYS": f"alice={KEY},bob={OTHER}",
+    "PARLEY_TOKEN": mark("logintoken"),
+    "PARLEY_SECRET": mark("signingsecret") * 2,
+    "PARLEY_METRICS_TOKEN": mark("metricstoken"),
+    "OPENAI_API_KEY": mark("modelkey"),
+    "OPENAI_MODEL": "echo",
+    "INTERNLM_API_KEY": mark("otherkey"),
+    "SHOP_PASSWORD": mark("fromtheenvironment"),
+    "MODEL_ATTEMPTS": "1",
+    "LOG_LEVEL": "DEBUG",
+    "FAILED_LOGINS_PER_MINUTE": "0",
+}
+SAID = {"wrong": mark("wrongbearer"), "url": mark("urltoken"), "cookie": mark("cookievalue"), "body": mark("bodyvalue")}
+
+
+def _echo() -> Starlette:
+    """A model's endpoint, and an MCP server: whatever it is asked, it quotes the key back, each time otherwise."""
+    turns = iter(range(10_000))
+
+    async def answer(request: Request) -> Response:
+        given = request.headers.get("authorization", "")
+        said = {"error": {"message": f"{'x' * 250} refused: {given} is wrong", "type": "e", "code": given}}
+        match next(turns) % 6:
+            case 0:
+                return JSONResponse(said, 401)
+            case 1:
+                return JSONResponse(said, 400)
+            case 2:
+                return JSONResponse(said, 500, {"x-echo": given})
+            case 3:
+                return Response(f"<html>{given}</html>", 502)
+            case 4:
+                return StreamingResponse(iter([f"data: {json.dumps(said)}\n\n"]), media_type="text/event-stream")
+            case _:
+                return Response(f"not json {given}", 200, media_type="text/event-stream")
+
+    return Starlette(routes=[Route("/{path:path}", answer, methods=["GET", "POST", "DELETE"])])
+
+
+def _mcp(folder: Path, url: str) -> Path:
+    servers = {
+        "loud": {"command": sys.executable, "args": ["-c", SPEAKS_OUT], "env": {"SHOP_TOKEN": mark("mcpenv")}},
+        "echo": {"url": f"{url}/mcp", "headers": {"Authorization": f"Bearer {mark('mcpheader')}"}},
+        "given": {"url": f"{url}/mcp", "headers": {"X-Shop-Password": "${SHOP_PASSWORD}"}},
+    }
+    path = folder / "mcp.json"
+    path.write_text(json.dumps({"mcpServers": servers}))
+    return path
+
+
+@asynccontextmanager
+async def _stack(folder: Path) -> AsyncIterator[Parley]:
+    async with serving(_echo()) as url:
+        home = folder / "home"
+        home.mkdir()
+        more = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP": str(_mcp(folder, url))}
+        async with parley(home, **SETTINGS | more) as running:
+            yield running
+
+
+def _secrets(running: Parley) -> dict[str, str]:
+    """All that was given, and what `parley up` has made for itself."""
+    found = {name: value for name, value in SETTINGS.items() if "MARK" in value} | SAID
+    found |= {"alice": KEY, "bob": OTHER} | {name: mark(name) for name in ("mcpenv", "mcpheader")}
+    del found["PARLEY_API_KEYS"]  # its parts are there
+    for path in (running.home / "secrets").rglob("*"):
+        if path.is_file():
+            found[f"file {path.name}"] = path.read_text().strip()
+    for name in ("gateway", "plan_store", "planner", "executor"):
+        environment = Path(f"/proc/{running.pid_of(name)}/environ").read_text().split("\0")
+        url = dict(part.partition("=")[::2] for part in environment if "=" in part).get("NATS_URL", "")
+        place = urlsplit(url)
+        found[f"NATS of {name}"] = place.password or place.username or ""
+    return {name: value for name, value in found.items() if len(value) >= 8}
+
+
+async def _provoke(running: Parley) -> list[str]:
+    """Everything that can go wrong at the gateway; what it answered."""
+    told: list[str] = []
+    async with httpx2.AsyncClient(base_url=running.url, timeout=20) as http:
+
+        async def ask(method: str, path: str, **options: Any) -> None:
+            answer = await http.request(method, path, **options)
+            told.append(f"{answer.status_code} {answer.headers} {answer.text}")
+
+        right = {"authorization": f"Bearer {KEY}"}
+        for headers in ({"authorization": f"Bearer {SAID['wrong']}"}, {"authorization": f"Basic {SAID['wrong']}"}):
+            await ask("GET", "/api/me", headers=headers)
+        port = urlsplit(running.url).port
+        await ask("GET", "/api/me", headers={"cookie": f"parley_{port}={SAID['cookie']}"})
+        await ask("GET", "/", params={"token": SAID["url"]})
+        await ask("POST", "/api/tickets", headers={"cookie": f"parley_{port}={SAID['cookie']}"})
+        for body in (
+            f'{{"request": "{SAID["body"]}',
+            json.dumps({"request": [SAID["body"]], "id": SAID["body"] + "!"}),
+        ):
+            await ask("POST", "/api/sessions", content=body, headers=right | {"content-type": "application/json"})
+        await ask("POST", "/api/sessions/x/messages", json={"type": SAID["body"]}, headers=right)
+        await ask("GET", "/readyz")
+    for query, headers in ((f"?token={SAID['url']}", {}), (f"?ticket={SAID['url']}", {}), ("", right)):
+        told += await _frames(running.socket_url + query, headers)
+    return told
+
+
+async def _frames(url: str, headers: Mapping[str, str]) -> list[str]:
+    told: list[str] = []
+    try:
+        async with connect(url, additional_headers=headers, proxy=None) as socket:
+            for frame in (
+                SAID["body"],
+                f'{{"type": "approval", "approved": "{SAID["body"]}"}}',
+                json.dumps({"type": "user_message", "content": [SAID["body"]], "settings": SAID["body"]}),
+                SAID["body"].encode(),
+                '{"type": "close"}',
+            ):
+                await socket.send(frame)
+            with suppress(ConnectionClosed):
+                while True:
+                    told.append(str(await socket.recv()))
+    except InvalidStatus as refused:
+        told.append(f"{refused.response.status_code} {refused.response.headers} {refused.response.body!r}")
+    return told
+
+
+async def _sessions_fail(running: Parley) -> list[str]:
+    """One session for each way in which the endpoint quotes the key; their snapshots, journals and exports."""
+    told: list[str] = []
+    async with httpx2.AsyncClient(base_url=running.url, timeout=30, headers={"authorization": f"Bearer {KEY}"}) as http:
+        for number, workflow in enumerate(["conversation", "agentflow"] * 3 + ["flow"]):
+            begun = await http.post("/api/sessions", json={"request": f"Task {number}", "workflow": workflow})
+            session = f"/api/sessions/{begun.json()['session_id']}"
+            async with asyncio.timeout(60):
+                while (await http.get(session)).json()["phase"] in SERVICE_OF:  # noqa: ASYNC110  of another process
+                    await asyncio.sleep(0.1)
+            for path in ("", "/journal", "/export?format=json", "/export"):
+                told.append((await http.get(session + path)).text)
+        assert "refused" in "".join(told)  # the endpoint's words were told, without the key
+        for path in ("/metrics", "/api/tools", "/api/me", "/api/usage"):
+            told.append((await http.get(path)).text)
+    return told
+
+
+async def _ready(running: Parley) -> None:
+    async with asyncio.timeout(60), httpx2.AsyncClient(base_url=running.url) as http:
+        while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
+            await asyncio.sleep(0.1)
+
+
+def _stored(home: Path) -> Iterator[tuple[str, bytes]]:
+    """Every file of this Parley but those that are made to hold secrets, which only their owner can read."""
+    for path in sorted(home.rglob("*")):
+        private = "secrets" in path.parts or path.name in ("running.json",) or path.suffix in (".conf", ".lock")
+        if path.is_file() and not private:
+            yield str(path.relative_to(home)), path.read_bytes()
+        elif path.is_file() and path.stat().st_size:
+            assert path.stat().st_mode & 0o077 == 0 or path.parent.stat().st_mode & 0o077 == 0, path
+
+
+async def test_no_secret_is_told(tmp_path: Path) -> None:
+    async with _stack(tmp_path) as running:
+        secrets = _secrets(running)
+        told = await _provoke(running)
+        told += await _sessions_fail(running)
+        for name in ("nats", "plan_store"):
+            running.kill9(name)
+            told += await _provoke(running)
+        await _ready(running)
+        told += await _provoke(running)
+    assert {"file nats-token"} & secrets.keys() or any(name.startswith("NATS of") for name in secrets)
+    files = dict(_stored(running.home))
+    assert any(name.endswith(".log") for name in files)
+    assert any(name.endswith(".blk") for name in files)
+    assert any(name.endswith(".db") for name in files)
+    assert b"mcp_stderr" in b"".join(body for name, body in files.items() if name.endswith(".log"))
+    leaks = [f"{name} in {place}" for place, body in files.items() for name, s in secrets.items() if s.encode() in body]
+    leaks += [f"{name} in an answer: {text[:200]}" for text in told for name, s in secrets.items() if s in text]
+    assert leaks == []
+
+
+SCHEMES = ("postgresql", "mysql", "nats", "http")
+URL = "{scheme}://user:{secret}@127.0.0.1:{port}/x"
+OUT_OF_REACH: tuple[tuple[str, dict[str, str]], ...] = (
+    ("services.plan_store.app", {"DATABASE_URL": "postgresql", "NATS_URL": "nats"}),
+    ("services.plan_store.app", {"DATABASE_URL": "mysql"}),
+    ("services.planner.app", {"NATS_URL": "nats"}),
+    ("services.executor.app", {"NATS_URL": "nats", "PARLEY_DATABASE": "postgresql"}),
+    ("services.gateway.app", {"NATS_URL": "nats", "PARLEY_AUTH": "none"}),
+    ("services.gateway.app", {"PARLEY_AUTH": "keys", "PARLEY_API_KEYS": "{secret}"}),
+    ("services.gateway.app", {"PARLEY_AUTH": "token", "PARLEY_SECRET": "{secret}", "PARLEY_TOKEN": "{secret}"}),
+    ("cli.main doctor", {"NATS_URL": "nats", "DATABASE_URL": "postgresql", "OPENAI_BASE_URL": "http"}),
+    ("cli.main provision", {"NATS_URL": "nats"}),
+    ("cli.main rebuild", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
+    ("cli.main dead", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
+    ("cli.main up", {"NATS_URL": "nats", "PARLEY_DATABASE": "postgresql"}),
+    ("cli.main up", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
+)
+
+
+async def test_what_cannot_be_reached_is_named_without_its_password(tmp_path: Path) -> None:
+    secret, at_once = mark("password"), asyncio.Semaphore(4)
+
+    async def one(number: int, program: str, settings: dict[str, str]) -> str:
+        async with at_once:
+            return await asyncio.to_thread(_said, program, settings, tmp_path / str(number), secret)
+
+    said = await asyncio.gather(*(one(number, *each) for number, each in enumerate(OUT_OF_REACH)))
+    for (program, settings), text in zip(OUT_OF_REACH, said, strict=True):
+        assert text, (program, settings)
+        assert secret not in text, (program, settings)
+
+
+def _said(program: str, settings: dict[str, str], home: Path, secret: str) -> str:
+    """All that it printed and logged, until a while after its first words."""
+    home.mkdir()
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "NATS_", "DATABASE_", "PARLEY_"))}
+    mine = {"PARLEY_HOME": str(home), "AGENT_PORT": str(free_port()), "LOG_LEVEL": "DEBUG", "PYTHONUNBUFFERED": "1"}
+    given = {
+        name: (URL if value in SCHEMES else value).format(scheme=value, secret=secret, port=free_port())
+        for name, value in settings.items()
+    }
+    printed = home / "printed.log"
+    with printed.open("wb") as output:
+        process = subprocess.Popen(
+            [sys.executable, "-m", *program.split()], cwd=ROOT, env=clean | mine | given, stdout=output, stderr=output
+        )
+    try:
+        ends = time.monotonic() + 60
+        while process.poll() is None and not printed.stat().st_size and time.monotonic() < ends:
+            time.sleep(0.1)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(3)
+    finally:
+        process.terminate()
+        process.wait(30)
+    return b"".join(path.read_bytes() for path in home.rglob("*.log")).decode()

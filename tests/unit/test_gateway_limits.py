@@ -1,0 +1,128 @@
+"""How much is too much: the buckets, by a clock of the test's own."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+
+import pytest
+from starlette.requests import HTTPConnection
+
+from services.gateway import limits
+from services.gateway.limits import Guesses, Requests, TokenBucket
+from services.gateway.trouble import Trouble
+from tests.support.gateway import SECRET, TOKEN, gateway_settings
+
+
+class Clock:
+    now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+@contextmanager
+def slowed(setting: str) -> Iterator[Trouble]:
+    """A refusal that says how long, and which setting it is."""
+    with pytest.raises(Trouble) as caught:
+        yield caught  # type: ignore[misc]
+    assert (caught.value.code, caught.value.status) == ("slow_down", 429)
+    assert caught.value.retry_after
+    assert setting in caught.value.hint
+
+
+def from_(address: str) -> HTTPConnection:
+    return HTTPConnection({"type": "http", "client": (address, 1), "headers": []})
+
+
+def test_a_bucket_says_how_long_to_wait() -> None:
+    clock = Clock()
+    bucket = TokenBucket(burst=2, rate=0.5, clock=clock)
+    assert (bucket.take(), bucket.take(), bucket.take(), bucket.wait) == (True, True, False, 2)
+    clock.now += 1
+    assert bucket.wait == 1
+    clock.now += 1
+    assert bucket.take()
+
+
+def test_each_user_has_a_share() -> None:
+    clock = Clock()
+    requests = Requests(gateway_settings(requests_per_second=2), clock)
+    for _ in range(20):
+        requests.count("alice")
+    with slowed("REQUESTS_PER_SECOND"):
+        requests.count("alice")
+    requests.count("bob")
+    clock.now += 0.5
+    requests.count("alice")
+
+
+def test_sockets_are_counted_while_they_are_open() -> None:
+    requests = Requests(gateway_settings(sockets_per_user=2))
+    with ExitStack() as open_:
+        open_.enter_context(requests.socket("alice"))
+        open_.enter_context(requests.socket("alice"))
+        open_.enter_context(requests.socket("bob"))
+        with slowed("SOCKETS_PER_USER"):
+            open_.enter_context(requests.socket("alice"))
+    with requests.socket("alice"), requests.socket("alice"):
+        pass
+
+
+def test_no_limit() -> None:
+    free = gateway_settings(requests_per_second=0, sockets_per_user=0, failed_logins_per_minute=0)
+    requests, guesses = Requests(free), Guesses(free)
+    with ExitStack() as open_:
+        for _ in range(2000):
+            requests.count("alice")
+            open_.enter_context(requests.socket("alice"))
+            _fail(guesses, "10.0.0.1")
+
+
+def _guesses(clock: Clock) -> Guesses:
+    chosen = gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, failed_logins_per_minute=3)
+    return Guesses(chosen, clock)
+
+
+def _fail(guesses: Guesses, address: str) -> None:
+    with pytest.raises(Trouble) as caught, guesses.attempt(from_(address), "wrong"):
+        raise Trouble("unauthorized", "no")
+    assert caught.value.code == "unauthorized"
+
+
+def test_who_guesses_is_not_heard_for_a_while() -> None:
+    clock = Clock()
+    guesses = _guesses(clock)
+    with guesses.attempt(from_("10.0.0.1"), "known"):
+        pass
+    for _ in range(3):
+        _fail(guesses, "10.0.0.1")
+    with slowed("FAILED_LOGINS_PER_MINUTE"), guesses.attempt(from_("10.0.0.1"), TOKEN):
+        raise AssertionError("it was looked at")
+    with guesses.attempt(from_("10.0.0.1"), "known"), guesses.attempt(from_("10.0.0.2"), TOKEN):
+        pass
+    clock.now += 20
+    with guesses.attempt(from_("10.0.0.1"), TOKEN):
+        pass
+
+
+def test_an_ipv6_network_is_one_address() -> None:
+    guesses = _guesses(Clock())
+    for last in range(3):
+        _fail(guesses, f"2001:db8::{last}")
+    with slowed("FAILED_LOGINS"), guesses.attempt(from_("2001:db8::ffff"), "x"):
+        raise AssertionError("it was looked at")
+    _fail(guesses, "2001:db8:0:1::1")
+
+
+def test_strangers_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(limits, "MOST", 50)
+    requests, guesses = Requests(gateway_settings()), _guesses(Clock())
+    for number in range(200):
+        requests.count(f"user{number}")
+        _fail(guesses, f"10.0.0.{number}")
+    assert (len(requests._buckets), len(guesses._failed)) == (50, 50)
+
+
+def test_signatures_are_not_guessed_and_not_counted() -> None:
+    guesses = Guesses(gateway_settings(parley_auth="jwt", parley_secret=SECRET, failed_logins_per_minute=1))
+    for _ in range(5):
+        _fail(guesses, "10.0.0.1")

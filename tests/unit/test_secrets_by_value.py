@@ -1,0 +1,61 @@
+"""What the settings know to be secret is found again by its value, wherever it stands."""
+
+import pytest
+from pydantic import SecretStr
+
+from shared import logging
+from shared.domain import commands as c
+from shared.logging import conceal, hide_secrets, keep_secret
+from shared.settings import Settings
+from shared.worker.desk import _without_secrets
+
+KEY, PASSWORD = "plainlookingkey", "p@ssw0rd-of-nats"
+
+
+@pytest.fixture(autouse=True)
+def _nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "_known", set())
+
+
+def test_every_setting_that_is_secret_is_known() -> None:
+    named = {
+        name: SecretStr(f"value-of-{name}")
+        for name, field in Settings.model_fields.items()
+        if field.annotation is SecretStr
+    }
+    settings = Settings().model_copy(
+        update=named
+        | {
+            "parley_api_keys": SecretStr("alice=alices-own-key, bob=bobs-own-key"),
+            "nats_url": "nats://a-token-alone@h:1,nats://planner:p%40ssw0rd-of-nats@h:2",
+            "database_url": "postgresql://postgres:of-the-database@db/x",
+            "retail_database_url": "sqlite:///somewhere.db",
+        }
+    )
+    found = set(settings.secrets)
+    assert found >= {value.get_secret_value() for name, value in named.items() if name != "parley_api_keys"}
+    assert found >= {"alices-own-key", "bobs-own-key", "a-token-alone", PASSWORD, "p%40ssw0rd-of-nats"}
+    assert "of-the-database" in found
+    assert "postgres" not in found  # a user's name is a word that logs need
+
+
+def test_it_is_hidden_in_logs_whatever_it_looks_like() -> None:
+    keep_secret([KEY, "short", ""])
+    event = hide_secrets(
+        None, "", {"event": f"said {KEY}", "deep": [{"x": KEY}], "other": "short", "error": OSError(KEY)}
+    )
+    assert KEY not in str(event)
+    assert (event["event"], event["other"]) == ("said ***", "short")
+
+
+def test_it_is_hidden_in_what_a_service_records() -> None:
+    keep_secret([KEY])
+    told = _without_secrets(c.Fail(reason=f"refused: {KEY}", raw=f"{{{KEY}"))
+    assert isinstance(told, c.Fail)
+    assert (told.reason, told.raw) == ("refused: ***", "{***")
+    done = _without_secrets(c.Finish(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
+    assert isinstance(done, c.Finish)
+    assert (done.result, done.error) == ({"***": ["***", 1, None]}, "***")
+    plan = c.Stop(reason="nothing of it")
+    assert _without_secrets(plan) == plan
+    assert conceal(("a", KEY)) == ("a", "***")
