@@ -1,19 +1,23 @@
 """Wiring of plan_store: `python -m services.plan_store.app`."""
 
 import asyncio
+import sys
 from functools import partial
 
 import structlog
 
 from services.plan_store.database import Database
+from services.plan_store.figures import keep_counting
 from services.plan_store.handlers import Requests, project
 from services.plan_store.keeper import Keeper
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
+from services.plan_store.writing import AT_ONCE
 from shared.bus import Bus, Delivery
 from shared.settings import Settings
 from shared.store_api import QUEUE
-from shared.worker.run import health, run, started
+from shared.worker.health import health
+from shared.worker.run import run, started
 
 log = structlog.get_logger("plan_store")
 
@@ -24,7 +28,7 @@ class PlanStore:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
         self._answers = False
-        self._sweeping: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
         self.bus = Bus(settings, "plan_store")
         self.database = Database(settings.sql_url)
 
@@ -36,7 +40,8 @@ class PlanStore:
         """Migrate, consume, answer. Waits for the database and NATS for as long as it takes."""
         await patiently(self.database.migrate)
         await self.bus.connect()
-        projector = Projector(self.bus.log, self.database)
+        vouched = self._settings.nats_replicas == 1
+        projector = Projector(self.bus.log, self.database, vouched=vouched)
         keeper = Keeper(self.bus, self.bus.log, self.database, projector, stuck_after=self._settings.stuck_after)
         projector.on_moved = keeper.moved
 
@@ -46,24 +51,25 @@ class PlanStore:
         async def expired(delivery: Delivery) -> None:
             await patiently(partial(keeper.expired, delivery))
 
-        self.bus.consume("plan_store", partial(project, projector))
+        self.bus.consume("plan_store", partial(project, projector), limit=AT_ONCE)
         self.bus.consume("keeper", dead_letter, stream="DEAD")
         self.bus.consume("timers", expired, stream="TIMERS")
         for subject, respond in Requests(self.bus.log, self.database, projector).responders().items():
             await self.bus.answer(subject, respond, queue=QUEUE)
         await self.bus.start()
         self._answers = True
-        self._sweeping = asyncio.create_task(keeper.keep_sweeping())
+        self._tasks = [asyncio.create_task(keeper.keep_sweeping()), asyncio.create_task(keep_counting(self.database))]
 
     async def stop(self) -> None:
-        if self._sweeping:
-            self._sweeping.cancel()
-            await asyncio.gather(self._sweeping, return_exceptions=True)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
         await self.bus.stop()
         await self.database.close()
 
 
 def main() -> None:
+    sys.setswitchinterval(0.0005)  # seconds: the thread that writes to SQLite shall not keep answers waiting
     settings = Settings()
 
     async def live(stop: asyncio.Event) -> None:

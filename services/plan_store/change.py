@@ -1,8 +1,9 @@
 """What the projection does to the rows: the three kinds of change."""
 
+from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table
+from sqlalchemy import ColumnElement, Table, Update, bindparam, update
 
 Values = dict[str, Any]
 
@@ -15,10 +16,9 @@ class Put(NamedTuple):
 
 
 class Patch(NamedTuple):
-    """Change columns of the rows that match."""
+    """Change columns of the rows that the statement is about; its own parameters are among the values."""
 
-    table: Table
-    where: ColumnElement[bool]
+    statement: Update
     values: Values
 
 
@@ -30,3 +30,13 @@ class Remove(NamedTuple):
 
 
 Change = Put | Patch | Remove
+
+
+def patch(table: Table, key: Values, values: Values) -> Patch:
+    """Change columns of the rows with these values. The statement is made once: that takes longer than to run it."""
+    return Patch(_update(table, tuple(key)), values | {f"key_{name}": value for name, value in key.items()})
+
+
+@cache
+def _update(table: Table, names: tuple[str, ...]) -> Update:
+    return update(table).where(*(table.c[name] == bindparam(f"key_{name}") for name in names))

@@ -1,13 +1,16 @@
 """The connection to SQL: SQLite or PostgreSQL, one kind of error when it is down, migrations at the start."""
 
-from collections.abc import AsyncIterator, Iterable, Mapping
-from contextlib import asynccontextmanager
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 from pydantic_core import from_json, to_json
-from sqlalchemy import Connection, Table, event, inspect, text
+from sqlalchemy import Connection, Executable, Table, create_engine, event, inspect, text
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import DataError, DBAPIError, IntegrityError, ProgrammingError
@@ -32,25 +35,41 @@ class Database:
         self.is_sqlite = place.get_backend_name() == "sqlite"
         self._file = Path(place.database) if self.is_sqlite and place.database else None
         patience: dict[str, Any] = {} if self.is_sqlite else {"connect_args": {"timeout": 5, "command_timeout": 60}}
-        self._engine = create_async_engine(
-            place,
-            json_serializer=lambda value: to_json(value).decode(),  # NaN and infinities become null: JSON has none
-            json_deserializer=from_json,
-            pool_size=10,
-            pool_timeout=10,
-            pool_pre_ping=not self.is_sqlite,
-            **patience,
-        )
+        json: dict[str, Any] = {"json_serializer": _json, "json_deserializer": from_json}
+        pool: dict[str, Any] = {"pool_size": 10, "pool_timeout": 10, "pool_pre_ping": not self.is_sqlite}
+        self._engine = create_async_engine(place, **json, **pool, **patience)
         self.shown = place.render_as_string(hide_password=True)
         if self.is_sqlite:
+            self._thread = ThreadPoolExecutor(1, thread_name_prefix="sqlite")
+            self._plain = create_engine(place.set(drivername="sqlite"), **json)
             event.listen(self._engine.sync_engine, "connect", _prepare_sqlite)
+            event.listen(self._plain, "connect", _prepare_sqlite)
 
     @asynccontextmanager
     async def begin(self) -> AsyncIterator[AsyncConnection]:
         """A transaction. Raises DatabaseDown; then nothing of it is stored (or, at worst, all of it)."""
-        try:
+        with self._faults():
             async with self._engine.begin() as connection:
                 yield connection
+
+    async def work[T](self, does: Callable[[Connection], T]) -> T:
+        """All of `does` as one transaction, as `begin`; of them SQLite gets one at a time.
+
+        SQLite's asynchronous driver changes threads for each statement, which takes longer than the statement.
+        """
+        if self.is_sqlite:
+            return await asyncio.get_running_loop().run_in_executor(self._thread, self._at_once, does)
+        async with self.begin() as connection:
+            return await connection.run_sync(does)
+
+    def _at_once[T](self, does: Callable[[Connection], T]) -> T:
+        with self._faults(), self._plain.begin() as connection:
+            return does(connection)
+
+    @contextmanager
+    def _faults(self) -> Iterator[None]:
+        try:
+            yield
         except (IntegrityError, DataError, ProgrammingError):
             raise  # a fault of ours: trying again does not help
         except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
@@ -79,6 +98,14 @@ class Database:
 
     async def close(self) -> None:
         await self._engine.dispose()
+        if self.is_sqlite:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._plain.dispose)
+            self._thread.shutdown(wait=False)
+
+
+def _json(value: object) -> str:
+    """NaN and infinities become null: JSON has none."""
+    return to_json(value).decode()
 
 
 def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
@@ -105,10 +132,25 @@ def _upgrade(connection: Connection) -> None:
 
 async def put(tx: AsyncConnection, table: Table, rows: Iterable[Mapping[str, Any]]) -> None:
     """Insert rows, or overwrite those of the same primary key; all rows name the same columns."""
-    values = list(rows)
-    if not values:
-        return
-    insert = sqlite.insert(table) if tx.dialect.name == "sqlite" else postgresql.insert(table)
+    await tx.run_sync(put_rows, table, list(rows))
+
+
+def put_rows(tx: Connection, table: Table, rows: Sequence[Mapping[str, Any]]) -> None:
+    """See `put`."""
+    if rows:
+        tx.execute(_upsert(table, tx.dialect.name, tuple(rows[0])), rows)
+
+
+def count(tx: Connection, statement: Executable, values: Sequence[Mapping[str, Any]]) -> int:
+    """How many rows it concerned, with all of these values; at once where the driver can count then."""
+    if tx.dialect.supports_sane_multi_rowcount:
+        return tx.execute(statement, values).rowcount if values else 0
+    return sum(tx.execute(statement, one).rowcount for one in values)
+
+
+@cache
+def _upsert(table: Table, dialect: str, columns: tuple[str, ...]) -> Executable:
+    insert = sqlite.insert(table) if dialect == "sqlite" else postgresql.insert(table)
     key = [column.name for column in table.primary_key]
-    new = {name: insert.excluded[name] for name in values[0] if name not in key}
-    await tx.execute(insert.on_conflict_do_update(index_elements=key, set_=new), values)
+    new = {name: insert.excluded[name] for name in columns if name not in key}
+    return insert.on_conflict_do_update(index_elements=key, set_=new)

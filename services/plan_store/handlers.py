@@ -34,7 +34,7 @@ async def project(projector: Projector, delivery: Delivery) -> None:
     if len(tokens) < 3:
         log.warning("not_of_a_session", subject=delivery.subject[:300], position=delivery.position)
         return
-    await patiently(partial(projector.nudge, tokens[1], delivery.position))
+    await patiently(partial(projector.nudge, tokens[1], delivery.position, delivery.raw))
 
 
 class Requests:
@@ -72,7 +72,7 @@ class Requests:
         )
 
     async def load(self, ask: api.LoadSession) -> api.LoadedSession:
-        session, position = await self._projector.load(ask.session_id, at_least=ask.at_least, version=ask.version)
+        session, position = await self._projector.look(ask.session_id, at_least=ask.at_least, version=ask.version)
         return api.LoadedSession(session=session, position=position)
 
     async def get(self, ask: api.GetSession) -> api.SessionSummary:

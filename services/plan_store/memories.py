@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import and_, func, select
+from sqlalchemy import bindparam, func, select, update
 
 from services.plan_store import tables as t
 from services.plan_store.change import Change, Patch, Put
@@ -14,6 +14,9 @@ from shared.events import SessionEvent, facts
 
 LONGEST = 2_000  # characters of a request, and of its outcome
 LESSON = 500
+_MINE = t.memories.c.session_id == bindparam("of_session")
+_NEWEST = select(func.max(t.memories.c.position)).where(_MINE).scalar_subquery()
+_END = update(t.memories).where(_MINE, t.memories.c.position == _NEWEST)
 
 
 def remembered(before: Session, event: SessionEvent, after: Session, position: int) -> Iterator[Change]:
@@ -57,12 +60,10 @@ def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, obje
 
 
 def _ended(event: SessionEvent, after: Session, outcome: str) -> Change:
-    mine = t.memories.c.session_id == after.id
-    newest = select(func.max(t.memories.c.position)).where(mine).scalar_subquery()
     request, outcome, lesson = after.request[:LONGEST], outcome[:LONGEST], _lesson(after.memory)
     told = {"outcome": outcome, "lesson": lesson, "at": event.at}
     indexed = " ".join(words(f"{request}\n{outcome}\n{lesson}"))
-    return Patch(t.memories, and_(mine, t.memories.c.position == newest), told | {"words": indexed})
+    return Patch(_END, told | {"words": indexed, "of_session": after.id})
 
 
 def _came_to(session: Session) -> str:

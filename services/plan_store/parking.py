@@ -2,13 +2,13 @@
 
 import hashlib
 import re
+from functools import cache
 from typing import Any
 
-from sqlalchemy import exists, func, literal, select
+from sqlalchemy import Connection, Executable, bindparam, exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
-from sqlalchemy.ext.asyncio import AsyncConnection
 
-from services.plan_store.database import Database, put
+from services.plan_store.database import Database, count, put
 from services.plan_store.history import PAGE, Step, StoreLog
 from services.plan_store.rows import parked
 from services.plan_store.tables import parked as parked_table
@@ -39,16 +39,20 @@ async def park_all(log: StoreLog, database: Database, session_id: str, reason: s
         after = page[-1].position
 
 
-async def is_purged(tx: AsyncConnection, session_id: str) -> bool:
-    found = await tx.scalar(select(tombstones.c.session_id).where(tombstones.c.session_id == session_id))
+def is_purged(tx: Connection, session_id: str) -> bool:
+    found = tx.scalar(select(tombstones.c.session_id).where(tombstones.c.session_id == session_id))
     return found is not None
 
 
-async def insert_new(tx: AsyncConnection, values: dict[str, Any]) -> bool:
-    """The first row of a session; False when somebody else has made it, or the session was purged."""
-    insert = sqlite.insert(sessions) if tx.dialect.name == "sqlite" else postgresql.insert(sessions)
-    gone = exists().where(tombstones.c.session_id == values["id"])
-    columns = [sessions.c[name] for name in values]
-    row = select(*(literal(value, column.type) for value, column in zip(values.values(), columns, strict=True)))
-    statement = insert.from_select(columns, row.where(~gone)).on_conflict_do_nothing()
-    return (await tx.execute(statement)).rowcount == 1
+def insert_new(tx: Connection, rows: list[dict[str, Any]]) -> int:
+    """The first rows of sessions; how many: not those that somebody else has made, or whose session was purged."""
+    named = [{f"new_{name}": value for name, value in values.items()} for values in rows]
+    return count(tx, _insert(tx.dialect.name, tuple(rows[0])), named) if rows else 0
+
+
+@cache
+def _insert(dialect: str, names: tuple[str, ...]) -> Executable:
+    insert = sqlite.insert(sessions) if dialect == "sqlite" else postgresql.insert(sessions)
+    row = select(*(bindparam(f"new_{name}", type_=sessions.c[name].type) for name in names))
+    gone = exists().where(tombstones.c.session_id == bindparam("new_id"))
+    return insert.from_select(list(names), row.where(~gone)).on_conflict_do_nothing()

@@ -1,116 +1,173 @@
 """The projection: a session's tail from the log into its rows, exactly once, whoever else does the same."""
 
-import asyncio
 import re
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from weakref import WeakValueDictionary
+from functools import partial
 
 import structlog
-from sqlalchemy import delete, select, update
-from sqlalchemy.ext.asyncio import AsyncConnection
+from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store import parking
-from services.plan_store.change import Change, Patch, Put, Remove
-from services.plan_store.database import Database, put
-from services.plan_store.folded import Folded, from_row, moved, row, sealed, unknown
-from services.plan_store.history import PAGE, Step, StoreLog, as_it_was, fold_one
+from services.plan_store.database import Database
+from services.plan_store.folded import Folded, from_row, moved, unknown
+from services.plan_store.history import EVERYTHING, PAGE, StoreLog, as_it_was, fold_one
 from services.plan_store.rows import changes
-from services.plan_store.tables import journal, sessions
+from services.plan_store.tables import sessions
+from services.plan_store.writing import Held, Moved, Writer
 from shared.events.values import SESSION_ID
-from shared.log import Loaded
+from shared.log import Loaded, Raw, follows
 from shared.store_api import StoreError
 
 log = structlog.get_logger("plan_store")
 REMEMBERED = 512
+SOON = 0.02  # seconds: a message that a worker has is delivered here at the same time
 _is_session_id = re.compile(SESSION_ID).fullmatch
-Moved = Callable[[Folded, Folded], Awaitable[None]]
 
 
 class Projector:
-    """Keeps rows and log together. Several may work on one database: whoever commits first has projected."""
+    """Keeps rows and log together. Several may work on one database: whoever commits first has projected.
 
-    def __init__(self, log: StoreLog, database: Database) -> None:
+    `vouched`: the log's guard is enough to tell that nothing lies between two messages of a session. With replicas of
+    the log it is not (a stranger's unguarded message may slip in while another is on its way), and the log is read.
+    """
+
+    def __init__(self, log: StoreLog, database: Database, *, vouched: bool = False) -> None:
         self._log = log
         self._database = database
-        self.on_moved: Moved | None = None  # told a session before and after it was projected here, once stored
-        self._remembered: OrderedDict[str, Folded] = OrderedDict()
-        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._vouched = vouched
+        self._writer = Writer(database)
+        self._held: OrderedDict[str, Held] = OrderedDict()
 
-    async def nudge(self, session_id: str, position: int) -> None:
-        """There is something at `position`: project what is not projected yet. Raises DatabaseDown, LogDown."""
+    @property
+    def on_moved(self) -> Moved | None:
+        """Told a session before and after it was projected here, once stored."""
+        return self._writer.on_moved
+
+    @on_moved.setter
+    def on_moved(self, told: Moved) -> None:
+        self._writer.on_moved = told
+
+    async def nudge(self, session_id: str, position: int, raw: Raw | None = None) -> None:
+        """There is something at `position`, namely `raw`: project what is not projected yet.
+
+        Raises DatabaseDown, LogDown.
+        """
         if not _is_session_id(session_id):
             await parking.park_all(self._log, self._database, session_id, "not the id of a session")
-        elif await self._position(session_id) < position:
-            with suppress(StoreError):  # purged: what came is put aside
-                await self._follow(session_id)
+            return
+        with suppress(StoreError):  # purged: what came is put aside
+            held = self._recalled(session_id) or self._begun(session_id, raw) or await self._from_row(session_id)
+            while held.stored.position < position:
+                await self._fold(held, raw)
+                if raw and held.newest.position < position:  # whoever was asked lags: nobody comes again for it
+                    await self._fold(held, raw, leader=True)
+                if await self._stored(held):
+                    return
+                held = await self._from_row(session_id)
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
-        """The session as it is now, or was at `version`.
+        """The session as it is now, or was at `version`; its rows are as new.
 
         Raises StoreError (purged, behind, unknown), DatabaseDown, LogDown.
         """
-        known = await self._follow(session_id)
-        if known.position < at_least:
-            known = await self._follow(session_id, leader=True)
+        while True:
+            held = await self._fresh(session_id, at_least)
+            if await self._stored(held):
+                break
+        return await self._wanted(held, at_least, version)
+
+    async def look(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        """As `load`, but its rows may not be there yet. Whoever names a position needs nothing newer than that."""
+        held = self._recalled(session_id)
+        if held and at_least and not held.lost:
+            await held.comes_to(at_least, SOON)
+            await self._fold(held, at_least=at_least)
+        if held is None or not at_least or held.lost or held.newest.position < at_least:
+            held = await self._fresh(session_id, at_least)
+        return await self._wanted(held, at_least, version)
+
+    def forget(self, session_id: str) -> None:
+        self._held.pop(session_id, None)
+
+    async def _wanted(self, held: Held, at_least: int, version: int | None) -> Loaded:
+        known = held.newest
         if known.position < at_least:
             raise StoreError("behind", f"The log holds nothing of the session at position {at_least}.")
         if version is None or version == known.session.version:
             return known.loaded
         if version > known.session.version:
             raise StoreError("unknown", f"The session has {known.session.version} versions.")
-        return await as_it_was(self._log, session_id, version)
+        return await as_it_was(self._log, held.id, version)
 
-    def forget(self, session_id: str) -> None:
-        self._remembered.pop(session_id, None)
+    async def _fresh(self, session_id: str, at_least: int) -> Held:
+        """The session with the log's tail."""
+        held = await self._checked(session_id) or await self._from_row(session_id)
+        await self._fold(held)
+        if held.newest.position < at_least:
+            await self._fold(held, leader=True)
+        return held
 
-    async def _follow(self, session_id: str, *, leader: bool = False) -> Folded:
-        """Project the tail; what is known after it."""
-        lock = self._locks.setdefault(session_id, asyncio.Lock())
-        async with lock:
-            while True:
-                known = await self._known(session_id)
-                if known is None:
-                    await parking.park_all(self._log, self._database, session_id, "the session was purged")
-                    raise StoreError("purged", "The session was purged; its id is not used again.")
-                page = await self._log.read(session_id, after=known.position, limit=PAGE, leader=leader)
-                if not page:
-                    return known
-                steps: list[Step] = []
-                after = known
-                for raw in page:
-                    steps.append(await fold_one(self._log, after.loaded, raw))
-                    after = moved(after, steps[-1])
-                after = sealed(after)
-                if await self._store(known, after, steps) and len(page) < PAGE:
-                    return after
+    async def _stored(self, held: Held) -> bool:
+        if await self._writer.stored(held):
+            return True
+        if self._held.get(held.id) is held:
+            self.forget(held.id)
+        return False
 
-    async def _position(self, session_id: str) -> int:
-        async with self._database.begin() as tx:
-            found = await tx.scalar(select(sessions.c.position).where(sessions.c.id == session_id))
-        return found or 0
+    async def _fold(
+        self, held: Held, raw: Raw | None = None, *, at_least: int = EVERYTHING, leader: bool = False
+    ) -> None:
+        """Fold what is new up to `at_least`: `raw` alone where nothing can be missing, else whatever the log has."""
+        async with held.folding:
+            while held.newest.position < (raw.position if raw else at_least):
+                if raw and self._vouched and follows(raw, held.newest.position):
+                    page = [raw]
+                else:
+                    page = await self._log.read(held.id, after=held.newest.position, limit=PAGE, leader=leader)
+                for one in page:
+                    step = await fold_one(self._log, held.newest.loaded, one)
+                    made = list(changes(step))
+                    held.move(moved(held.newest, step), made)
+                if len(page) < PAGE:
+                    return
 
-    async def _known(self, session_id: str) -> Folded | None:
-        """What is projected of the session by now; None when it was purged."""
-        mine = sessions.c.id == session_id
-        remembered = self._remembered.get(session_id)
-        async with self._database.begin() as tx:
-            if remembered:
-                stored = (await tx.execute(select(sessions.c.position, sessions.c.digest).where(mine))).first()
-                if stored and tuple(stored) == (remembered.position, remembered.digest):
-                    self._remembered.move_to_end(session_id)
-                    return remembered
-            found = (await tx.execute(select(sessions).where(mine))).mappings().first()
-            if found is None:
-                return None if await parking.is_purged(tx, session_id) else unknown(session_id)
-        return self._remember(from_row(found) or await self._folded_again(session_id, found["position"]))
+    async def _checked(self, session_id: str) -> Held | None:
+        """What is remembered, if it is what the row tells."""
+        held = self._recalled(session_id)
+        while held and held.stored.times and not held.lost:
+            await self._writer.settled()
+            stored = held.stored
+            if await self._database.work(partial(_head, session_id)) == (stored.position, stored.digest):
+                return held
+            held.lost = held.stored is stored  # another replica has moved it, or reset it; else we have meanwhile
+        return None
 
-    async def _folded_again(self, session_id: str, position: int) -> Folded:
+    def _recalled(self, session_id: str) -> Held | None:
+        held = self._held.get(session_id)
+        if held:
+            self._held.move_to_end(session_id)
+        return held
+
+    def _begun(self, session_id: str, raw: Raw | None) -> Held | None:
+        """A session that begins with this message; a row that is there all the same will not be overwritten."""
+        return self._remember(Held(unknown(session_id))) if raw and follows(raw, 0) else None
+
+    async def _from_row(self, session_id: str) -> Held:
+        """As the row has it. Raises StoreError (purged)."""
+        found, purged = await self._database.work(partial(_row, session_id))
+        if purged:
+            self.forget(session_id)
+            await parking.park_all(self._log, self._database, session_id, "the session was purged")
+            raise StoreError("purged", "The session was purged; its id is not used again.")
+        if found is None:
+            return self._remember(Held(unknown(session_id)))
+        known = from_row(found) or await self._folded_again(session_id, found["position"], found["digest"])
+        return self._remember(Held(known))
+
+    async def _folded_again(self, session_id: str, position: int, digest: str) -> Folded:
         """The state behind a row that another version of Parley wrote, from the log."""
         log.info("folding_again", session=session_id)
-        async with self._database.begin() as tx:
-            digest = await tx.scalar(select(sessions.c.digest).where(sessions.c.id == session_id))
         known = unknown(session_id)
         while known.position < position:
             page = await self._log.read(session_id, after=known.position, limit=PAGE)
@@ -119,48 +176,26 @@ class Projector:
                     known = moved(known, await fold_one(self._log, known.loaded, raw))
             if not page or page[-1].position >= position:
                 break
-        return known._replace(digest=digest or "")
+        return known._replace(digest=digest)
 
-    async def _store(self, known: Folded, after: Folded, steps: list[Step]) -> bool:
-        """One transaction, and only if nobody else has moved the session on."""
-        async with self._database.begin() as tx:
-            if not await _claim(tx, known, after):
-                self.forget(after.session.id)
-                return False
-            await _write(tx, [change for step in steps for change in changes(step)])
-        self._remember(after)
-        if self.on_moved:
-            await self.on_moved(known, after)
-        return True
-
-    def _remember(self, folded: Folded) -> Folded:
-        self._remembered[folded.session.id] = folded
-        self._remembered.move_to_end(folded.session.id)
-        while len(self._remembered) > REMEMBERED:
-            self._remembered.popitem(last=False)
-        return folded
+    def _remember(self, held: Held) -> Held:
+        """Whatever is dropped is in the log."""
+        if (other := self._held.get(held.id)) and not other.lost and other.stored.position >= held.stored.position:
+            return other
+        self._held[held.id] = held
+        while len(self._held) > REMEMBERED:
+            self._held.popitem(last=False)
+        return held
 
 
-async def _claim(tx: AsyncConnection, known: Folded, after: Folded) -> bool:
-    """Move the session's row from the position and digest that were known; False when it is somewhere else.
-
-    It is the transaction's first statement: SQLite then never has to turn a reader into a writer.
-    """
-    if known.times is None:
-        return await parking.insert_new(tx, row(after))
-    mine = (sessions.c.id == after.session.id, sessions.c.position == known.position, sessions.c.digest == known.digest)
-    return (await tx.execute(update(sessions).where(*mine).values(row(after)))).rowcount == 1
+def _head(session_id: str, tx: Connection) -> tuple[int, str] | None:
+    """Position and digest of the session's row."""
+    query = select(sessions.c.position, sessions.c.digest).where(sessions.c.id == session_id)
+    found = tx.execute(query).first()
+    return (found[0], found[1]) if found else None
 
 
-async def _write(tx: AsyncConnection, found: list[Change]) -> None:
-    """In order; only the journal's rows, which nothing changes later, go in together."""
-    await put(tx, journal, [c.values for c in found if isinstance(c, Put) and c.table is journal])
-    for change in found:
-        match change:
-            case Put():
-                if change.table is not journal:
-                    await put(tx, change.table, [change.values])
-            case Patch():
-                await tx.execute(update(change.table).where(change.where).values(change.values))
-            case Remove():
-                await tx.execute(delete(change.table).where(change.where))
+def _row(session_id: str, tx: Connection) -> tuple[RowMapping | None, bool]:
+    """The session's row, and whether there is none because it was purged."""
+    found = tx.execute(select(sessions).where(sessions.c.id == session_id)).mappings().first()
+    return found, found is None and parking.is_purged(tx, session_id)

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from sqlalchemy import and_
+from sqlalchemy import Table, and_, update
 
 from services.plan_store import tables as t
 from services.plan_store.accepted import judged, proposed
-from services.plan_store.change import Change, Patch, Put, Values
+from services.plan_store.change import Change, Patch, Put, Values, patch
 from services.plan_store.history import Step
 from services.plan_store.memories import begins, remembered
 from shared.domain.session import Session
@@ -63,7 +63,7 @@ def _told(event: SessionEvent) -> Iterator[Change]:
         case facts.SessionShared():
             yield Put(t.shares, key | {"user": event.user, "write": event.write})
         case facts.PlanDeleted():
-            yield Patch(t.plans, t.plans.c.session_id == event.session_id, {"deleted": True})
+            yield patch(t.plans, key, {"deleted": True})
         case _:
             pass
 
@@ -75,12 +75,11 @@ def _plan(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     plan, old = after.plan, before.plan
     if plan is None or plan == old:
         return
-    mine = t.plans.c.session_id == after.id
     if old and old.number == plan.number:
-        yield Patch(t.plans, and_(mine, t.plans.c.number == plan.number), {"status": plan.status})
+        yield patch(t.plans, {"session_id": after.id, "number": plan.number}, {"status": plan.status})
         return
-    waiting = t.plans.c.status.in_(("draft", "pending_approval"))
-    yield Patch(t.plans, and_(mine, waiting), {"status": "superseded"})
+    if before.plans:
+        yield _superseded(t.plans, after, "draft", "pending_approval")
     row: Values = {
         "session_id": after.id,
         "number": plan.number,
@@ -103,7 +102,6 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     code, old = after.code, before.code
     if code is None or code == old:
         return
-    mine = t.codes.c.session_id == after.id
     state: Values = {
         "status": code.status,
         "checks": [check.model_dump(mode="json") for check in code.checks],
@@ -111,10 +109,10 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         "repairs": code.repairs,
     }
     if old and old.number == code.number:
-        yield Patch(t.codes, and_(mine, t.codes.c.number == code.number), state)
+        yield patch(t.codes, {"session_id": after.id, "number": code.number}, state)
         return
-    waiting = t.codes.c.status.in_(("checking", "review"))
-    yield Patch(t.codes, and_(mine, waiting), {"status": "superseded"})
+    if before.codes:
+        yield _superseded(t.codes, after, "checking", "review")
     row: Values = {
         "session_id": after.id,
         "number": code.number,
@@ -129,17 +127,23 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     yield Put(t.codes, row | state)
 
 
+def _superseded(table: Table, session: Session, *waiting: str) -> Change:
+    """What waited for a person does no more: there is a newer one."""
+    mine = and_(table.c.session_id == session.id, table.c.status.in_(waiting))
+    return Patch(update(table).where(mine), {"status": "superseded"})
+
+
 # --- turns and their actions
 
 
 def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
     old, new = before.turn, after.turn
-    mine = t.actions.c.session_id == after.id
     if old and (new is None or new.number != old.number):
-        unstarted = and_(mine, t.actions.c.turn == old.number, t.actions.c.status.in_(("planned", "approved", "asked")))
-        yield Patch(t.actions, unstarted, {"status": "skipped", "ended_at": event.at})
+        mine = and_(t.actions.c.session_id == after.id, t.actions.c.turn == old.number)
+        unstarted = and_(mine, t.actions.c.status.in_(("planned", "approved", "asked")))
+        yield Patch(update(t.actions).where(unstarted), {"status": "skipped", "ended_at": event.at})
     if isinstance(event, facts.TurnVerified) and new:
-        yield Patch(t.turns, and_(t.turns.c.session_id == after.id, t.turns.c.turn == event.turn), _verdict(event))
+        yield patch(t.turns, {"session_id": after.id, "turn": event.turn}, _verdict(event))
     if new is None and isinstance(event, facts.TurnPlanned):
         yield from _turn_not_run(event)
     if new and (old is None or new.number != old.number or isinstance(event, facts.TurnPlanned)):
@@ -149,17 +153,17 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     elif new and old:
         yield from _same_turn(old, new, event)
     if isinstance(event, Outcome) and (late := _late(before, event)):
-        where = and_(mine, t.actions.c.id == event.action_id, t.actions.c.status == "started")
-        yield Patch(t.actions, where, _action_state(late, event, was="started"))
+        key = {"session_id": after.id, "id": event.action_id, "status": "started"}
+        yield patch(t.actions, key, _action_state(late, event, was="started"))
 
 
 def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
     """What became of its actions. Of a path, others may have taken the place of those that had not begun."""
-    mine = and_(t.actions.c.session_id == event.session_id, t.actions.c.turn == new.number)
+    key = {"session_id": event.session_id, "turn": new.number}
     known = {action.spec.id: action for action in old.actions}
     if gone := known.keys() - {action.spec.id for action in new.actions}:
-        superseded = {"status": "superseded", "ended_at": event.at}
-        yield Patch(t.actions, and_(mine, t.actions.c.id.in_(sorted(gone))), superseded)
+        for action_id in sorted(gone):
+            yield patch(t.actions, key | {"id": action_id}, {"status": "superseded", "ended_at": event.at})
     place = old.made
     for action in new.actions:
         was = known.get(action.spec.id)
@@ -168,7 +172,7 @@ def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
             yield Put(t.actions, _new_action(event, new.number, action, place))
         elif was != action:
             state = _action_state(action, event, was=was.status)
-            yield Patch(t.actions, and_(mine, t.actions.c.id == action.spec.id), state)
+            yield patch(t.actions, key | {"id": action.spec.id}, state)
 
 
 def _verdict(event: facts.TurnVerified) -> Values:

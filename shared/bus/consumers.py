@@ -6,20 +6,26 @@ Imported only by processes that consume: FastStream takes a quarter of a second 
 import asyncio
 from typing import Any, NamedTuple
 
+import nats.errors
 import nats.js.errors
 import structlog
 from faststream import AckPolicy
 from faststream.nats import ConsumerConfig, JStream, NatsBroker, PullSub
 from faststream.nats.subscriber.usecases import LogicSubscriber
+from faststream.security import SASLPlaintext
 from nats.aio.client import Client
 
 from shared.bus.api import AMBIGUOUS
-from shared.bus.connection import options, until_there
+from shared.bus.connection import address, options, until_there
 from shared.bus.consuming import Handler, Slots, quietly
+from shared.bus.users import inbox
+from shared.bus.watched import tell_lag
 from shared.settings import Settings
+from shared.telemetry import metrics
 
 log = structlog.get_logger("bus")
-FETCH = 1.5  # seconds that one request for a message waits at the server
+FETCH = 1.5  # seconds that one request for messages waits at the server
+MANY = 1_000_000  # more messages than ever come together
 WATCH = 5.0  # seconds between two looks whether a consumer is still there
 LOOK_AGAIN = 0.25  # seconds between two looks for what provisioning has not made yet
 
@@ -49,12 +55,23 @@ class Consumers:
         """Wait until everything is provisioned, then fetch. Nothing is declared here: a consumer keeps its settings."""
         for durable in self._durables:
             await _until_provisioned(client, durable)
-        broker = NatsBroker(self._settings.nats_url, logger=None, apply_types=False, **options(self._name))
-        subscribers = [_subscribe(broker, durable) for durable in self._durables]
+        where = address(self._settings)
+        mailbox = inbox(where.user).encode()
+        login = SASLPlaintext(where.user, where.password) if where.user else None
+        broker = NatsBroker(
+            where.servers,
+            inbox_prefix=mailbox,
+            security=login,
+            logger=None,
+            apply_types=False,
+            **options(self._name),
+        )
+        subscribers = [_subscribe(broker, durable, mailbox) for durable in self._durables]
         self._broker = broker
         await until_there(self._name, broker.start)
-        pairs = zip(self._durables, subscribers, strict=True)
-        self._watches = [asyncio.create_task(_watch(client, durable, subscriber)) for durable, subscriber in pairs]
+        for subscriber, durable in zip(subscribers, self._durables, strict=True):
+            _fetch_as_wanted(subscriber.subscription, durable.slots)
+        self._watches = [asyncio.create_task(_watch(client, durable)) for durable in self._durables]
 
     async def stop(self) -> None:
         """Fetch no more, and let running handlers end within the grace."""
@@ -70,56 +87,70 @@ class Consumers:
             await quietly(self._broker.stop())
 
 
-def _subscribe(broker: NatsBroker, durable: Durable) -> LogicSubscriber[Any]:
+def _subscribe(broker: NatsBroker, durable: Durable, mailbox: bytes) -> LogicSubscriber[Any]:
     subscriber = broker.subscriber(
         stream=JStream(durable.stream, declare=False),
         durable=durable.name,
         config=ConsumerConfig(filter_subject=None),
-        pull_sub=PullSub(batch_size=1, timeout=FETCH),
+        pull_sub=PullSub(batch=True, batch_size=MANY, timeout=FETCH),  # as many as `_fetch_as_wanted` gets
         ack_policy=AckPolicy.MANUAL,  # its default drops a message whose handler fails
         decoder=_undecoded,
         no_reply=True,
+        inbox_prefix=mailbox + b".",  # unlike the connection's, which gets its dot there
     )
 
     async def take(_: Any) -> None:
-        message = broker.context.get_local("message")
-        await durable.slots.take(message.raw_message)
+        for message in broker.context.get_local("message").raw_message:
+            await durable.slots.take(message)
 
     subscriber(take)
     return subscriber
 
 
-async def _watch(client: Client, durable: Durable, subscriber: LogicSubscriber[Any]) -> None:
-    """FastStream asks for a consumer that was deleted in a hot and silent loop: stop it, and start it again later."""
+def _fetch_as_wanted(subscription: Any, slots: Slots) -> None:
+    """Fetch as many messages as there are free slots, if so many wait: each begins at once, and none grows old.
+
+    FastStream's time for one call does not depend on how many messages it is given, but of itself it waits until there
+    are `MANY`, or no more come: so its second request, for the rest, is told that none do.
+    Without a leader, or when it was deleted, a consumer refuses at once, and FastStream asks again at once: that is a
+    hot and silent loop, on a machine that may just be electing a leader.
+    """
+    fetch = subscription.fetch
+
+    async def wanted(*, batch: int, **_: Any) -> Any:
+        if batch < MANY:
+            raise nats.errors.TimeoutError
+        try:
+            return await fetch(batch=slots.free, timeout=FETCH)
+        except nats.js.errors.ServiceUnavailableError:
+            await asyncio.sleep(LOOK_AGAIN)
+            raise
+
+    subscription.fetch = wanted
+
+
+async def _watch(client: Client, durable: Durable) -> None:
+    """Say when somebody has deleted the consumer, and when it is back: by itself that is only silence."""
     while True:
         await asyncio.sleep(WATCH)
-        if not await _is_gone(client, durable):
-            continue
-        log.error("consumer_gone", stream=durable.stream, consumer=durable.name)
-        await quietly(subscriber.stop())
-        await _until_provisioned(client, durable)
-        await _start_again(subscriber)
-        log.info("consumer_back", stream=durable.stream, consumer=durable.name)
+        if await _is_gone(client, durable):
+            log.error("consumer_gone", stream=durable.stream, consumer=durable.name)
+            await _until_provisioned(client, durable)
+            log.info("consumer_back", stream=durable.stream, consumer=durable.name)
 
 
 async def _is_gone(client: Client, durable: Durable) -> bool:
-    """Whether the server says so; one that does not answer says nothing."""
+    """Whether the server says so; one that does not answer says nothing. What it says of the lag is told."""
     try:
-        await client.jetstream().consumer_info(durable.stream, durable.name)
+        info = await client.jetstream().consumer_info(durable.stream, durable.name)
     except nats.js.errors.NotFoundError:
+        metrics.GONE.labels(durable.name).set(1)
         return True
     except AMBIGUOUS:
         return False
+    metrics.GONE.labels(durable.name).set(0)
+    await tell_lag(client, info)
     return False
-
-
-async def _start_again(subscriber: LogicSubscriber[Any]) -> None:
-    while True:
-        try:
-            return await subscriber.start()
-        except AMBIGUOUS as error:
-            log.warning("not_subscribed", error=repr(error))
-            await asyncio.sleep(LOOK_AGAIN)
 
 
 async def _until_provisioned(client: Client, durable: Durable) -> None:
@@ -140,5 +171,5 @@ async def _until_provisioned(client: Client, durable: Durable) -> None:
             return
 
 
-async def _undecoded(message: Any) -> bytes:
-    return bytes(message.body)
+async def _undecoded(message: Any) -> Any:
+    return message.body

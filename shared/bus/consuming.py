@@ -2,16 +2,19 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import structlog
 from nats.aio.msg import Msg
 
 from shared.bus.errors import Park
+from shared.log import Raw
 
 log = structlog.get_logger("bus")
 DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 LAST_WORDS = 1.0  # seconds that a cancelled handler has to record what it must
 
 
@@ -22,6 +25,13 @@ class Delivery(NamedTuple):
     data: bytes
     position: int
     deliveries: int
+    headers: Mapping[str, str] = {}
+    at: datetime = datetime.min.replace(tzinfo=UTC)  # when the broker stored it
+
+    @property
+    def raw(self) -> Raw:
+        """The message as the log has it."""
+        return Raw(self.position, self.subject, self.headers, self.data, self.at)
 
 
 Handler = Callable[[Delivery], Awaitable[None]]
@@ -41,6 +51,11 @@ class Slots:
         self._room = asyncio.Event()
         self._room.set()
         self._leaving = False
+
+    @property
+    def free(self) -> int:
+        """How many more could begin now; at least the one that would have to wait."""
+        return max(self._limit - len(self._tasks), 1)
 
     async def take(self, message: Msg) -> None:
         await self._room.wait()
@@ -78,10 +93,9 @@ class Slots:
                 task.cancel()
 
     async def _work(self, message: Msg) -> None:
-        meta = message.metadata
-        delivery = Delivery(message.subject, message.data, meta.sequence.stream, meta.num_delivered)
+        delivery = _delivery(message)
         try:
-            async with _heartbeats(message, self._heartbeat):
+            with _heartbeats(message, self._heartbeat):
                 await self._handler(delivery)
         except Park as reason:
             log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
@@ -97,18 +111,31 @@ class Slots:
             await _answer(message, b"+ACK")
 
 
-@contextlib.asynccontextmanager
-async def _heartbeats(message: Msg, every: float) -> AsyncIterator[None]:
+def _delivery(message: Msg) -> Delivery:
+    """The metadata's own time is rounded: it would differ by a microsecond from what the log tells."""
+    meta, (*_, stored, _) = message.metadata, message.reply.split(".")[:11]
+    at = EPOCH + timedelta(microseconds=int(stored) // 1000)
+    headers = message.headers or {}
+    return Delivery(message.subject, message.data, meta.sequence.stream, meta.num_delivered, headers, at)
+
+
+@contextlib.contextmanager
+def _heartbeats(message: Msg, every: float) -> Iterator[None]:
+    """A task is made only for what takes so long."""
+    beating: list[asyncio.Task[None]] = []
+
     async def beat() -> None:
         while True:
-            await asyncio.sleep(every)
             await _answer(message, b"+WPI")
+            await asyncio.sleep(every)
 
-    task = asyncio.create_task(beat())
+    first = asyncio.get_running_loop().call_later(every, lambda: beating.append(asyncio.create_task(beat())))
     try:
         yield
     finally:
-        task.cancel()
+        first.cancel()
+        for task in beating:
+            task.cancel()
 
 
 async def _answer(message: Msg, body: bytes) -> None:

@@ -1,7 +1,6 @@
 """How plans and code evolve: made, approved, refused, checked, put aside."""
 
-from dataclasses import replace
-
+from shared.domain.changing import replace
 from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newest, settle
 from shared.domain.state import Action, Code, Plan, PlanStatus, Turn
 from shared.domain.waves import advance, leave_turn, skip_unstarted

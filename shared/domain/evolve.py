@@ -4,11 +4,11 @@
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
 from functools import reduce
 from typing import assert_never
 
 from shared.domain import drafts, paths, said, turns
+from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
 from shared.domain.waves import STOPPED, advance, leave_turn, mark, skip_unstarted

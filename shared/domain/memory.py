@@ -6,11 +6,12 @@ of earlier requests only a few beginnings are left, which never count as done fo
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import JsonValue
 
+from shared.domain.changing import replace
 from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.events import facts
 from shared.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash

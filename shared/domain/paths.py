@@ -5,10 +5,10 @@ The domain knows no graph: which node follows is said by the planner, the execut
 
 import json
 from collections.abc import Mapping
-from dataclasses import replace
 
 from pydantic import JsonValue
 
+from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.state import Action, ActionStatus, Turn
 from shared.events import facts

@@ -3,9 +3,9 @@
 Nothing said is dropped before a draft took it in, up to `WORDS_KEPT`; beyond, the oldest is left to the journal.
 """
 
-from dataclasses import replace
 from typing import assert_never
 
+from shared.domain.changing import replace
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.memory import next_request
 from shared.domain.session import ROUNDS_KEPT, WORDS_KEPT, Session, begin, newest, reviewing, settle

@@ -10,11 +10,12 @@ Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
+from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
 from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Said, Spent, Turn

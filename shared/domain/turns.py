@@ -1,8 +1,7 @@
 """How turns evolve: planned, decided, carried out, judged; and how a session that was held up goes on."""
 
-from dataclasses import replace
-
 from shared.domain import memory, paths
+from shared.domain.changing import replace
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
 from shared.domain.state import PlanStatus, Turn, Verdict

@@ -1,9 +1,9 @@
 """A turn runs in waves: the actions whose dependencies are finished, all decided before any of them starts."""
 
 from collections.abc import Iterable
-from dataclasses import replace
 
 from shared.domain import memory, paths
+from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn

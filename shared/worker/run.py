@@ -2,9 +2,9 @@
 
 import asyncio
 import contextlib
-import json
+import gc
 import signal
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 import structlog
@@ -15,13 +15,14 @@ from shared.events.values import Service
 from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.store import Asks, Store
+from shared.telemetry.running import observed
 from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
+from shared.worker.health import health
 from shared.worker.late import LateModel
 from shared.worker.worker import Handler, Worker
 
 log = structlog.get_logger("service")
-Ready = Callable[[], bool]
 LEAVING = 5.0  # seconds beyond the grace of the handlers: saying goodbye to NATS and the model
 WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
@@ -42,13 +43,13 @@ def plain(handler: Handler) -> Opens:
     return lambda _: contextlib.nullcontext(handler)
 
 
-def run_worker(service: Service, opens: Opens) -> None:
+def run_worker(service: Service, opens: Opens, model_of: type[LateModel] = LateModel) -> None:
     """The whole of a worker's `python -m services.<name>.app`; what `opens` makes is open as long as it runs."""
     settings = Settings()
 
     async def live(stop: asyncio.Event) -> None:
         bus = Bus(settings, service)
-        model = LateModel(settings)
+        model = model_of(settings)
         async with health(settings.health_port, lambda: bus.ready), contextlib.AsyncExitStack() as opened:
             opened.push_async_callback(model.aclose)
             opened.push_async_callback(bus.stop)
@@ -94,8 +95,15 @@ async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool
 
 def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `live` until SIGTERM or SIGINT sets its event; a second signal ends at once."""
-    configure_logging(name, settings.log_level)
-    uvloop.run(_until_signal(live, settings.graceful_timeout + LEAVING))
+    configure_logging(name, settings.log_level, settings.secrets)
+    gc.freeze()  # what is loaded stays: looking through it again and again is an eighth of a busy service's time
+    gc.set_threshold(10_000, 20, 20)
+
+    async def seen(stop: asyncio.Event) -> None:
+        async with observed(name, settings):
+            await live(stop)
+
+    uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
 
 
 async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patience: float) -> None:
@@ -119,26 +127,3 @@ async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patien
     leaving.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-
-
-@contextlib.asynccontextmanager
-async def health(port: int, ready: Ready) -> AsyncIterator[None]:
-    """A worker's /healthz (the loop turns) and /readyz (the bus is connected); no server when port is 0."""
-    if not port:
-        yield
-        return
-
-    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        with contextlib.suppress(OSError, TimeoutError, asyncio.IncompleteReadError):
-            async with asyncio.timeout(5):
-                line = await reader.readline()
-                good = not line.startswith(b"GET /readyz") or ready()
-                body = json.dumps({"ready": ready()}).encode()
-                status = b"200 OK" if good else b"503 Service Unavailable"
-                writer.write(b"HTTP/1.1 %s\r\nContent-Type: application/json\r\n" % status)
-                writer.write(b"Content-Length: %d\r\nConnection: close\r\n\r\n%s" % (len(body), body))
-                await writer.drain()
-        writer.close()
-
-    async with await asyncio.start_server(respond, "0.0.0.0", port):  # noqa: S104  inside its container
-        yield

@@ -11,12 +11,14 @@ from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import Refused
+from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import LogDown, TooLarge
+from shared.log import Loaded, LogDown, NeedsParent, TooLarge, accept, follows
 from shared.store import StoreRefused, patiently
+from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
 
 log = structlog.get_logger("worker")
@@ -90,7 +92,7 @@ class Worker:
         bound = {"session_id": event.session_id, "event_id": event.id}
         with structlog.contextvars.bound_contextvars(**bound):
             try:
-                loaded = await patiently(self._kit.store, event.session_id, at_least=delivery.position, log=log)
+                loaded = _begun(delivery) or await self._loaded(event.session_id, delivery)
             except StoreRefused as refused:
                 if refused.code != "purged":
                     raise
@@ -103,9 +105,20 @@ class Worker:
             except Refused as refusal:
                 log.info("not_my_turn", reason=str(refusal))
 
+    async def _loaded(self, session_id: str, delivery: Delivery) -> Loaded:
+        """A first delivery needs nothing newer than itself. When it comes again, whoever had it may have done a part,
+        which only the newest state shows; a replica of the log that lags behind the delivery is not that.
+        """
+        if delivery.deliveries > 1:
+            newest = await patiently(self._kit.store, session_id, at_least=0, log=log)
+            if newest.position >= delivery.position:
+                return newest
+        return await patiently(self._kit.store, session_id, at_least=delivery.position, log=log)
+
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
         if desk.session.over_budget and _asks_models(desk):
+            metrics.BUDGET_STOPS.labels(self._kit.service).inc()
             await desk.record(c.Ask(about="budget", text="The budget is spent. Raise it, or stop here?"))
             return
         try:
@@ -140,6 +153,18 @@ class Worker:
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)
                 waited, delay = waited + delay, min(delay * 2, 10)
+
+
+def _begun(delivery: Delivery) -> Loaded | None:
+    """The session, where all there is of it is this message, and it comes for the first time: nobody need be asked."""
+    raw = delivery.raw
+    if delivery.deliveries > 1 or not follows(raw, 0):
+        return None
+    try:
+        loaded, event, _ = accept(Loaded(Session(raw.subject.split(".")[1]), 0), raw)
+    except NeedsParent:
+        return None
+    return loaded if event else None
 
 
 def _asks_models(desk: Desk) -> bool:

@@ -3,7 +3,9 @@
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 from typing import NamedTuple, Protocol
 
 import pytest
@@ -13,7 +15,7 @@ from shared.bus import Bus, jetstream
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import AlreadyDone, Stale
+from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event
@@ -31,6 +33,7 @@ from shared.log import (
     Unsure,
     accept,
     commit,
+    follows,
     fork,
     guard,
     subject_of,
@@ -193,6 +196,26 @@ async def test_an_append_of_which_nobody_knows(session_id: str, said: str, attem
     assert [raw.data for raw in log.messages] == [dump_event(event)]
     assert loaded == await InMemoryStore(log).load(session_id)
     assert loaded.position == 1
+
+
+class Busy(InMemoryLog):
+    """A cluster in which others are always at it: it refuses, undecided, and theirs is stored meanwhile."""
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if len(self.messages) < 12:
+            await super().append(decide(await self._newest(), c.Say(text="me too"), person()), after=after, due=due)
+            raise Unsure("another append of this session is in flight")
+        return await super().append(event, after=after, due=due)
+
+    async def _newest(self) -> Session:
+        return (await InMemoryStore(self).load("a")).session
+
+
+async def test_whoever_is_refused_while_others_get_on_does_not_wait_ever_longer() -> None:
+    log, began = Busy(), time.monotonic()
+    loaded, _ = await commit(log, Loaded(Session("a"), 0), c.Say(text="first"), person())
+    assert loaded.session.version == 13
+    assert time.monotonic() - began < 3, "twelve pauses, each as short as the first"
 
 
 class Watched:
@@ -392,6 +415,26 @@ async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:
     await rig.log.purge(rig.id)
     assert await rig.log.read(rig.id) == []
     assert await rig.log.session_ids() == [f"{rig.id}0"]
+
+
+async def test_nobody_goes_on_for_ever_in_a_session_that_was_purged(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    await rig.does(c.Say(text="A calculator"))
+    loaded = await rig.load()
+    await rig.log.purge(rig.id)
+    monkeypatch.setattr("shared.log.GONE_AFTER", 1)
+    with pytest.raises(OutOfTurn, match="purged"):
+        await commit(rig.log, loaded, c.Rename(title="Another one"), person())
+    assert await rig.log.read(rig.id) == []
+
+
+def test_what_the_broker_vouches_for_follows(session_id: str) -> None:
+    headers = guard(session_id, 7, "id")
+    raw = Raw(9, f"session.{session_id}.user.plan.drafted", headers, b"", datetime.now(UTC))
+    assert follows(raw, 7)
+    assert not follows(raw, 8)
+    assert not follows(raw._replace(headers={EXPECTED: "7"}), 7), "it was checked against its own subject alone"
+    assert not follows(raw._replace(subject="session.other.user.plan.drafted"), 7)
+    assert not follows(raw._replace(headers={}), 0)
 
 
 def test_the_guard_names_every_message_of_the_session(session_id: str) -> None:

@@ -196,18 +196,30 @@ async def test_load_is_never_stale_and_never_invents(log: InMemoryLog, projector
     assert refusal.value.code == "behind"
 
 
-async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database) -> None:
-    class Lagging(InMemoryLog):
-        async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Any]:
-            found = await super().read(session_id, after=after, limit=limit)
-            return found if leader else [raw for raw in found if raw.position <= 1]
+class Lagging(InMemoryLog):
+    """But for its leader it knows no more than the first message."""
 
-    log = Lagging()
-    story = Story(InMemoryLog())
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Any]:
+        found = await super().read(session_id, after=after, limit=limit)
+        return found if leader else [raw for raw in found if raw.position <= 1]
+
+
+async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database) -> None:
+    log, story = Lagging(), Story(InMemoryLog())
     await story.drafted()
     log.messages = story.log.messages
     loaded = await Projector(log, database).load(story.id, at_least=2)
     assert (loaded.position, loaded.session.version) == (2, 2)
+
+
+async def test_a_delivery_is_projected_also_when_a_replica_lags(database: Database) -> None:
+    """It is acknowledged after that: rows that are behind would stay so until somebody asks for the session."""
+    log, story = Lagging(), Story(InMemoryLog())
+    await story.drafted()
+    log.messages = story.log.messages
+    await Projector(log, database).nudge(story.id, 2, log.messages[1])
+    async with database.begin() as tx:
+        assert await tx.scalar(select(t.sessions.c.position)) == 2
 
 
 async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:

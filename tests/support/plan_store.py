@@ -13,8 +13,8 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.events.values import Check, Step
-from shared.log import Loaded, Log, commit
-from shared.testing import InMemoryStore
+from shared.log import Loaded, commit
+from shared.testing import InMemoryLog, InMemoryStore
 
 STEPS = (Step(text="Ask for two numbers"), Step(text="Add them"), Step(text="Print the sum"))
 Rows = dict[str, list[tuple[Any, ...]]]
@@ -33,7 +33,7 @@ async def rows(database: Database) -> Rows:
 class Story:
     """One session's people and workers, writing to an in-memory log."""
 
-    def __init__(self, log: Log, session_id: str | None = None, user: str = "ann") -> None:
+    def __init__(self, log: InMemoryLog, session_id: str | None = None, user: str = "ann") -> None:
         self.log, self.user = log, user
         self.id = session_id or uuid4().hex[:16]
 

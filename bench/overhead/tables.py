@@ -1,0 +1,128 @@
+"""What was measured, as the tables of docs/performance.md and README.md; between their marks nothing is by hand."""
+
+import os
+import platform
+import re
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from importlib.metadata import version
+from pathlib import Path
+
+from bench.overhead.growth import Grown
+from bench.overhead.person import Stage
+from bench.overhead.pipeline import Run, percentile
+from bench.overhead.world import STAGES
+from cli.nats_server import find_binary, version_of
+
+ROOT = Path(__file__).parents[2]
+PACKAGES = ("nats-py", "faststream", "pydantic", "sqlalchemy", "uvloop")
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = [f"| {' | '.join(head)} |", f"| --- |{' ---: |' * (len(head) - 1)}"]
+    return "\n".join([*lines, *(f"| {' | '.join(map(str, row))} |" for row in rows)]) + "\n"
+
+
+def machine() -> str:
+    """What it was measured on."""
+    packages = ", ".join(f"{name} {version(name)}" for name in PACKAGES)
+    shown = subprocess.run([find_binary()[0], "--version"], capture_output=True, text=True, check=True).stdout
+    server = ".".join(map(str, version_of(shown)))
+    return (
+        f"{os.cpu_count()} cores, {platform.system()} {platform.release()}, Python {platform.python_version()}, "
+        f"nats-server {server}, {packages}, SQLite"
+    )
+
+
+# --- stages
+
+
+def per_stage(parley: Sequence[Run], bare: Sequence[Run]) -> str:
+    """At concurrency 1, milliseconds."""
+    mine, limit = parley[0].played.stages, bare[0].played.stages
+    rows = []
+    for name in (*STAGES, "all"):
+        a, b = ([s for s in stages if name in (s.service, "all")] for stages in (mine, limit))
+        rows.append([name, *_pair([s.first for s in a], [s.first for s in b])])
+        rows.append([f"{name}, whole", *_pair([s.whole for s in a], [s.whole for s in b])])
+    return table(["ms, one conversation at a time", "p50", "p99", "bare p50", "bare p99", "ratio of p50"], rows)
+
+
+def _pair(mine: Sequence[float], limit: Sequence[float]) -> list[str]:
+    a, b = percentile(mine, 0.5), percentile(limit, 0.5)
+    return [f"{a:.2f}", f"{percentile(mine, 0.99):.2f}", f"{b:.2f}", f"{percentile(limit, 0.99):.2f}", f"{a / b:.1f}"]
+
+
+def throughput(parley: Sequence[Run], bare: Sequence[Run]) -> str:
+    head = ["conversations at once", "a second", "bare", "share of bare", "CPU ms each", "bare", "of which plan_store"]
+    rows = [
+        [
+            mine.concurrency,
+            f"{mine.rate:.0f}",
+            f"{limit.rate:.0f}",
+            f"1/{limit.rate / mine.rate:.1f}",
+            f"{mine.cpu_ms:.1f}",
+            f"{limit.cpu_ms:.1f}",
+            f"{1000 * mine.cpu['plan_store'] / mine.sessions:.1f}",
+        ]
+        for mine, limit in zip(parley, bare, strict=True)
+    ]
+    return table(head, rows)
+
+
+SHORT = (
+    "the log is flushed",
+    "ms a stage, p50",
+    "bare NATS",
+    "conversations/s, 32 at once",
+    "bare NATS",
+    "CPU ms each",
+)
+
+
+def in_short(how: str, parley: Sequence[Run], bare: Sequence[Run]) -> list[str]:
+    """One line of the README: a stage alone, and the throughput of the second concurrency."""
+    a, b = (percentile([stage.whole for stage in runs[0].played.stages], 0.5) for runs in (parley, bare))
+    return [how, f"{a:.1f}", f"{b:.1f}", f"{parley[1].rate:.0f}", f"{bare[1].rate:.0f}", f"{parley[1].cpu_ms:.1f}"]
+
+
+def exchanges(stages: Sequence[Stage], early: int, late: int) -> str:
+    """The sum of a session's three stages, in that exchange."""
+    rows = []
+    for number in (early, late):
+        whole = [stage.whole for stage in stages if stage.exchange == number]
+        rows.append([f"exchange {number}", f"{percentile(whole, 0.5):.2f}", f"{percentile(whole, 0.99):.2f}"])
+    return table(["ms a stage, one session", "p50", "p99"], rows)
+
+
+def grown(found: Sequence[Grown]) -> str:
+    rows = [
+        [f"{one.stored:,}", f"{percentile(whole, 0.5):.2f}", f"{percentile(whole, 0.99):.2f}", f"{one.start:.1f}"]
+        for one in found
+        for whole in [[stage.whole for stage in one.stages]]
+    ]
+    return table(["sessions stored", "ms a stage: p50", "p99", "start of the services: s"], rows)
+
+
+def rest(tokens: Sequence[float], sockets: Mapping[int, float], starts: Sequence[float]) -> str:
+    rows = [
+        ["first token of the model to the socket, p50: ms", f"{percentile(tokens, 0.5):.1f}"],
+        ["the same, p99: ms", f"{percentile(tokens, 0.99):.1f}"],
+        *([f"an idle socket, {count:,} of them: kB", f"{each:.0f}"] for count, each in sockets.items()),
+        ["`parley up` to `ready`, an empty folder: s", f"{starts[0]:.1f}"],
+        *([["the same again: s", f"{min(starts[1:]):.1f}"]] if starts[1:] else []),
+    ]
+    return table(["The rest", ""], rows)
+
+
+# --- into the documents
+
+
+def put(document: Path, mark: str, text: str) -> None:
+    """Replace what stands between `<!-- mark -->` and `<!-- /mark -->`."""
+    old = document.read_text(encoding="utf-8")
+    pattern = re.compile(rf"(<!-- {mark} -->\n).*?(<!-- /{mark} -->)", re.DOTALL)
+    new, count = pattern.subn(lambda found: f"{found[1]}{text}{found[2]}", old)
+    if count != 1:
+        raise ValueError(f"{document.name} has no place for {mark}")
+    document.write_text(new, encoding="utf-8")
