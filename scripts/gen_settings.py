@@ -14,7 +14,9 @@ from shared.settings import Settings
 
 GROUPS: dict[str, dict[str, str]] = {
     "Where things are": {
-        "nats_url": "NATS, as `nats://token@host:4222`, several with commas; needs 2.12 or newer with JetStream. `parley up` "
+        "secrets_dir": "a folder with files named like settings (`nats_url`, `parley_secret`), each with the value of one: for secrets, which in an "
+        "environment are seen by too many. What the environment says wins",
+        "nats_url": "NATS, as `nats://user:password@host:4222`, several with commas; the user is the service, or `parley`, who may do all; needs 2.12 or newer with JetStream. `parley up` "
         "starts a server of its own where this is not set",
         "nats_replicas": "copies of each stream; 3 in a cluster. Used when streams are made (`parley provision`)",
         "database_url": "`postgresql://…` or `sqlite:///…`. Empty: a SQLite file in `PARLEY_HOME`",
@@ -30,6 +32,11 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_secret": "signs cookies and, with `jwt`, tokens; at least 32 bytes. `parley up` makes one and keeps it in `PARLEY_HOME`",
         "parley_api_keys": "with `keys`: `alice=key1,bob=key2`",
         "parley_origins": "origins of pages that may use this gateway besides its own, with commas",
+        "requests_per_second": "requests that one user may make over REST at one gateway, and ten times as many at once; "
+        "beyond, 429 with `Retry-After`. 0: no limit",
+        "sockets_per_user": "sockets that one user may have open at one gateway. 0: no limit",
+        "failed_logins_per_minute": "wrong tokens or keys from one address (an IPv6 network of 64 bits counts as one), "
+        "after which it has to wait. 0: no limit",
     },
     "The model": {
         "openai_base_url": "an OpenAI-compatible server, with its `/v1`. Empty, with no key either: the rehearsal model",
@@ -75,7 +82,13 @@ GROUPS: dict[str, dict[str, str]] = {
         "stuck_after": "seconds after which the keeper looks at work that nothing came of",
         "graceful_timeout": "seconds that running work may take to end after SIGTERM; `parley up` allows 3 at most",
     },
-    "Logs": {"log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr"},
+    "What can be seen from outside": {
+        "log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr",
+        "otel_exporter_otlp_endpoint": "a collector that takes traces as OTLP over HTTP, like `http://127.0.0.1:4318`. Empty: no traces. "
+        "OpenTelemetry's other variables (sampling, headers, certificates) are read by its library: docs/observability.md",
+        "parley_metrics_token": "what Prometheus sends to the gateway's `/metrics` as `Authorization: Bearer …`. Empty: whoever may log in "
+        "may read it",
+    },
 }
 
 

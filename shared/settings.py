@@ -1,10 +1,19 @@
-"""Everything read from the environment, in one place: nothing else in Parley looks at `os.environ`."""
+"""Everything read from the environment, or from files that it names; nothing else in Parley looks at `os.environ`."""
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
+from urllib.parse import unquote
 
 from pydantic import Field, SecretStr, field_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SecretsSettingsSource,
+    SettingsConfigDict,
+)
 
 Auth = Literal["none", "token", "keys", "jwt"]
 DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
@@ -17,6 +26,8 @@ class Settings(BaseSettings):
     """
 
     model_config = SettingsConfigDict(frozen=True, env_ignore_empty=True, extra="ignore", hide_input_in_errors=True)
+
+    secrets_dir: Path | None = None  # any setting may be a file of its name in this folder; the environment wins
 
     # where things are
     nats_url: str = "nats://127.0.0.1:4222"
@@ -36,6 +47,9 @@ class Settings(BaseSettings):
     parley_secret: SecretStr = SecretStr("")  # signs cookies and, with jwt, tokens; at least 32 bytes
     parley_api_keys: SecretStr = SecretStr("")  # keys: "alice=key1,bob=key2"
     parley_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
+    requests_per_second: float = Field(100, ge=0)  # of one user over REST, ten times as many at once; 0: no limit
+    sockets_per_user: int = Field(1000, ge=0)  # at one gateway; 0: no limit
+    failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
 
     # the model
     openai_base_url: str = ""
@@ -74,7 +88,30 @@ class Settings(BaseSettings):
     stuck_after: float = Field(120, gt=0)  # work older than this is looked at by the keeper
     graceful_timeout: float = Field(10, ge=0)
 
+    # what can be seen from outside
     log_level: str = "INFO"
+    otel_exporter_otlp_endpoint: str = ""  # a collector of traces, OTLP over HTTP; empty: no traces
+    parley_metrics_token: SecretStr = SecretStr("")  # opens the gateway's /metrics; empty: whoever may log in
+
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        folder = os.environ.get("SECRETS_DIR", "")
+        files = SecretsSettingsSource(settings_cls, folder) if folder and _readable(Path(folder)) else None
+        return (init_settings, env_settings, files) if files else (init_settings, env_settings)
+
+    @field_validator("secrets_dir")
+    @classmethod
+    def _is_readable(cls, folder: Path | None) -> Path | None:
+        if folder and not _readable(folder):
+            raise ValueError(f"{folder} is no folder that this user may read")
+        return folder
 
     @field_validator("parley_origins", mode="before")
     @classmethod
@@ -87,6 +124,18 @@ class Settings(BaseSettings):
         if url and not url.startswith(DATABASES):
             raise ValueError("it reads postgresql://… or sqlite:///…")
         return url
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every value that must be in no log, event or answer: tokens, keys, and the passwords in URLs."""
+        named = [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
+        keys = [part.partition("=")[2].strip() for part in self.parley_api_keys.get_secret_value().split(",")]
+        urls = (
+            *(self.nats_url, self.database_url, self.retail_database_url, self.parley_database),
+            *(self.openai_base_url, self.internlm_api_url, self.otel_exporter_otlp_endpoint),
+        )
+        found = {*named, *keys, *(word for url in urls for word in _passwords(url))}
+        return tuple(sorted(found - {""}, key=len, reverse=True))
 
     @property
     def sql_url(self) -> str:
@@ -114,6 +163,19 @@ class Settings(BaseSettings):
     def model_key(self) -> str:
         """The endpoint's API key; a dummy for local servers, because the client refuses an empty one."""
         return self.openai_api_key.get_secret_value() or self.internlm_api_key.get_secret_value() or "none"
+
+
+def _passwords(urls: str) -> Iterator[str]:
+    """The password of each of these URLs, or NATS's token, which stands alone; as it is written and as it is meant."""
+    for url in urls.split(","):
+        scheme, _, rest = url.partition("://")
+        user, _, password = rest.rpartition("@")[0].partition(":")
+        secret = password or (user if scheme in ("nats", "tls") else "")
+        yield from (secret, unquote(secret))
+
+
+def _readable(folder: Path) -> bool:
+    return folder.is_dir() and os.access(folder, os.R_OK | os.X_OK)
 
 
 def _with_driver(url: str) -> str:

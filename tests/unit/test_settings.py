@@ -41,6 +41,30 @@ def test_the_environment_is_read_and_empty_values_count_as_missing(monkeypatch: 
     assert settings.parley_prices == {"big": (1, 0.1, 4)}
 
 
+def test_a_file_of_the_settings_name_is_read_and_the_environment_wins(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "parley_secret").write_text(f" {SECRET}\n")
+    (tmp_path / "NATS_URL").write_text("nats://user:password@nats:4222")
+    (tmp_path / "agent_port").write_text("9001")
+    (tmp_path / "no-setting").write_text("anything")
+    monkeypatch.setenv("SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("AGENT_PORT", "9002")
+    monkeypatch.setenv("NATS_URL", "")
+    settings = Settings()
+    assert settings.parley_secret.get_secret_value() == SECRET
+    assert settings.nats_url == "nats://user:password@nats:4222"
+    assert settings.agent_port == 9002
+
+
+def test_a_folder_of_secrets_that_cannot_be_read_is_no_empty_one(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("SECRETS_DIR", str(tmp_path / "nowhere"))
+    with pytest.raises(ValidationError, match="no folder that this user may read"):
+        Settings()
+
+
 @pytest.mark.parametrize(
     ("environment", "url", "key"),
     [

@@ -1,0 +1,35 @@
+"""The commands that containers need: `parley url` says where to log in, `parley secrets` hands out passwords."""
+
+# ruff: noqa: PLC0415  imports where they are needed
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from shared.settings import Settings
+
+Replace = Annotated[str, typer.Option("--set", metavar="NAME", help="Take this one from stdin; nothing: as at first.")]
+
+
+def _settings() -> "Settings":
+    from cli import main
+
+    return main._settings()
+
+
+def url() -> None:
+    """Where the page of these settings is, with the login token; for `docker compose exec gateway parley url`."""
+    from cli.services import page_url
+
+    print(page_url(_settings()))
+
+
+def secrets(replace: Replace = "") -> None:
+    """In containers: make the passwords that are missing, and give each container its own."""
+    from cli.container_secrets import NoSuchSecret, share
+
+    try:
+        share(_settings(), replace=replace)
+    except NoSuchSecret as error:
+        raise typer.BadParameter(str(error), param_hint="--set") from error

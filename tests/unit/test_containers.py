@@ -1,0 +1,156 @@
+"""The containers: what they are allowed, who they are, and how each comes to its own secrets and no other's."""
+
+import io
+import os
+import re
+import stat
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from cli.container_secrets import GIVEN, OWN, NoSuchSecret, share
+from shared.bus.users import USERS
+from shared.settings import Settings
+
+ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))
+SERVICES: dict[str, dict[str, Any]] = COMPOSE["services"]
+DOCKERFILE = (ROOT / "Dockerfile").read_text("utf-8")
+IDS = {name: int(number) for name, number in re.findall(r"\badd (\w+) (\d+)", DOCKERFILE)}
+IDS |= {name: int(number) for number, name in re.findall(r"groupadd --gid (\d+) (\w+)", DOCKERFILE)}
+
+
+def shared(home: Path, replace: str = "") -> dict[str, str]:
+    """Every file that containers were given, by `container/name`."""
+    share(Settings(parley_home=home), replace=replace, group=lambda _: os.getgid())
+    return {
+        f"{path.parent.name}/{path.name}": path.read_text()
+        for path in sorted(home.glob("*/*"))
+        if path.parent.name != "secrets"
+    }
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty volume, and no settings of this machine."""
+    for name in Settings.model_fields:
+        monkeypatch.delenv(name.upper(), raising=False)
+    return tmp_path
+
+
+# --- docker-compose.yml
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_container_has_more_than_it_needs(name: str) -> None:
+    service = SERVICES[name]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert "cap_add" not in service
+    assert service["security_opt"] == ["no-new-privileges:true"]
+    assert service["user"].split(":")[0] not in ("", "0", "root")
+    assert service["mem_limit"]
+    assert service["pids_limit"]
+    assert service["restart"] == ("no" if name in ("secrets", "provision") else service["restart"])
+
+
+def test_nothing_but_the_gateway_is_published_and_that_on_loopback() -> None:
+    published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
+    assert list(published) == ["gateway"]
+    assert all(port.startswith("127.0.0.1:") for port in published["gateway"])
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_no_environment_holds_a_secret(name: str) -> None:
+    secret = re.compile(r"password(?!_file)|token|secret(?!s_dir)|api_?key|nats_url|database_url", re.IGNORECASE)
+    assert [variable for variable in SERVICES[name].get("environment", {}) if secret.search(variable)] == []
+
+
+def test_every_service_has_a_container_and_a_health_check() -> None:
+    services = {path.parent.name for path in (ROOT / "services").glob("*/app.py")}
+    assert services <= SERVICES.keys()
+    assert [name for name in (*services, "nats", "postgres") if "healthcheck" not in SERVICES[name]] == []
+
+
+def test_who_they_are_agrees_with_the_image() -> None:
+    assert len(set(IDS.values())) == len(IDS)
+    assert min(IDS.values()) == IDS["secrets"] == 10000
+    for name, service in SERVICES.items():
+        user = service["user"]
+        if user not in ("postgres", "10009:10009"):  # users of other images
+            assert user in IDS, name
+    assert SERVICES["nats"]["user"] == f"{IDS['nats']}:{IDS['nats']}"
+    for name in ("postgres", "reader"):
+        assert SERVICES[name]["group_add"] == [str(IDS["postgres"])]
+    (groups,) = re.findall(r"usermod -G (\S+) secrets", DOCKERFILE)
+    assert set(groups.split(",")) == {*GIVEN, "nats", "postgres"}
+
+
+def test_each_service_is_pointed_at_its_own_folder() -> None:
+    told = {name: service.get("environment", {}).get("SECRETS_DIR") for name, service in SERVICES.items()}
+    expected = {name: f"/run/parley/{name}" for name in GIVEN if name in SERVICES} | {"provision": "/run/parley/parley"}
+    assert {name: folder for name, folder in told.items() if folder} == expected
+
+
+# --- parley secrets
+
+
+def test_every_user_of_nats_gets_a_password_of_its_own(home: Path) -> None:
+    files = shared(home)
+    assert set(GIVEN) == set(USERS)
+    exported = dict(line.split("=", 1) for line in files["nats/passwords"].splitlines())
+    for user in USERS:
+        password = exported[f"NATS_PASSWORD_{user.upper()}"].strip("'\"")
+        assert files[f"{user}/nats_url"] == f"nats://{user}:{password}@nats:4222"
+    assert len(set(exported.values())) == len(USERS)
+
+
+def test_what_was_made_once_stays(home: Path) -> None:
+    assert shared(home) == shared(home)
+
+
+def test_what_is_given_is_read_as_settings(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    files = shared(home)
+    monkeypatch.setenv("SECRETS_DIR", str(home / "gateway"))
+    settings = Settings()
+    assert settings.nats_url == files["gateway/nats_url"]
+    assert settings.parley_token.get_secret_value() == files["gateway/parley_token"]
+    assert len(settings.parley_secret.get_secret_value()) >= 32
+    assert settings.database_url == ""
+
+
+def test_only_owner_and_group_may_read(home: Path) -> None:
+    shared(home)
+    assert stat.S_IMODE((home / "secrets").stat().st_mode) == 0o700
+    for path in home.glob("*/*"):
+        private = path.parent.name == "secrets"
+        assert stat.S_IMODE(path.stat().st_mode) == (0o600 if private else 0o640), path
+        assert stat.S_IMODE(path.parent.stat().st_mode) == (0o700 if private else 0o750), path
+
+
+def test_an_operators_own_secret_replaces_ours_and_can_be_taken_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = shared(home)
+    monkeypatch.setattr("sys.stdin", io.StringIO("sk-mine\n"))
+    given = shared(home, replace="openai_api_key")
+    models = {name: text for name, text in given.items() if name.endswith("/openai_api_key")}
+    assert set(models.values()) == {"sk-mine"}
+    assert {name.split("/")[0] for name in models} == {"planner", "generator", "verifier", "executor"}
+    monkeypatch.setattr("sys.stdin", io.StringIO(""))
+    assert shared(home, replace="openai_api_key") == before
+
+
+def test_a_password_that_is_set_is_in_every_url_that_needs_it(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.StringIO("hunter/2"))
+    files = shared(home, replace="postgres")
+    assert files["postgres/postgres"] == "hunter/2"
+    assert files["plan_store/database_url"] == "postgresql://parley:hunter%2F2@postgres:5432/parley"
+
+
+def test_a_secret_that_does_not_exist_is_refused_with_those_that_do(home: Path) -> None:
+    with pytest.raises(NoSuchSecret, match="parley_token") as refused:
+        shared(home, replace="nonsense")
+    assert all(name in str(refused.value) for name in OWN)
