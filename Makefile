@@ -1,7 +1,7 @@
 # Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, make .venv and install by themselves.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help up test lint format types page docs docker lock clean try-page
+.PHONY: help up test chaos bench lint format types page docs docker lock clean try-page
 python := .venv/bin/python
 
 help: ## what there is
@@ -13,7 +13,13 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 	@exec $(python) -m cli.main up
 
 test: .venv/dev.stamp try-page ## all tests; what they need and cannot find is skipped and said at the end (ARGS='-k name')
-	@$(python) -m pytest -n 2 --dist loadfile $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+chaos: .venv/dev.stamp ## break everything for a while (SECONDS=60 SEED=7, CLUSTER=1, POSTGRES=1): is anything lost, forked, done twice?
+	@$(python) -m chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),7) $(if $(CLUSTER),--cluster) $(if $(POSTGRES),--postgres)
+
+bench: .venv/dev.stamp ## what Parley itself costs, beside bare NATS: some minutes (ARGS='--tiny', ARGS=--write for the documents)
+	@$(python) -m bench.overhead $(ARGS)
 
 lint: .venv/dev.stamp ## style and mistakes
 	@$(python) -m ruff check .

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cli import containers, keeping
 from cli.tasks import app as tasks
 
 if TYPE_CHECKING:
@@ -93,8 +94,14 @@ def up(
 
 
 @app.command()
-def doctor() -> None:
-    """What Parley needs here, what is there, and what to do about the rest."""
+def doctor(
+    session: Annotated[str, typer.Argument(help="Why does this session not go on?")] = "",
+) -> None:
+    """What Parley needs here, what is there, and what to do about the rest; or what keeps a session."""
+    if session:
+        from cli.doctor_session import doctor_session
+
+        _run("doctor", lambda settings: doctor_session(settings, session))
     from cli.doctor import doctor as examine
 
     raise typer.Exit(examine(_settings()))
@@ -116,6 +123,14 @@ def rebuild() -> None:
     from cli.rebuild import rebuild as again
 
     raise typer.Exit(again(_settings()))
+
+
+@app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True})
+def bench(context: typer.Context) -> None:
+    """What Parley itself costs on this machine: a few minutes (--tiny: a few seconds)."""
+    import subprocess
+
+    raise typer.Exit(subprocess.call([sys.executable, "-m", "bench.overhead", *context.args]))  # noqa: S603
 
 
 @app.command()
@@ -274,6 +289,10 @@ def dead(
     if retry:
         _run("dead", lambda settings: letters.retry(settings, retry))
     _run("dead", lambda settings: letters.dead(settings, as_json=as_json))
+
+
+for _command in (keeping.backup, keeping.restore, containers.url, containers.secrets):
+    app.command()(_command)
 
 
 if __name__ == "__main__":

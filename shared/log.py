@@ -15,6 +15,7 @@ from pydantic import ValidationError
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.errors import OutOfTurn
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event, facts, parse_event
@@ -23,6 +24,8 @@ EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 MESSAGE_ID = "Nats-Msg-Id"
 MAX_BODY = 256 * 1024
+FIRST_DELAY, MAX_DELAY = 0.05, 0.5  # seconds between two tries while the log is away, or elects a leader
+GONE_AFTER = 8  # times that somebody was first and nothing came after: a new leader may not know it all at once
 
 
 class Raw(NamedTuple):
@@ -54,6 +57,10 @@ class LogDown(Exception):
     """The log cannot be reached."""
 
 
+class LogFull(LogDown, Unsure):
+    """The log has no room: nothing was stored. Who waits finds out whether somebody has made some."""
+
+
 class TooLarge(ValueError):
     """The event's body is over `MAX_BODY` bytes."""
 
@@ -70,7 +77,7 @@ class Log(Protocol):
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         """Store the event if the session's last position is `after`; the new position.
 
-        Raises LostRace, Unsure or TooLarge.
+        Raises LostRace, Unsure (among them LogFull) or TooLarge.
         """
         ...
 
@@ -86,6 +93,12 @@ def subject_of(event: SessionEvent, due: Due) -> str:
 def guard(session_id: str, after: int, event_id: str) -> dict[str, str]:
     """The headers of a guarded append; the filter is this very string, always (another one would not be seen)."""
     return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: event_id}
+
+
+def follows(raw: Raw, position: int) -> bool:
+    """Whether the broker made sure, when it stored the message, that the session's last one was at this position."""
+    session_id = raw.subject.split(".")[1]
+    return guard(session_id, position, "").items() - {(MESSAGE_ID, "")} <= raw.headers.items()
 
 
 def accept(loaded: Loaded, raw: Raw, parent: Session | None = None) -> tuple[Loaded, SessionEvent | None, str]:
@@ -137,13 +150,13 @@ async def commit(
     """Carry the command out: one event, stored once, whatever happens on the way.
 
     `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
-    Raises a domain `Refused` when the newest state does not allow it, LogDown when patience ends, LostRace when the
-    session has begun as a fork meanwhile: load it and look again.
+    Raises a domain `Refused` when the newest state does not allow it, or the session was purged; LogDown when patience
+    ends; LostRace when the session has begun as a fork meanwhile: load it and look again.
     """
     deadline = time.monotonic() + patience
-    delay = 0.05
+    delay, in_vain = FIRST_DELAY, 0
     while True:
-        event = decide(loaded.session, command, by)
+        event, before = decide(loaded.session, command, by), loaded.position
         after = evolve(loaded.session, event)
         try:
             return Loaded(after, await log.append(event, after=loaded.position, due=due(after))), event
@@ -151,16 +164,23 @@ async def commit(
             loaded, mine = await _catch_up(log, loaded, event, deadline)
             if mine:
                 return loaded, event
-            if isinstance(lost, Unsure):
-                if time.monotonic() > deadline:
-                    raise LogDown("The log does not answer.") from lost
+            in_vain = 0 if loaded.position > before else in_vain + 1
+            if isinstance(lost, LostRace):
+                if in_vain > GONE_AFTER:
+                    raise OutOfTurn("The session is not in the log any more: it was purged.") from lost
+            elif time.monotonic() > deadline:
+                if isinstance(lost, LogFull):
+                    raise
+                raise LogDown("The log does not answer.") from lost
+            if in_vain or isinstance(lost, Unsure):
+                # Where others get on the log works: a cluster refuses two at once.
+                delay = min(delay * 2, MAX_DELAY) if in_vain else FIRST_DELAY
                 await asyncio.sleep(delay)
-                delay = min(delay * 2, 2)
 
 
 async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: float) -> tuple[Loaded, bool]:
     """The session with its newest tail, and whether what was sent is in it."""
-    delay = 0.05
+    delay = FIRST_DELAY
     while True:
         try:
             tail = await log.read(loaded.session.id, after=loaded.position, leader=True)
@@ -169,7 +189,7 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
             if time.monotonic() > deadline:
                 raise
             await asyncio.sleep(delay)
-            delay = min(delay * 2, 2)
+            delay = min(delay * 2, MAX_DELAY)
     mine, body = False, dump_event(sent)
     for raw in tail:
         try:

@@ -1,6 +1,7 @@
 """The bus as services see it."""
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,13 +17,18 @@ from shared.bus.connection import connect
 from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
 from shared.bus.jetstream import JetStreamLog
+from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
+from shared.bus.users import ANSWER_WITHIN, INBOX
+from shared.bus.watched import Consumer, consumer_of, watched
 from shared.events.values import Artefact
 from shared.settings import Settings
+from shared.telemetry import metrics, tracing
 
 if TYPE_CHECKING:
     from shared.bus.consumers import Consumers
 
+FLUSH, FLUSH_ENDS = 2.0, 120  # seconds that a subscriber waits for the server, and until it is given up
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
 Responder = Callable[[str, bytes], Awaitable[bytes | None]]
@@ -49,6 +55,7 @@ class Bus:
         """Connect, and wait for as long as that takes: from here on all but the consumers works."""
         if self._client is None:
             self._client = await connect(self._settings, self._name, self._tell_reconnected)
+            metrics.CONNECTED.set_function(lambda: self.ready)
 
     async def start(self) -> None:
         """Connect and, once its consumers are provisioned, begin to consume."""
@@ -95,7 +102,7 @@ class Bus:
             from shared.bus.consumers import Consumers  # noqa: PLC0415  only who consumes waits for FastStream to load
 
             self._consumers = Consumers(self._settings, self._name)
-        self._consumers.add(stream, durable, handler, limit)
+        self._consumers.add(stream, durable, watched(durable, handler), limit)
 
     async def outstanding(self, durable: str, stream: str = SESSIONS) -> int:
         """Messages that this consumer has not been given, or has not acknowledged yet."""
@@ -104,6 +111,13 @@ class Bus:
         except AMBIGUOUS as error:
             raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
         return (info.num_pending or 0) + (info.num_ack_pending or 0)
+
+    async def consumer(self, durable: str, stream: str = SESSIONS) -> Consumer:
+        """How this consumer stands now. Raises BusDown, also where there is no such consumer."""
+        try:
+            return await consumer_of(self.client, stream, durable)
+        except AMBIGUOUS as error:
+            raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
 
     # --- the object store
 
@@ -119,6 +133,10 @@ class Bus:
         """Forget everything whose name begins so. Raises BusDown."""
         await Artefacts(self.client).drop(prefix)
 
+    async def redeem(self, ticket_id: str) -> bool:
+        """Use a one-time ticket up; False if it has been before, here or at another gateway. Raises BusDown."""
+        return await redeem(self.client, ticket_id)
+
     # --- core NATS
 
     async def publish(self, subject: str, data: bytes) -> None:
@@ -131,7 +149,8 @@ class Bus:
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
         """One answer within `timeout` seconds. Raises BusDown."""
         try:
-            return (await self.client.request(subject, data, timeout=timeout)).data
+            headers = dict(tracing.headers()) or None
+            return (await self.client.request(subject, data, timeout=timeout, headers=headers)).data
         except (nats.errors.Error, TimeoutError) as error:
             raise BusDown(f"Nobody answers on {subject}: {error!r}") from error
 
@@ -142,24 +161,46 @@ class Bus:
             await handler(message.subject, message.data)
 
         subscription = _Core(await self.client.subscribe(subject, queue=queue, cb=received))
-        await quietly(self.client.flush(timeout=2))  # while disconnected it is subscribed on reconnecting
+        await self._flushed(FLUSH)  # while disconnected it is subscribed on reconnecting
         return subscription
+
+    async def _flushed(self, seconds: float) -> None:
+        """Until the server has seen all of it, or this time is over.
+
+        In a task of its own, which nobody cancels: the answer to a flush that was given up breaks nats-py's connection.
+        """
+        flushing = asyncio.create_task(self._flush(), name="flush")
+        self._tasks.add(flushing)
+        flushing.add_done_callback(self._tasks.discard)
+        await asyncio.wait({flushing}, timeout=seconds)
+
+    async def _flush(self) -> None:
+        for _ in range(2):  # nats-py sends a PING ahead of what it still buffers: only the second one follows all of it
+            await quietly(self.client.flush(timeout=FLUSH_ENDS))
 
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> Subscription:
         """Answer requests, several at once; replicas of one `queue` share them (without one, all are asked).
 
-        A handler that returns None leaves the answer to another.
+        A handler that returns None leaves the answer to another. An answer goes to an inbox and nowhere else: who asks
+        could have us publish what they may not.
         """
 
         async def respond(message: Msg) -> None:
             try:
-                answer = await handler(message.subject, message.data)
-                if answer is not None:
-                    await message.respond(answer)
+                parent = (message.headers or {}).get(tracing.HEADER)
+                with tracing.within(f"answer {subject}", kind="server", parent=parent):
+                    began = time.perf_counter()
+                    answer = await handler(message.subject, message.data)
+                    if answer is not None and time.perf_counter() - began < ANSWER_WITHIN:
+                        metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
+                        await message.respond(answer)
             except Exception:
                 log.exception("request_failed", subject=message.subject)
 
         async def received(message: Msg) -> None:
+            if not message.reply.startswith(INBOX):
+                log.warning("no_inbox", subject=message.subject, reply=message.reply)
+                return
             task = asyncio.create_task(respond(message))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -12,10 +12,13 @@ from shared.bus.api import AMBIGUOUS, subjects_of
 from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
 from shared.bus.topology import SESSIONS
+from shared.bus.watched import watched_append
 from shared.events import Due, SessionEvent, dump_event
-from shared.log import MAX_BODY, LogDown, LostRace, Raw, TooLarge, Unsure, guard, subject_of
+from shared.log import MAX_BODY, LogDown, LogFull, LostRace, Raw, TooLarge, Unsure, guard, subject_of
+from shared.telemetry import tracing
 
 WRONG_SEQUENCE = 10071
+FULL = (10023, 10047, 10077)  # of the server, of its disk, of the stream
 APPEND_TIMEOUT = READ_TIMEOUT = 2.0  # an answer lost with its server is waited for this long; then the tail is read
 BATCH = 500
 
@@ -32,20 +35,25 @@ class JetStreamLog:
         body = dump_event(event)
         if len(body) > MAX_BODY:
             raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
-        headers = guard(event.session_id, after, event.id)
-        try:
-            ack = await self._jetstream.publish(
-                subject_of(event, due), body, stream=SESSIONS, headers=headers, timeout=APPEND_TIMEOUT
-            )
-        except nats.js.errors.APIError as error:
-            if error.err_code == WRONG_SEQUENCE:
-                raise LostRace(event.session_id) from error
-            raise Unsure(str(error)) from error
-        except AMBIGUOUS as error:
-            raise Unsure(repr(error)) from error
-        if ack.duplicate:
-            raise Unsure("The log knows this id already.")
-        return ack.seq
+        with watched_append(event, due) as seen:
+            headers = guard(event.session_id, after, event.id) | dict(tracing.headers())
+            try:
+                ack = await self._jetstream.publish(
+                    subject_of(event, due), body, stream=SESSIONS, headers=headers, timeout=APPEND_TIMEOUT
+                )
+            except nats.js.errors.APIError as error:
+                if error.err_code == WRONG_SEQUENCE:
+                    seen.outcome = "conflict"
+                    raise LostRace(event.session_id) from error
+                if error.err_code in FULL:
+                    raise LogFull(f"NATS has no room for the event: {error.description}.") from error
+                raise Unsure(str(error)) from error
+            except AMBIGUOUS as error:
+                raise Unsure(repr(error)) from error
+            if ack.duplicate:
+                raise Unsure("The log knows this id already.")
+            seen.outcome = "stored"
+            return ack.seq
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         subjects = f"session.{session_id}.>"

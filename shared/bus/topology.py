@@ -7,9 +7,10 @@ from typing import Any
 
 from shared.settings import Settings
 
-SESSIONS, TIMERS, DEAD = "SESSIONS", "TIMERS", "DEAD"
+SESSIONS, TIMERS, DEAD, TICKETS = "SESSIONS", "TIMERS", "DEAD", "TICKETS"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
+KEPT = (SESSIONS, TIMERS, DEAD, ARTEFACTS)  # what a backup has
 WORKERS = ("planner", "executor", "verifier", "generator")
 NANO = 1_000_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -19,7 +20,7 @@ type Config = dict[str, Any]
 
 
 def streams(settings: Settings) -> list[Config]:
-    """The log, the broker's timers, the dead letters (the advisories tell where the letter lies), the object store."""
+    """The log, the broker's timers, the dead letters (the advisories tell where), the object store, the tickets."""
     common: Config = {
         "retention": "limits",
         "storage": "file",
@@ -61,6 +62,15 @@ def streams(settings: Settings) -> list[Config]:
             "allow_direct": True,
             "allow_rollup_hdrs": True,
             "discard": "new",
+        },
+        common
+        | {
+            "name": TICKETS,
+            "description": "Socket tickets that have been used, for longer than one can be used",
+            "subjects": ["ticket.*"],
+            "max_age": 120 * NANO,
+            "max_msgs": 1_000_000,
+            "discard": "new",  # full, it refuses: forgetting one would let it be used again
         },
     ]
 

@@ -1,0 +1,120 @@
+"""Gathers the evidence of a run from the log, the databases and the tool's file, as they lie there at its end."""
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import RowMapping, select, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from chaos.evidence import Effect, Row, Rows
+from chaos.world import World
+from retail.data import Data
+from retail.generate import generate
+from retail.store import Worlds
+from retail.tables import effects
+from retail.tasks.replay import Replay, Shop
+from services.plan_store.database import Database
+from services.plan_store.rebuild import rebuild_from
+from services.plan_store.tables import PROJECTED
+from shared.bus import JetStreamLog
+from shared.log import Raw
+
+PAGE = 1000
+type Documents = dict[str, Any]
+
+
+async def read_log(log: JetStreamLog) -> dict[str, list[Raw]]:
+    """Every message of every session, from the stream's leader."""
+    found: dict[str, list[Raw]] = {}
+    for session_id in await log.session_ids():
+        raws: list[Raw] = []
+        while page := await log.read(session_id, after=raws[-1].position if raws else 0, limit=PAGE):
+            raws += page
+        found[session_id] = raws
+    return found
+
+
+async def read_rows(url: str) -> Rows:
+    """What the projected tables hold."""
+    engine = create_async_engine(url)
+    try:
+        async with engine.connect() as connection:
+            return {table.name: _rows(await connection.execute(select(table))) for table in PROJECTED}
+    finally:
+        await engine.dispose()
+
+
+async def read_folded(log: JetStreamLog, folder: Path) -> Rows:
+    """What a new database makes of the log."""
+    url = f"sqlite+aiosqlite:///{folder / 'again.db'}"
+    database = Database(url)
+    try:
+        await database.migrate()
+        await rebuild_from(log, database, lambda _, __: None)
+    finally:
+        await database.close()
+    return await read_rows(url)
+
+
+async def read_effects(url: str) -> list[Effect]:
+    """The keyed effects of the store, in the order in which they were stored where the database tells."""
+    engine = create_async_engine(url)
+    order = text("rowid") if engine.dialect.name == "sqlite" else effects.c.key
+    try:
+        async with engine.connect() as connection:
+            found = (await connection.execute(select(effects).order_by(order))).mappings().all()
+    finally:
+        await engine.dispose()
+    return [_effect(row) for row in found]
+
+
+async def read_worlds(url: str, done: Iterable[Effect]) -> tuple[dict[str, Documents], dict[str, Documents]]:
+    """What differs from the base in every world that something was done in: as it is, and as the effects make it."""
+    base = generate()
+    shop = Shop(base)
+    replays: dict[str, Replay] = {}
+    for effect in done:
+        replays.setdefault(effect.world, shop.fresh()).call(effect.tool, effect.arguments)
+    worlds = Worlds(url, lambda: base)
+    await worlds.open()
+    try:
+        found = {name: _differing(await worlds.world(name).changes(), base) for name in {*replays, "shared"}}
+    finally:
+        await worlds.close()
+    nothing = shop.fresh()
+    made = {name: {f"{k}/{i}": doc for (k, i), doc in replays.get(name, nothing).changed.items()} for name in found}
+    return found, made
+
+
+def read_notes(path: Path) -> dict[str, int]:
+    """How often each line stands there."""
+    found: dict[str, int] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        found[line] = found.get(line, 0) + 1
+    return found
+
+
+async def read_waiting(world: World, consumers: Iterable[str]) -> dict[str, int]:
+    """What each consumer still has."""
+    return {name: await world.bus.outstanding(name) for name in consumers}
+
+
+def _differing(data: Data, base: Data) -> Documents:
+    found: Mapping[str, Mapping[str, Any]] = data  # type: ignore[assignment]
+    return {
+        f"{kind}/{one}": document
+        for kind, documents in found.items()
+        for one, document in documents.items()
+        if base[kind].get(one) != document  # type: ignore[literal-required]
+    }
+
+
+def _effect(row: RowMapping) -> Effect:
+    arguments, result = json.loads(row["arguments"]), json.loads(row["result"])
+    return Effect(row["world"], row["key"], row["tool"], arguments, str(result))
+
+
+def _rows(result: Any) -> list[Row]:
+    return [tuple(row) for row in result]

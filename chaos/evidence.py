@@ -1,0 +1,66 @@
+"""What a run leaves behind, as plain values: all that the invariants look at."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from chaos.line import Shown
+from chaos.process import Exit
+from shared.log import Raw
+
+Row = tuple[Any, ...]
+Rows = Mapping[str, Sequence[Row]]  # by table, in an order of their own
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a tool left in the world under a key. `place`: the order in which it was done, where that is known."""
+
+    world: str
+    key: str
+    tool: str
+    arguments: Mapping[str, Any]
+    result: str
+
+
+@dataclass(frozen=True)
+class Acknowledged:
+    """The gateway said that this command of the session is stored, by this version."""
+
+    session_id: str
+    command_id: str
+    version: int
+
+
+@dataclass(frozen=True)
+class Left:
+    """A person who left a session, and how it stood; "" where they were still waiting when time was up."""
+
+    session_id: str
+    workflow: str
+    ending: str
+    why: str = ""  # it failed
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """`poison`: positions in the log of messages that the suite itself put there."""
+
+    log: Mapping[str, Sequence[Raw]] = field(default_factory=dict)
+    poison: frozenset[int] = frozenset()
+    shown: Sequence[Shown] = ()
+    acknowledged: Sequence[Acknowledged] = ()
+    left: Sequence[Left] = ()
+    rows: Rows = field(default_factory=dict)
+    folded: Rows = field(default_factory=dict)
+    effects: Sequence[Effect] = ()
+    worlds: Mapping[str, Any] = field(default_factory=dict)  # the store's documents, by world
+    replayed: Mapping[str, Any] = field(default_factory=dict)  # the same, made by the effects in their order
+    notes: Mapping[str, int] = field(default_factory=dict)  # how often each note stands in the file of the unkeyed tool
+    exits: Sequence[Exit] = ()
+    waiting: Mapping[str, int] = field(default_factory=dict)  # messages that a consumer still has, at the end
+    stalls: float = 0.0  # seconds that the suite itself stood still at the most, and saw nothing
+
+    def ended(self, exits: Sequence[Exit], stalls: float) -> "Evidence":
+        """The same, with how the programs ended, which is known last."""
+        return replace(self, exits=tuple(exits), stalls=stalls)

@@ -1,0 +1,252 @@
+"""The eight things that must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
+
+Each says how many things it looked at: a run in which there was nothing to look at proves nothing.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from chaos.evidence import Evidence
+from chaos.folding import Fold, folded
+from shared.events import SessionEvent, facts
+from shared.log import EXPECTED, MESSAGE_ID
+
+LEAVING = 5.0  # seconds beyond the grace
+TERMINAL = ("resting", "failed")
+
+
+class Violation(NamedTuple):
+    """`where`: a session, or a program."""
+
+    invariant: str
+    where: str
+    what: str
+
+
+class Verdict(NamedTuple):
+    name: str
+    title: str
+    checked: int
+    violations: tuple[Violation, ...]
+    noted: tuple[str, ...] = ()  # what is counted and breaks nothing
+
+
+class Book:
+    """Counts the checks of one invariant, and writes down those that failed."""
+
+    def __init__(self, name: str, title: str) -> None:
+        self.name, self.title = name, title
+        self.checked = 0
+        self.violations: list[Violation] = []
+        self.noted: Counter[str] = Counter()
+
+    def check(self, holds: bool, where: str, what: str) -> None:
+        self.checked += 1
+        if not holds:
+            self.violations.append(Violation(self.name, where, what))
+
+    def verdict(self) -> Verdict:
+        noted = tuple(f"{count} {what}" for what, count in sorted(self.noted.items()))
+        return Verdict(self.name, self.title, self.checked, tuple(self.violations), noted)
+
+
+def judge(evidence: Evidence, *, grace: float) -> list[Verdict]:
+    """All of them, in order."""
+    folds = {session_id: folded(session_id, raws, evidence.log) for session_id, raws in evidence.log.items()}
+    told = Told(evidence, folds, grace)
+    return [_judged(name, title, look, told) for name, title, look in INVARIANTS]
+
+
+class Told(NamedTuple):
+    """The evidence, with every session's log folded."""
+
+    evidence: Evidence
+    folds: dict[str, Fold]
+    grace: float
+
+
+def _judged(name: str, title: str, look: Callable[[Book, Told], None], told: Told) -> Verdict:
+    book = Book(name, title)
+    look(book, told)
+    return book.verdict()
+
+
+def nothing_lost(book: Book, told: Told) -> None:
+    """I1: what a socket showed, or a gateway acknowledged, is in the log as it was shown."""
+    stored = {(one.session_id, one.version): _plain(one) for one in _events(told)}
+    commands = {one.id: one.version for one in _events(told)}
+    for shown in told.evidence.shown:
+        for event in shown.events:
+            at = (shown.session_id, event["version"])
+            book.check(stored.get(at) == event, shown.session_id, f"version {at[1]} was shown and is not in the log")
+    for one in told.evidence.acknowledged:
+        version = commands.get(f"{one.session_id}:{one.command_id}")
+        what = f"command {one.command_id} was acknowledged by version {one.version} and is not in the log"
+        book.check(version is not None and version <= one.version, one.session_id, what)
+
+
+def unbroken(book: Book, told: Told) -> None:
+    """I2: every message of Parley's own follows the one before it, and is the session's next event."""
+    for session_id, fold in told.folds.items():
+        before, version = 0, 0
+        for step in fold.steps:
+            raw, event = step.raw, step.event
+            if raw.position not in told.evidence.poison:
+                expected = raw.headers.get(EXPECTED)
+                what = f"position {raw.position} follows {expected}, but the one before it is {before}"
+                book.check(expected == str(before), session_id, what)
+                book.check(event is not None, session_id, f"position {raw.position} is no event: {step.reason}")
+            if event is not None:
+                what = f"version {event.version} at position {raw.position} comes after version {version}"
+                book.check(event.version == version + 1, session_id, what)
+                version = event.version
+            before = raw.position
+
+
+def no_event_twice(book: Book, told: Told) -> None:
+    """I3: an id is in the log once, and is the one that the broker knows it by."""
+    seen: Counter[str] = Counter(event.id for event in _events(told))
+    for event in _events(told):
+        book.check(seen[event.id] == 1, event.session_id, f"{event.id} is in the log {seen[event.id]} times")
+    for session_id, fold in told.folds.items():
+        for step in fold.steps:
+            if step.event and step.raw.position not in told.evidence.poison:
+                same = step.raw.headers.get(MESSAGE_ID) == step.event.id
+                book.check(same, session_id, f"position {step.raw.position} has another id in its header")
+
+
+def no_effect_twice(book: Book, told: Told) -> None:
+    """I4: an action that was started took effect at most once, and what it came to is in the log, or uncertain."""
+    started, outcomes = _actions(told)
+    effects = {effect.key: effect for effect in told.evidence.effects}
+    for effect in told.evidence.effects:
+        where = effect.key.split("/")[0]
+        book.check(effect.key in started, where, f"{effect.key} took effect and was never started")
+        outcome = outcomes.get(effect.key)
+        if outcome is None:
+            book.noted["effects of stopped sessions, not told yet"] += 1
+        elif isinstance(outcome, facts.ActionUncertain):
+            book.noted["uncertain"] += 1
+        elif isinstance(outcome, facts.ActionFinished) and outcome.ok:
+            book.check(outcome.result == effect.result, where, f"{effect.key} came to something else than was told")
+    for key, outcome in outcomes.items():
+        tool = started.get(key, "")
+        if tool in KEYED and isinstance(outcome, facts.ActionFinished) and outcome.ok:
+            book.check(key in effects, key.split("/")[0], f"{key} ({tool}) is told as done and took no effect")
+    for world, documents in told.evidence.worlds.items():
+        same = documents == told.evidence.replayed.get(world)
+        book.check(same, world, "the store is not what its recorded effects make of it: something was done twice")
+    _notes(book, told, outcomes)
+
+
+def _notes(book: Book, told: Told, outcomes: dict[str, "Outcome"]) -> None:
+    """The tool without a key: a note stands there once for each time it was started, at most."""
+    for session_id, fold in told.folds.items():
+        for key, text in fold.notes.items():
+            times, outcome = told.evidence.notes.get(text, 0), outcomes.get(key)
+            done = sum(1 for one in fold.notes.values() if one == text)
+            book.check(times <= done, session_id, f"{text} was noted {times} times, for {done} actions")
+            if isinstance(outcome, facts.ActionUncertain):
+                book.noted[f"uncertain, {'done' if times else 'not done'}"] += 1
+            elif isinstance(outcome, facts.ActionFinished) and outcome.ok:
+                book.check(times > 0, session_id, f"{key} is told as done, and {text} was never noted")
+
+
+def all_end(book: Book, told: Told) -> None:
+    """I5: every request that was accepted came to an end, with a reason; no consumer has anything left."""
+    for session_id, fold in told.folds.items():
+        if fold.session.version == 0:
+            continue
+        session = fold.session
+        book.check(session.phase in TERMINAL, session_id, f"it is still {session.phase} at version {session.version}")
+        if session.phase == "failed":
+            said = bool(session.failure and session.failure.reason)
+            book.check(said, session_id, "it failed without a reason")
+    for one in told.evidence.left:
+        book.check(bool(one.ending), one.session_id, "its person was still waiting when time was up")
+        book.check(one.session_id in told.folds, one.session_id, "it is not in the log")
+    for consumer, count in told.evidence.waiting.items():
+        book.check(count == 0, consumer, f"{count} messages are still waiting")
+
+
+def rows_are_the_fold(book: Book, told: Told) -> None:
+    """I6: the tables are what a new database makes of the log."""
+    rows, again = told.evidence.rows, told.evidence.folded
+    for table in sorted({*rows, *again}):
+        mine, other = Counter(map(_frozen, rows.get(table, ()))), Counter(map(_frozen, again.get(table, ())))
+        book.checked += max(mine.total(), other.total())
+        for row in list((mine - other).elements())[:5]:
+            book.violations.append(Violation(book.name, table, f"is in the tables only: {row[:300]}"))
+        for row in list((other - mine).elements())[:5]:
+            book.violations.append(Violation(book.name, table, f"is missing, or different: {row[:300]}"))
+
+
+def seen_once_in_order(book: Book, told: Told) -> None:
+    """I7: each socket showed the versions after the one it came with, one by one."""
+    for shown in told.evidence.shown:
+        version = shown.after
+        for event in shown.events:
+            what = f"version {event['version']} was shown after version {version}"
+            book.check(event["version"] == version + 1, shown.session_id, what)
+            version = event["version"]
+
+
+def left_in_time(book: Book, told: Told) -> None:
+    """I8: a SIGTERM ends a service within its grace and 5 seconds; none ends by itself."""
+    for one in told.evidence.exits:
+        limit = (told.grace + LEAVING) * one.crowd + told.evidence.stalls
+        if one.asked == "SIGTERM":
+            took = one.seconds - one.starved
+            book.check(took <= limit, one.program, f"it took {took:.1f} s to leave, of {limit:.1f}")
+            book.check(one.code in (0, -15), one.program, f"asked to leave, it ended with code {one.code}")
+        book.check(bool(one.asked), one.program, f"it ended by itself with code {one.code}")
+
+
+Outcome = facts.ActionFinished | facts.ActionUncertain | facts.ActionSkipped
+KEYED = frozenset(
+    {
+        "cancel_pending_order",
+        "exchange_delivered_order_items",
+        "modify_pending_order_address",
+        "modify_pending_order_items",
+        "modify_pending_order_payment",
+        "modify_user_address",
+        "return_delivered_order_items",
+    }
+)
+INVARIANTS = (
+    ("I1", "no acknowledged event lost", nothing_lost),
+    ("I2", "every session's chain unbroken", unbroken),
+    ("I3", "no event twice", no_event_twice),
+    ("I4", "no tool took effect twice", no_effect_twice),
+    ("I5", "every request came to an end", all_end),
+    ("I6", "SQL is the fold of the log", rows_are_the_fold),
+    ("I7", "every socket saw every event once, in order", seen_once_in_order),
+    ("I8", "SIGTERM ends a service in time", left_in_time),
+)
+
+
+def _events(told: Told) -> Iterator[SessionEvent]:
+    for fold in told.folds.values():
+        yield from (step.event for step in fold.steps if step.event)
+
+
+def _actions(told: Told) -> tuple[dict[str, str], dict[str, Outcome]]:
+    """By key: the tools that were started, and what came of them last."""
+    started: dict[str, str] = {}
+    outcomes: dict[str, Outcome] = {}
+    for fold in told.folds.values():
+        started |= fold.started
+        outcomes |= fold.outcomes
+    return started, outcomes
+
+
+def _plain(event: SessionEvent) -> dict[str, Any]:
+    found: dict[str, Any] = event.model_dump(mode="json", by_alias=True)
+    return found
+
+
+def _frozen(row: tuple[Any, ...]) -> str:
+    return json.dumps(row, sort_keys=True, default=str)

@@ -1,0 +1,19 @@
+"""Where faults are played: the world, the people in it, and what more is seen on the way."""
+
+import asyncio
+from dataclasses import dataclass, field
+
+from chaos.line import Shown
+from chaos.load import Load
+from chaos.world import World
+
+
+@dataclass
+class Stage:
+    """Where faults are played. One thing at a time is done to the servers: a majority must come back."""
+
+    world: World
+    load: Load
+    shown: list[Shown] = field(default_factory=list)  # by the sockets of reconnect storms
+    nats: asyncio.Lock = field(default_factory=asyncio.Lock)
+    mending: asyncio.Lock = field(default_factory=asyncio.Lock)

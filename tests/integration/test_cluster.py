@@ -1,0 +1,116 @@
+"""Three nats-servers: Parley finds its way to those that are left, and the loss of a leader costs seconds, no event."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from chaos.cluster import Cluster
+from chaos.failover import Race, lose_leader
+from cli.doctor import check_nats, check_streams
+from cli.nats_server import probe
+from shared.bus import Bus, Delivery
+from shared.bus.provision import ProvisionError, check, provision
+from shared.settings import Settings
+from tests.support.inbox import api, consuming
+from tests.support.lost import LOSES_SERVERS
+from tests.support.lost import sockets_collected as sockets_collected
+
+pytestmark = LOSES_SERVERS
+LONGEST = 15.0  # seconds that appends may be interrupted
+
+
+@pytest.fixture
+async def cluster(tmp_path: Path) -> AsyncIterator[Cluster]:
+    async with Cluster(tmp_path) as cluster:
+        yield cluster
+
+
+@pytest.fixture
+def settings(cluster: Cluster, tmp_path: Path) -> Settings:
+    return Settings(nats_url=cluster.url, nats_replicas=3, parley_home=tmp_path, ack_wait=2, graceful_timeout=2)
+
+
+async def test_everything_is_kept_three_times(cluster: Cluster, settings: Settings) -> None:
+    single = settings.model_copy(update={"nats_replicas": 1})
+    await provision(single)
+    told = await check(settings)
+    assert len(told) >= 5
+    assert all("num_replicas (1, wanted 3)" in line for line in told)
+    await provision(settings)
+    assert await check(settings) == []
+    bus = Bus(settings, "test")
+    await bus.connect()
+    for place in ("STREAM.INFO.SESSIONS", "CONSUMER.INFO.SESSIONS.planner", "STREAM.INFO.OBJ_ARTEFACTS"):
+        await kept_thrice(bus, place)
+    await bus.stop()
+
+
+async def kept_thrice(bus: Bus, place: str) -> None:
+    async with asyncio.timeout(20):
+        while True:  # the servers add one peer after the other, and tell nobody when they are through
+            others = (await api(bus, place, {})).get("cluster", {}).get("replicas", [])
+            if len(others) == 2 and all(other["current"] for other in others):
+                return
+
+
+async def test_more_replicas_than_servers_are_refused_in_words(cluster: Cluster, settings: Settings) -> None:
+    with pytest.raises(ProvisionError, match="NATS_REPLICAS must not be more than the servers"):
+        await provision(settings.model_copy(update={"nats_replicas": 5}))
+
+
+async def test_a_single_server_keeps_everything_once(tmp_path: Path) -> None:
+    async with Cluster(tmp_path, nodes=1) as single:
+        settings = Settings(nats_url=single.url, nats_replicas=3, parley_home=tmp_path)
+        with pytest.raises(ProvisionError, match="leave it out for a single server"):
+            await provision(settings)
+
+
+async def test_the_servers_that_are_left_are_found(cluster: Cluster, settings: Settings) -> None:
+    await provision(settings)
+    first = cluster.nodes[0]
+    await first.kill()
+    assert settings.nats_url.startswith(first.url), "whoever tries one server only tries this one"
+    assert probe(settings.nats_url).jetstream
+    broker = await asyncio.to_thread(check_nats, settings, is_up=False)
+    assert broker.outcome == "ok"
+    assert (await check_streams(settings, broker)).found == "as they should be"
+
+
+class Seen:
+    """The positions that a worker was given, and how to wait for some of them."""
+
+    def __init__(self) -> None:
+        self._positions: set[int] = set()
+        self._more = asyncio.Event()
+
+    async def __call__(self, delivery: Delivery) -> None:
+        self._positions.add(delivery.position)
+        self._more.set()
+
+    async def all_of(self, wanted: set[int], seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            while not wanted <= self._positions:
+                self._more.clear()
+                await self._more.wait()
+
+
+@pytest.mark.timeout(150)
+async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settings: Settings) -> None:
+    """Appenders race for the same sessions, and a consumer is given each of their events, while leaders go."""
+    await provision(settings)
+    seen, interrupted = Seen(), {}
+    async with consuming(settings, seen, durable="plan_store", limit=50), Race(settings, sessions=2, writers=3) as race:
+        await race.resumed(time.monotonic())
+        for fault in ("step_down", "kill", "pause"):
+            began, back = await lose_leader(cluster, fault)
+            interrupted[fault] = await race.resumed(began)
+            await back()
+            await cluster.healthy(seconds=40)
+        await race.stop()
+        await seen.all_of({acked.position for acked in race.acked}, seconds=15)
+        assert await cluster.agreed() >= len(race.acked)
+        assert await race.violations() == []
+    assert max(interrupted.values()) < LONGEST, interrupted

@@ -1,0 +1,34 @@
+"""A service that ends at an append, before or after it: the session comes to the same events, its change is made once.
+
+`python -m chaos.cuts` plays every append of every service; here are those that matter most.
+"""
+
+from pathlib import Path
+
+import pytest
+
+from chaos.cut_service import Cut
+from chaos.cuts import Cuts, cutting, each_cut, wishes
+
+RETAIL = next(wish for wish in wishes() if wish.name == "retail")
+CUTS = (
+    ("gateway", Cut(2, "after")),  # the approval is stored, and nobody was told
+    ("planner", Cut(2, "before")),
+    ("verifier", Cut(1, "after")),
+    ("executor", Cut(6, "after")),  # the change is begun
+    ("executor", Cut(7, "before")),  # it is made, and only its key knows
+)
+
+
+@pytest.mark.timeout(240)
+async def test_a_cut_session_comes_to_what_an_undisturbed_one_does(tmp_path: Path) -> None:
+    async with cutting(tmp_path) as world:
+        cuts = Cuts(world)
+        like = await cuts.play(RETAIL)
+        possible = set(each_cut(like.appends, [service for service, _ in CUTS]))
+        assert set(CUTS) <= possible, "there is no such append any more"
+        for service, cut in CUTS:
+            await cuts.play(RETAIL, service, cut, like)
+        assert await cuts.violations() == []
+    assert [str(played) for played in cuts.played if played.wrong] == []
+    assert [one.code for one in world.exits].count(70) == len(CUTS)

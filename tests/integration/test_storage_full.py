@@ -1,0 +1,122 @@
+"""NATS has no room left: it is said in words, nothing that was stored is lost, and with room everything goes on."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from chaos.cluster import Cluster
+from chaos.failover import Race
+from chaos.storage import full
+from services.gateway.app import build
+from services.gateway.late_log import LateLog
+from services.plan_store.app import PlanStore
+from shared.bus import Bus
+from shared.bus.provision import provision
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.log import Loaded, LogFull, commit
+from shared.settings import Settings
+from shared.store import Store
+from tests.conftest import person
+from tests.support.gateway import client, serving
+from tests.support.lost import LOSES_SERVERS
+from tests.support.lost import sockets_collected as sockets_collected
+from tests.support.rehearsed import Rehearsed, rehearsed
+from tests.support.stack import working
+
+pytestmark = LOSES_SERVERS
+
+
+async def provisioned(cluster: Cluster, folder: Path) -> Settings:
+    settings = Settings(nats_url=cluster.url, nats_replicas=cluster.replicas, parley_home=folder, ack_wait=2)
+    await provision(settings)
+    return settings
+
+
+@asynccontextmanager
+async def parley(model: Rehearsed) -> AsyncIterator[str]:
+    """Every service in this process; the gateway's address."""
+    settings = model.settings.model_copy(update={"parley_auth": "none", "graceful_timeout": 2})
+    plan_store, bus = PlanStore(settings), Bus(settings, "gateway")
+    await plan_store.start()
+    try:
+        async with working(settings, model.model), serving(build(settings, bus, Store(bus), LateLog(bus))) as address:
+            async with httpx2.AsyncClient(base_url=f"http://{address}") as http, asyncio.timeout(10):
+                while (await http.get("/readyz")).status_code != 200:  # noqa: ASYNC110  a health endpoint is polled
+                    await asyncio.sleep(0.02)
+            yield address
+    finally:
+        await plan_store.stop()
+
+
+async def stored(bus: Bus) -> dict[str, list[bytes]]:
+    return {name: [raw.data for raw in await bus.log.read(name)] for name in await bus.log.session_ids()}
+
+
+async def test_an_append_without_room_is_refused_in_words(tmp_path: Path) -> None:
+    async with Cluster(tmp_path, nodes=1) as cluster:
+        bus = Bus(await provisioned(cluster, tmp_path), "test")
+        await bus.connect()
+        nothing, says = Loaded(Session("a"), 0), c.Say(text="Write a calculator")
+        loaded, _ = await commit(bus.log, nothing, says, person())
+        async with full(cluster):
+            with pytest.raises(LogFull, match="no room"):
+                await commit(bus.log, loaded, c.Rename(title="Another"), person(), patience=1)
+            assert len(await bus.log.read("a")) == 1
+        _, renamed = await commit(bus.log, loaded, c.Rename(title="Another"), person())
+        assert renamed.version == 2
+        await bus.stop()
+
+
+@pytest.mark.timeout(90)
+async def test_with_room_again_everything_goes_on_and_ends(tmp_path: Path) -> None:
+    async with Cluster(tmp_path, nodes=1) as cluster:
+        settings = await provisioned(cluster, tmp_path)
+        bus = Bus(settings, "test")
+        await bus.connect()
+        async with (
+            rehearsed(settings) as model,
+            parley(model) as address,
+            client(address) as ann,
+            client(address) as bob,
+        ):
+            await ann.send("user_message", content="Help me create a simple calculator")
+            plan = await ann.event("plan.drafted")
+            await model.fault(task="text_plan", latency=2, times=1)
+            await bob.send("user_message", content="Help me create a simple calculator")
+            await bob.event("message.received")
+            before = await stored(bus)
+            async with full(cluster):
+                yes = {"approved": True, "version": plan["version"], "id": "yes"}
+                await ann.send("approval", **yes)
+                refused = await ann.error("unavailable")
+                assert "full" in refused["message"]
+                assert "max_file_store" in refused["hint"]
+                assert await stored(bus) == before
+            await ann.send("approval", **yes)
+            await ann.event("plan.approved")
+            await ann.event("code.verified", seconds=30)
+            drafted = await bob.event("plan.drafted", seconds=30)  # its planner has waited with it all the time
+            assert drafted["version"] >= 2
+        after = await stored(bus)
+        assert {name: data[: len(before[name])] for name, data in after.items()} == before
+        await bus.stop()
+
+
+@pytest.mark.timeout(150)
+async def test_a_full_cluster_loses_nothing(tmp_path: Path) -> None:
+    async with Cluster(tmp_path) as cluster:
+        settings = await provisioned(cluster, tmp_path)
+        async with Race(settings, sessions=2, writers=2) as race:
+            await race.resumed(time.monotonic())
+            async with full(cluster):
+                pass  # the writers run into it by themselves: the servers are full before they are up again
+            await race.resumed(time.monotonic())
+            await race.stop()
+            assert await cluster.agreed() >= len(race.acked)
+            assert await race.violations() == []
