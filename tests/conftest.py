@@ -14,6 +14,9 @@ from shared.bus.provision import provision
 from shared.domain.commands import By
 from shared.settings import Settings
 
+HERE = Path(__file__).parent
+SLOW = ("e2e", "integration")
+
 # Through the standard library: by itself structlog keeps the stream that pytest captured for one test, and closed.
 structlog.configure(
     processors=[structlog.stdlib.add_log_level, structlog.processors.KeyValueRenderer()],
@@ -27,10 +30,25 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    places = _places(items)
+    items.sort(key=lambda item: places[item.path])
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
                 item.add_marker(pytest.mark.skip(reason="calls a real model: run with --live"))
+
+
+def _places(items: list[pytest.Item]) -> dict[Path, tuple[bool, float]]:
+    """Where each file comes: the slow ones first, so that two workers come to their ends together, and mixed, so that
+    not both start all services and a browser at a time."""
+    folders: dict[str, list[Path]] = {}
+    for path in dict.fromkeys(item.path for item in items):
+        folders.setdefault(path.relative_to(HERE).parts[0], []).append(path)
+    return {
+        path: (folder not in SLOW, number / len(paths))
+        for folder, paths in folders.items()
+        for number, path in enumerate(paths)
+    }
 
 
 @pytest.fixture(autouse=True)

@@ -91,7 +91,7 @@ class Person:
     async def __aexit__(self, kind: type[BaseException] | None, _: object, __: TracebackType | None) -> None:
         await self.context.close()
         if kind is None:
-            assert self.unforgiven == [], "the console complained"
+            assert not self.unforgiven, f"the console complained: {self.unforgiven}"
 
     @property
     def unforgiven(self) -> list[str]:

@@ -102,7 +102,7 @@ async def test_a_look_that_was_stopped_is_taken_again_after_retry(
 ) -> None:
     replies = (turn(LOOK), turn(LOOK), TurnReply(reasoning="Seen."), answer("It was seen."))
     async with talking(settings, bus, session_id, *replies) as (ann, model):
-        await asyncio.wait_for(bench.began.get(), 10)
+        await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
         await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
         await ann.does(c.Retry())
@@ -117,7 +117,7 @@ async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_no
     replies = (turn(SEND), VerdictReply(status="success", next_action="continue", reasoning="sent"), turn(SEND))
     nudged = TurnReply(reasoning="It was sent already.")
     async with talking(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (ann, model):
-        await asyncio.wait_for(bench.began.get(), 10)
+        await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
         await ann.phase("resting")
         bench.go.set()
@@ -179,7 +179,7 @@ async def test_a_pause_holds_the_next_step_back_and_a_word_meanwhile_is_heard(
     replies = (turn(SEND, final=True), VerdictReply(status="success", next_action="complete"))
     heard = (TurnReply(reasoning="Sent, and heard."), answer("Sent, and heard."))
     async with talking(settings, bus, session_id, *replies, *heard, approval="never") as (ann, model):
-        await asyncio.wait_for(bench.began.get(), 10)
+        await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Pause())
         await ann.does(c.Say(text="and tell me when"))
         bench.go.set()

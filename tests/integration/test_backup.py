@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager, closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from sqlite3 import connect
+from typing import cast
 
 import pytest
 
@@ -22,7 +23,7 @@ from shared.domain.session import Session
 from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, Loaded, commit
 from shared.settings import Settings
 from shared.store import Store
-from shared.testing import InMemoryStore
+from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
 from tests.support.plan_store import Story
 
@@ -61,9 +62,9 @@ async def stored(bus: Bus, session_id: str) -> list[tuple[object, ...]]:
 async def test_a_backup_comes_back_as_it_was(settings: Settings, bus: Bus, there: Settings, tmp_path: Path) -> None:
     service = PlanStore(settings)
     await service.start()
-    before = {}
+    before, log = {}, cast("InMemoryLog", bus.log)  # a story is told to any log
     for name in ("one", "two"):
-        before[name] = await Story(bus.log, name).whole()
+        before[name] = await Story(log, name).whole()
     await bus.log.purge("one")  # positions have gaps now
     await bus.keep("two/1/1.1", b"a long result" * 50_000)
     loaded = await Store(bus).load("two")

@@ -66,7 +66,7 @@ async def test_the_feed_shows_what_is_stored_and_nothing_else(bus: Bus, session_
     with pytest.raises(LostRace):
         await bus.log.append(rejected, after=0, due="planner")
     _, second = await commit(bus.log, loaded, c.Say(text="two"), person())
-    stored = [await asyncio.wait_for(seen.get(), 5) for _ in range(2)]
+    stored = [await asyncio.wait_for(seen.get(), 20) for _ in range(2)]
     assert [subject for subject, _ in stored] == [
         f"feed.{session_id}.planner.message.received",
         f"feed.{session_id}.nobody.message.received",
@@ -112,7 +112,7 @@ async def test_heartbeats_keep_a_long_handler_alone(settings: Settings, bus: Bus
     async with consuming(short, mine):
         await mine.until(1)
         async with consuming(short, other):
-            await asyncio.wait_for(done.wait(), 10)
+            await asyncio.wait_for(done.wait(), 20)
             await settled(bus)
     assert len(mine.got) == 1
     assert other.got == []

@@ -15,6 +15,7 @@ from shared.settings import Settings
 from tests.support.path_play import Rules, housed
 from tests.support.questions import load, load_requests
 
+pytestmark = pytest.mark.timeout(180)  # a lot is reckoned, and the machine may be busy
 SHARES = {  # right at least, wrong less than
     "store": (0.87, 0.02),
     "held": (0.53, 0.02),

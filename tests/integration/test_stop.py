@@ -50,9 +50,9 @@ async def stops(person: Watcher, server: Rehearsed) -> Session:
     """Stop. Nothing is asked of the model from then on; what was under way ends and is accounted for."""
     began = time.monotonic()
     stop = await person.does(c.Stop())
-    calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=1)
-    session = await person.sees(lambda s: s.spent.calls == len(calls), seconds=2)
-    assert time.monotonic() - began < 1
+    calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=5)
+    session = await person.sees(lambda s: s.spent.calls == len(calls), seconds=5)
+    assert time.monotonic() - began < 3
     assert (session.phase, session.reason) == ("resting", "stopped")
     assert all(call["at"] < stop.at.timestamp() + 0.1 for call in calls)
     return session

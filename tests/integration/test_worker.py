@@ -19,7 +19,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events import dump_event
 from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
-from shared.log import LogDown, commit
+from shared.log import Loaded, LogDown, commit
 from shared.protocol.server import Delta
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
@@ -71,6 +71,29 @@ async def test_a_redelivery_costs_nothing(session_id: str) -> None:
     assert await table.told() == ["message.received", "plan.drafted"]
 
 
+class Remembering:
+    """A store that answers by what it remembers, as long as that is no older than what it is asked for."""
+
+    def __init__(self, store: InMemoryStore, held: Loaded) -> None:
+        self._store, self._held = store, held
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        if 0 < at_least <= self._held.position:
+            return self._held
+        return await self._store.load(session_id, at_least=at_least, version=version)
+
+
+async def test_a_redelivery_sees_what_was_done_before_though_a_store_remembers_less() -> None:
+    table = Table(PLAN)
+    work = await table.does(c.Say(text="A calculator"))
+    remembered = await table.store.load("s")
+    await table.worker.on_delivery(work)
+    kit = Kit("planner", Remembering(table.store, remembered), table.log, table.model, Drafts(None), Settings())
+    await Worker(kit, draft_plan).on_delivery(work._replace(deliveries=2))
+    assert len(table.model.prompts) == 1
+    assert await table.told() == ["message.received", "plan.drafted"]
+
+
 class Gate:
     """A handler that waits for a word in the middle of its work."""
 
@@ -111,7 +134,7 @@ async def test_the_next_work_of_a_session_is_not_lost_while_the_last_is_wound_up
     await asyncio.sleep(0)
     gate.entered.clear()
     await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)
-    await asyncio.wait_for(gate.entered.wait(), 5)
+    await asyncio.wait_for(gate.entered.wait(), 20)
     await table.worker.on_stopped("feed.s.nobody.session.stopped", stop.data)  # told late: it is of the work before
     gate.go.set()
     await asyncio.gather(first, again)
@@ -306,7 +329,7 @@ async def test_deltas_add_up_to_the_text_and_the_text_so_far_can_be_asked_for(
         await person.does(c.Say(text="Help me create a simple calculator"))
         text = ""
         while text.count("\n") < 4:
-            delta = await asyncio.wait_for(deltas.get(), 10)
+            delta = await asyncio.wait_for(deltas.get(), 20)
             text = text[: delta.offset] + delta.text
         so_far = Delta.model_validate_json(await bus.request(f"draft.get.{session_id}", b""))
         assert (so_far.offset, so_far.draft_id, so_far.kind) == (0, delta.draft_id, "plan")

@@ -34,7 +34,7 @@ class Inbox:
     def bodies(self) -> list[bytes]:
         return [delivery.data for delivery in self.got]
 
-    async def until(self, count: int, seconds: float = 15) -> None:
+    async def until(self, count: int, seconds: float = 30) -> None:
         async with asyncio.timeout(seconds):
             while len(self.got) < count:
                 self._changed.clear()
@@ -64,6 +64,6 @@ async def api(bus: Bus, subject: str, request: object) -> Any:
 
 async def settled(bus: Bus, durable: str = "planner") -> None:
     """Until the consumer has nothing left to give and nothing to wait for."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(20):
         while await bus.outstanding(durable):
             pass  # each look is a request of its own

@@ -33,7 +33,7 @@ class Rehearsed:
     async def calls(self) -> list[Call]:
         return list((await self._http.get(f"{self.url}/calls")).json())
 
-    async def until(self, wanted: Callable[[list[Call]], bool], seconds: float = 10) -> list[Call]:
+    async def until(self, wanted: Callable[[list[Call]], bool], seconds: float = 20) -> list[Call]:
         """The calls, once they are as wanted; the server is asked again and again."""
         async with asyncio.timeout(seconds):
             while not wanted(calls := await self.calls()):

@@ -70,7 +70,7 @@ class Person:
         by = By("user:ann", datetime.now(UTC), command_id or uuid4().hex[:12])
         return (await commit(self._bus.log, await self.load(), command, by))[1]
 
-    async def sees(self, wanted: Callable[[Session], bool], *, seconds: float = 20) -> Session:
+    async def sees(self, wanted: Callable[[Session], bool], *, seconds: float = 40) -> Session:
         """The session once it is as wanted; looks again at every stored event."""
         changed = asyncio.Event()
 
@@ -90,7 +90,7 @@ class Person:
         finally:
             await feed.stop()
 
-    async def phase(self, *phases: str, seconds: float = 20) -> Session:
+    async def phase(self, *phases: str, seconds: float = 40) -> Session:
         return await self.sees(lambda session: session.phase in phases, seconds=seconds)
 
     async def events(self) -> list[SessionEvent]:

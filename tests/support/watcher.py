@@ -29,7 +29,7 @@ class Watcher(Person):
         """Until somebody writes this from now on."""
         while not self._drafts.empty():
             self._drafts.get_nowait()
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(30):
             while await self._drafts.get() != kind:
                 pass
 

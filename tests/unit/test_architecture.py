@@ -64,7 +64,7 @@ IMPURE = {
 }
 CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
-KNOW_NATS = ("shared/bus", "shared/log", "cli/nats_server.py", "tests")
+KNOW_NATS = ("shared/bus", "shared/log", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 LINES, TEST_LINES = 300, 450
 LONGER = {"shared/events/facts.py": 420}  # every fact a session can record, on one page: a list, not logic

@@ -120,7 +120,7 @@ async def test_reads_run_side_by_side() -> None:
     here = asyncio.Barrier(3)
 
     async def meets(_: Call) -> Result:
-        await asyncio.wait_for(here.wait(), 5)
+        await asyncio.wait_for(here.wait(), 20)
         return Result(ok=True)
 
     bench = Bench(*(act("meet", n) for n in (1, 2, 3)), tools=(tool("meet", meets),))

@@ -94,13 +94,17 @@ def test_a_world_or_data_that_are_not_there(tmp_path: Path, folder: Path) -> Non
 
 @needs_tau_bench
 @pytest.mark.timeout(150)
-@pytest.mark.parametrize("option", [(), ("--spawn",)])
-def test_the_development_tasks_of_tau_bench_come_out_equal(option: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    ("options", "equal"),
+    [((), "20/20 tasks equal, 25/25 tool results equal"), (("--spawn", "--limit", "4"), "4/4 tasks equal")],
+    ids=["one process", "a process for each task"],
+)
+def test_the_development_tasks_of_tau_bench_come_out_equal(options: tuple[str, ...], equal: str) -> None:
     command = " ".join([*COMMAND, "--data", str(TAU_BENCH), "--jsonl"])
-    replay = [sys.executable, str(TAU_BENCH / "replay.py"), "--cmd", command, *option]
+    replay = [sys.executable, str(TAU_BENCH / "replay.py"), "--cmd", command, *options]
     done = subprocess.run(replay, capture_output=True, cwd=ROOT, timeout=140, check=False, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.startswith("20/20 tasks equal, 25/25 tool results equal")
+    assert done.stdout.startswith(equal)
 
 
 def test_a_folder_is_read_as_it_is(folder: Path) -> None:

@@ -70,7 +70,7 @@ async def test_stopping_is_quiet_for_a_program_that_ends_when_it_is_asked(tmp_pa
     async with supervisor(terminal, tmp_path) as programs:
         children = [programs.start(program(name, WAITS)) for name in ("a", "b")]
         for child in children:
-            await asyncio.wait_for(child.ready.wait(), 10)
+            await asyncio.wait_for(child.ready.wait(), 30)
         pids = [os.pidfd_open(child.process.pid) for child in children if child.process]
     assert len(pids) == 2
     assert all(gone(pid, seconds=0) for pid in pids)
@@ -96,7 +96,7 @@ async def test_a_program_that_is_killed_comes_back(tmp_path: Path) -> None:
     terminal = Terminal()
     async with supervisor(terminal, tmp_path) as programs:
         child = programs.start(program("a", WAITS))
-        await asyncio.wait_for(child.ready.wait(), 10)
+        await asyncio.wait_for(child.ready.wait(), 30)
         assert child.process
         first = child.process.pid
         child.process.kill()
@@ -109,7 +109,7 @@ async def test_a_stubborn_program_is_killed_after_the_grace(tmp_path: Path) -> N
     terminal = Terminal()
     async with supervisor(terminal, tmp_path, grace=0.2) as programs:
         child = programs.start(program("mule", STUBBORN))
-        await asyncio.wait_for(child.ready.wait(), 10)
+        await asyncio.wait_for(child.ready.wait(), 30)
     assert terminal.notes == [("mule", "did not stop within 0.2 s and was killed")]
 
 

@@ -45,6 +45,7 @@ def tasks(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.timeout(120)
 def test_validate_says_what_is_wrong_with_each(tasks: Path, tmp_path: Path) -> None:
     done = parley("validate", tasks, cwd=tmp_path)
     assert done.returncode == 1
