@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from shared.bus import Bus, BusDown
 from shared.domain.session import SESSION
 from shared.log import Loaded
+from shared.telemetry import tracing
 
 WITHOUT_NATS = 3.0  # seconds; while there is no connection at all, waiting longer tells nobody anything
 FIRST_TRY = 2.0  # seconds for the first answer; twice as long for each further try
@@ -61,7 +62,8 @@ class Store:
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
-        answer = json.loads(await self._reply(f"plan_store.{verb}", json.dumps(arguments).encode()))
+        with tracing.within(f"plan_store {verb}", kind="client"):
+            answer = json.loads(await self._reply(f"plan_store.{verb}", json.dumps(arguments).encode()))
         if isinstance(answer, dict) and (refusal := answer.get("error")):
             if str(refusal["code"]).endswith("_down"):
                 raise StoreDown(refusal["message"])
