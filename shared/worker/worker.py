@@ -16,7 +16,7 @@ from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import Loaded, LogDown, NeedsParent, TooLarge, accept, follows
+from shared.log import EXPECTED, Loaded, LogDown, NeedsParent, TooLarge, accept, follows
 from shared.store import StoreRefused, patiently
 from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
@@ -113,6 +113,11 @@ class Worker:
             newest = await patiently(self._kit.store, session_id, at_least=0, log=log)
             if newest.position >= delivery.position:
                 return newest
+        elif self._kit.settings.nats_replicas == 1 and (before := _before(delivery)):
+            # plan_store may not have been given this message yet, but nearly always the one that it follows.
+            loaded = await patiently(self._kit.store, session_id, at_least=before, log=log)
+            if with_it := _with(loaded, delivery):
+                return with_it
         return await patiently(self._kit.store, session_id, at_least=delivery.position, log=log)
 
     async def _work(self, desk: Desk) -> None:
@@ -165,6 +170,23 @@ def _begun(delivery: Delivery) -> Loaded | None:
     except NeedsParent:
         return None
     return loaded if event else None
+
+
+def _before(delivery: Delivery) -> int:
+    """The position that the message follows, as its guard says; 0 where nothing vouches for one."""
+    told = delivery.headers.get(EXPECTED, "")
+    position = int(told) if told.isdecimal() else 0
+    return position if follows(delivery.raw, position) else 0
+
+
+def _with(loaded: Loaded, delivery: Delivery) -> Loaded | None:
+    """The session with this message, where it has it already, or where nothing lies between."""
+    if loaded.position >= delivery.position:
+        return loaded
+    if not follows(delivery.raw, loaded.position):
+        return None
+    after, event, _ = accept(loaded, delivery.raw)
+    return after if event else None
 
 
 def _asks_models(desk: Desk) -> bool:
