@@ -1,19 +1,22 @@
 # Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, make .venv and install by themselves.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help up test chaos bench lint format types page docs docker lock clean try-page
+.PHONY: help up test test-long chaos bench lint format types page docs docker lock clean try-page
 python := .venv/bin/python
 
 help: ## what there is
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-9s %s\n", $$1, $$2 }' Makefile
 
 up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_PORT, PARLEY_HOME, OPENAI_BASE_URL, ...)
 	@$(MAKE) -j2 .venv/runtime.stamp try-packages
 	@scripts/build-page || echo "page      missing: starting without it; \`make page\` tries again" >&2
 	@exec $(python) -m cli.main up
 
-test: .venv/dev.stamp try-page ## all tests; what they need and cannot find is skipped and said at the end (ARGS='-k name')
+test: .venv/dev.stamp try-page ## all tests but the long ones; what they need and cannot find is skipped and said at the end (ARGS='-k name')
 	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-long: ## the tests that take minutes: every service killed, clusters, full stores
+	@$(MAKE) test ARGS='-m long $(ARGS)'
 
 chaos: .venv/dev.stamp ## break everything for a while (SECONDS=60 SEED=7, CLUSTER=1, POSTGRES=1): is anything lost, forked, done twice?
 	@$(python) -m chaos --seconds $(or $(SECONDS),60) --seed $(or $(SEED),7) $(if $(CLUSTER),--cluster) $(if $(POSTGRES),--postgres)

@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.e2e.running import Client, Json, Parley
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
 SLOW = {"token_delay": 0.05, "times": 1}
 TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
 LONG = (

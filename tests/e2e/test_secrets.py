@@ -27,7 +27,7 @@ from shared.domain.session import SERVICE_OF
 from tests.e2e.running import ROOT, Parley, parley
 from tests.support.serving import serving
 
-pytestmark = pytest.mark.timeout(180)
+pytestmark = [pytest.mark.timeout(180), pytest.mark.long]
 SPEAKS_OUT = "import os, sys; print('starting with', os.environ['SHOP_TOKEN'], file=sys.stderr); sys.exit(1)"
 
 

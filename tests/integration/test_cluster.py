@@ -18,7 +18,7 @@ from tests.support.inbox import api, consuming
 from tests.support.lost import LOSES_SERVERS
 from tests.support.lost import sockets_collected as sockets_collected
 
-pytestmark = LOSES_SERVERS
+pytestmark = [*LOSES_SERVERS, pytest.mark.long]
 LONGEST = 15.0  # seconds that appends may be interrupted
 
 

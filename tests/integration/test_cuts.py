@@ -20,6 +20,7 @@ CUTS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.timeout(240)
 async def test_a_cut_session_comes_to_what_an_undisturbed_one_does(tmp_path: Path) -> None:
     async with cutting(tmp_path) as world:

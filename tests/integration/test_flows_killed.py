@@ -82,6 +82,7 @@ async def complains(bus: Bus, number: int) -> Session:
     return await ann.phase("resting", "failed", seconds=90)
 
 
+@pytest.mark.long
 @pytest.mark.timeout(120)
 async def test_every_path_ends_and_every_change_is_made_once(settings: Settings, bus: Bus) -> None:
     async with (

@@ -34,7 +34,7 @@ from tests.support.inbox import PLANNER, Inbox, consuming, settled, store
 from tests.support.rehearsed import rehearsed
 from tests.support.stack import Person, working
 
-FEW = 15
+FEW = 15  # values of a label, but for the routes that there are
 
 
 def figure(name: str, **labels: str) -> float:
@@ -187,7 +187,8 @@ async def test_fifty_sessions_leave_labels_with_few_values(bus: Bus, settings: S
             ids = await asyncio.gather(*(_asks(address, number) for number in range(50)))
             await figures.count(service.database)
             await _shows_what_it_counted(address, ids)
-    assert {where: found for where, found in values().items() if len(found) > FEW} == {}
+    routes = set(app.openapi()["paths"])
+    assert {where: found for where, found in values().items() if len(found - routes) > FEW} == {}
 
 
 async def _asks(address: str, number: int) -> str:

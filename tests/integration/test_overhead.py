@@ -32,6 +32,7 @@ def test_a_stage_is_from_what_makes_it_due_to_its_own_appends() -> None:
     assert [round(one.whole, 6) for one in found] == [0.2] * 3
 
 
+@pytest.mark.long
 @pytest.mark.timeout(180)  # four processes and a server, three times
 async def test_conversations_through_the_services_and_through_bare_nats(tmp_path: Path) -> None:
     (bare,) = await pipeline.runs(tmp_path / "bare", "bare", always=True, plan={2: 4})

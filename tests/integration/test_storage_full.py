@@ -29,7 +29,7 @@ from tests.support.lost import sockets_collected as sockets_collected
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.stack import working
 
-pytestmark = LOSES_SERVERS
+pytestmark = [*LOSES_SERVERS, pytest.mark.long]
 
 
 async def provisioned(cluster: Cluster, folder: Path) -> Settings:
