@@ -16,8 +16,8 @@ async def full(cluster: Cluster) -> AsyncIterator[None]:
     A limit counts from a server's start: each is started again, at the beginning and at the end.
     """
     used = max([int((await node.jetstream())["storage"]) for node in cluster.nodes])
-    await _restart(cluster, str(used - 1))  # a server that keeps just its limit takes one more message
     try:
+        await _restart(cluster, str(used - 1))  # a server that keeps just its limit takes one more message
         yield
     finally:
         await _restart(cluster, ROOM)
