@@ -44,10 +44,12 @@ class Left:
 
 @dataclass(frozen=True)
 class Evidence:
-    """`poison`: positions in the log of messages that the suite itself put there."""
+    """`poison`: positions in the log of messages that the suite itself put there. `clustered`: the log is kept by
+    several servers."""
 
     log: Mapping[str, Sequence[Raw]] = field(default_factory=dict)
     poison: frozenset[int] = frozenset()
+    clustered: bool = False
     shown: Sequence[Shown] = ()
     acknowledged: Sequence[Acknowledged] = ()
     left: Sequence[Left] = ()
@@ -56,6 +58,7 @@ class Evidence:
     effects: Sequence[Effect] = ()
     worlds: Mapping[str, Any] = field(default_factory=dict)  # the store's documents, by world
     replayed: Mapping[str, Any] = field(default_factory=dict)  # the same, made by the effects in their order
+    answers: Mapping[str, str] = field(default_factory=dict)  # by key, what an effect says when it is made so
     notes: Mapping[str, int] = field(default_factory=dict)  # how often each note stands in the file of the unkeyed tool
     exits: Sequence[Exit] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)  # messages that a consumer still has, at the end

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -18,12 +18,13 @@ from typing import NamedTuple, Self
 import structlog
 
 from chaos.cluster import Cluster
+from chaos.folding import Step, folded
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.session import Session
-from shared.log import Loaded, accept, commit
+from shared.log import Loaded, Raw, commit
 from shared.settings import Settings
 
 PATIENCE = 60.0  # seconds that one append may take
@@ -109,17 +110,31 @@ class Race:
 
     async def violations(self) -> list[str]:
         """What is wrong in the log: a broken chain, an id twice, something acknowledged and not there."""
-        wrong: list[str] = []
-        stored: dict[int, str] = {}
-        for session_id in sorted({acked.session_id for acked in self.acked}):
-            loaded = Loaded(Session(session_id), 0)
-            while page := await self.log.read(session_id, after=loaded.position):
-                for raw in page:
-                    loaded, event, why = accept(loaded, raw)
-                    wrong += [f"{session_id} at {raw.position}: {why}"] if event is None else []
-                    stored[raw.position] = event.id if event else ""
-        wrong += [f"{name} is stored {times} times" for name, times in Counter(stored.values()).items() if times > 1]
-        return wrong + [f"lost: {one}" for one in self.acked if stored.get(one.position) != one.event_id]
+        steps = await self.stored()
+        wrong = [f"{step.raw.subject} at {step.raw.position}: {step.reason}" for step in steps if not step.event]
+        times = Counter(step.event.id for step in steps if step.event)
+        wrong += [f"{name} is stored {count} times" for name, count in times.items() if count > 1]
+        return wrong + [f"lost: {one}" for one in lost(self.acked, steps)]
+
+    async def stored(self) -> list[Step]:
+        """Every message of the sessions that were raced for, folded."""
+        ids = sorted({acked.session_id for acked in self.acked})
+        logs = {one: [raw async for raw in _messages(self.log, one)] for one in ids}
+        return [step for one, raws in logs.items() for step in folded(one, raws, logs).steps]
+
+
+async def _messages(log: JetStreamLog, session_id: str) -> AsyncIterator[Raw]:
+    after = 0
+    while page := await log.read(session_id, after=after):
+        for raw in page:
+            yield raw
+        after = page[-1].position
+
+
+def lost(acked: Iterable[Acked], steps: Iterable[Step]) -> list[Acked]:
+    """What was acknowledged and is no event where it was said to be."""
+    there = {step.raw.position: step.event.id for step in steps if step.event}
+    return [one for one in acked if there.get(one.position) != one.event_id]
 
 
 async def lose_leader(cluster: Cluster, how: str) -> tuple[float, Callable[[], Awaitable[None]]]:

@@ -112,11 +112,12 @@ async def _waiting(it: World) -> dict[str, int]:
 async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:
     logs = await collect.read_log(it.bus.log)
     effects = await collect.read_effects(it.settings.retail_url)
-    worlds, replayed = await collect.read_worlds(it.settings.retail_url, effects)
+    worlds, replayed, answers = await collect.read_worlds(it.settings.retail_url, effects)
     poison = frozenset(raw.position for raws in logs.values() for raw in raws if MARK in raw.headers)
     return Evidence(
         log=logs,
         poison=poison,
+        clustered=it.settings.nats_replicas > 1,
         shown=[*load.shown, *faults.shown],
         acknowledged=load.acknowledged,
         left=load.left,
@@ -125,6 +126,7 @@ async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:
         effects=effects,
         worlds=worlds,
         replayed=replayed,
+        answers=answers,
         notes=collect.read_notes(it.notes),
         waiting=await _waiting(it),
     )

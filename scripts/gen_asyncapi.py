@@ -26,7 +26,7 @@ GUARD = {
     "properties": {
         EXPECTED: {"type": "string", "description": "stream sequence of the last message under the session's subjects"},
         EXPECTED_SUBJECT: {"type": "string", "description": "session.<session_id>.>, this very string"},
-        MESSAGE_ID: {"type": "string", "description": "the event's id"},
+        MESSAGE_ID: {"type": "string", "description": "the event's id, `@`, the position that it follows"},
     },
     "required": [EXPECTED, EXPECTED_SUBJECT],
 }

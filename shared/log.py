@@ -91,14 +91,21 @@ def subject_of(event: SessionEvent, due: Due) -> str:
 
 
 def guard(session_id: str, after: int, event_id: str) -> dict[str, str]:
-    """The headers of a guarded append; the filter is this very string, always (another one would not be seen)."""
-    return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: event_id}
+    """The headers of a guarded append; the filter is this very string, always (another one would not be seen).
+
+    The same event after another position is another message: a cluster would take it for the same one again.
+    """
+    return _expected(session_id, after) | {MESSAGE_ID: f"{event_id}@{after}"}
 
 
 def follows(raw: Raw, position: int) -> bool:
-    """Whether the broker made sure, when it stored the message, that the session's last one was at this position."""
-    session_id = raw.subject.split(".")[1]
-    return guard(session_id, position, "").items() - {(MESSAGE_ID, "")} <= raw.headers.items()
+    """Whether the broker was to make sure that the session's last message was at this position. A single server has;
+    a cluster may have let one without a guard pass."""
+    return _expected(raw.subject.split(".")[1], position).items() <= raw.headers.items()
+
+
+def _expected(session_id: str, after: int) -> dict[str, str]:
+    return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>"}
 
 
 def accept(loaded: Loaded, raw: Raw, parent: Session | None = None) -> tuple[Loaded, SessionEvent | None, str]:

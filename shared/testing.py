@@ -7,7 +7,20 @@ from typing import Any
 
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event
-from shared.log import MAX_BODY, Loaded, Log, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
+from shared.log import (
+    MAX_BODY,
+    MESSAGE_ID,
+    Loaded,
+    Log,
+    LostRace,
+    NeedsParent,
+    Raw,
+    TooLarge,
+    Unsure,
+    accept,
+    guard,
+    subject_of,
+)
 from shared.store import StoreDown
 
 
@@ -37,7 +50,7 @@ class InMemoryLog:
         if self.last(event.session_id) != after:
             raise LostRace(event.session_id)
         headers = guard(event.session_id, after, event.id)
-        if any(raw.headers.get("Nats-Msg-Id") == event.id for raw in self.messages):
+        if any(raw.headers.get(MESSAGE_ID) == headers[MESSAGE_ID] for raw in self.messages):
             raise Unsure("The log knows this id already.")
         position = self.publish(subject_of(event, due), dump_event(event), headers)
         if fault:

@@ -92,7 +92,7 @@ class Bus:
 
     @property
     def log(self) -> JetStreamLog:
-        return JetStreamLog(self.client)
+        return JetStreamLog(self.client, clustered=self._settings.nats_replicas > 1)
 
     # --- durable work
 

@@ -25,10 +25,15 @@ BATCH = 500
 
 class JetStreamLog:
     """See shared.log.Log. The connection must not buffer while it is down (pending_size=0): a buffered append
-    would be stored long after its caller gave it up."""
+    would be stored long after its caller gave it up.
 
-    def __init__(self, client: Client) -> None:
+    `clustered`: the stream is kept by several servers. They check the guard before they agree on the order, and so let
+    a message without one pass in between; whoever appended looks again.
+    """
+
+    def __init__(self, client: Client, *, clustered: bool = False) -> None:
         self._client = client
+        self._clustered = clustered
         self._jetstream = client.jetstream(timeout=APPEND_TIMEOUT)
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
@@ -52,8 +57,19 @@ class JetStreamLog:
                 raise Unsure(repr(error)) from error
             if ack.duplicate:
                 raise Unsure("The log knows this id already.")
+            if self._clustered and await self._next(event.session_id, after) != ack.seq:
+                seen.outcome = "conflict"
+                raise LostRace(f"A message without a guard came before position {ack.seq} of {event.session_id}.")
             seen.outcome = "stored"
             return ack.seq
+
+    async def _next(self, session_id: str, after: int) -> int | None:
+        """The position of the session's first message after this one, as the leader knows it. Raises Unsure."""
+        try:
+            found = await self._jetstream.get_msg(SESSIONS, seq=after + 1, subject=f"session.{session_id}.>", next=True)
+        except AMBIGUOUS as error:
+            raise Unsure(repr(error)) from error
+        return found.seq
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         subjects = f"session.{session_id}.>"

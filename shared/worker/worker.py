@@ -92,7 +92,7 @@ class Worker:
         bound = {"session_id": event.session_id, "event_id": event.id}
         with structlog.contextvars.bound_contextvars(**bound):
             try:
-                loaded = _begun(delivery) or await self._loaded(event.session_id, delivery)
+                loaded = await self._loaded(event.session_id, delivery)
             except StoreRefused as refused:
                 if refused.code != "purged":
                     raise
@@ -113,11 +113,14 @@ class Worker:
             newest = await patiently(self._kit.store, session_id, at_least=0, log=log)
             if newest.position >= delivery.position:
                 return newest
-        elif self._kit.settings.nats_replicas == 1 and (before := _before(delivery)):
-            # plan_store may not have been given this message yet, but nearly always the one that it follows.
-            loaded = await patiently(self._kit.store, session_id, at_least=before, log=log)
-            if with_it := _with(loaded, delivery):
-                return with_it
+        elif self._kit.settings.nats_replicas == 1:  # a guard proves nothing where a cluster keeps the log
+            if begun := _begun(delivery):
+                return begun
+            if before := _before(delivery):
+                # plan_store may not have been given this message yet, but nearly always the one that it follows.
+                loaded = await patiently(self._kit.store, session_id, at_least=before, log=log)
+                if with_it := _with(loaded, delivery):
+                    return with_it
         return await patiently(self._kit.store, session_id, at_least=delivery.position, log=log)
 
     async def _work(self, desk: Desk) -> None:
@@ -161,9 +164,9 @@ class Worker:
 
 
 def _begun(delivery: Delivery) -> Loaded | None:
-    """The session, where all there is of it is this message, and it comes for the first time: nobody need be asked."""
+    """The session, where all there is of it is this message: nobody need be asked."""
     raw = delivery.raw
-    if delivery.deliveries > 1 or not follows(raw, 0):
+    if not follows(raw, 0):
         return None
     try:
         loaded, event, _ = accept(Loaded(Session(raw.subject.split(".")[1]), 0), raw)

@@ -109,7 +109,7 @@ async def test_an_event_is_stored_where_it_was_decided(rig: Rig) -> None:
     [raw] = await rig.log.read(rig.id)
     assert (raw.position, raw.subject) == (first, f"session.{rig.id}.planner.message.received")
     assert raw.headers[EXPECTED] == "0"
-    assert raw.headers[MESSAGE_ID] == event.id
+    assert raw.headers[MESSAGE_ID] == f"{event.id}@0"
     assert raw.data == dump_event(event)
     assert (found := await rig.log.message(first))
     assert same([found]) == same([raw])
@@ -147,7 +147,7 @@ async def test_an_id_that_is_known_is_never_stored_again(rig: Rig) -> None:
 
 
 async def test_a_log_that_will_not_tell_is_asked_within_bounds(rig: Rig) -> None:
-    headers = {MESSAGE_ID: f"{rig.id}:m1"}  # a stranger has used the id that the command's event will have
+    headers = {MESSAGE_ID: f"{rig.id}:m1@0"}  # a stranger has used the id that the command's event will have
     await rig.publish("session.other.nobody.x", b"", headers)
     with pytest.raises(LogDown):
         await commit(rig.log, Loaded(Session(rig.id), 0), c.Say(text="first"), person("m1"), patience=0.2)
@@ -439,4 +439,5 @@ def test_what_the_broker_vouches_for_follows(session_id: str) -> None:
 
 def test_the_guard_names_every_message_of_the_session(session_id: str) -> None:
     """With another filter, or none, two writers could both win."""
-    assert guard(session_id, 7, "id") == {EXPECTED: "7", EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: "id"}
+    wanted = {EXPECTED: "7", EXPECTED_SUBJECT: f"session.{session_id}.>", MESSAGE_ID: "id@7"}
+    assert guard(session_id, 7, "id") == wanted

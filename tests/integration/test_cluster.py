@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from chaos.cluster import Cluster
-from chaos.failover import Race, lose_leader
+from chaos.failover import Race, lose_leader, lost
 from cli.doctor import check_nats, check_streams
 from cli.nats_server import probe
 from shared.bus import Bus, Delivery
 from shared.bus.provision import ProvisionError, check, provision
+from shared.log import EXPECTED
 from shared.settings import Settings
 from tests.support.inbox import api, consuming
 from tests.support.lost import LOSES_SERVERS
@@ -114,3 +115,34 @@ async def test_a_lost_leader_costs_seconds_and_no_event(cluster: Cluster, settin
         assert await cluster.agreed() >= len(race.acked)
         assert await race.violations() == []
     assert max(interrupted.values()) < LONGEST, interrupted
+
+
+@pytest.mark.timeout(120)
+async def test_strangers_without_a_guard_take_no_event_away(cluster: Cluster, settings: Settings) -> None:
+    """The servers acknowledge what a stranger's message has overtaken; whoever appended it looks, and does it again."""
+    await provision(settings)
+    sessions, strangers = 2, Bus(settings, "strangers")
+    await strangers.connect()
+
+    async def interfere(session_id: str) -> None:
+        while True:
+            await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=5)
+            await asyncio.sleep(0.02)  # without a pause nobody else would ever win
+
+    async with Race(settings, sessions=sessions, writers=3) as race:
+        await race.resumed(time.monotonic())
+        tasks = [asyncio.create_task(interfere(f"s{number}")) for number in range(sessions)]
+        overtaken: list[int] = []
+        async with asyncio.timeout(60):
+            while len(overtaken) < 10:
+                await race.resumed(time.monotonic())
+                steps = await race.stored()
+                overtaken = [one.raw.position for one in steps if not one.event and EXPECTED in one.raw.headers]
+        for task in tasks:
+            task.cancel()
+        await asyncio.wait(tasks)
+        await race.resumed(time.monotonic())
+        await race.stop()
+        steps = await race.stored()
+        assert lost(race.acked, steps) == []
+    await strangers.stop()

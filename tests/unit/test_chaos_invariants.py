@@ -125,6 +125,15 @@ def test_what_nobody_can_tell_is_counted() -> None:
         assert f"1 uncertain, {word}" in verdicts(found)["I4"].noted
 
 
+def test_what_a_stranger_overtook_is_counted_and_was_made_again() -> None:
+    found = replace(log_with(overtaken)(evidence()), poison=frozenset({90}), clustered=True)
+    assert broken(found) == set()
+    assert verdicts(found)["I2"].noted == ("1 overtaken by a stranger",)
+    assert broken(replace(found, clustered=False)) == {"I2"}, "a single server lets nothing pass"
+    assert broken(replace(found, poison=frozenset())) == {"I2"}, "nor does Parley write without a guard"
+    assert broken(log_with(lambda raws: raws[:-1])(found)) == {"I1", "I5"}, "it was not made again"
+
+
 Change = Callable[[Evidence], Evidence]
 
 
@@ -150,7 +159,7 @@ def guarded(raws: list[Raw], at: int, expected: str | None) -> list[Raw]:
 def fork(raws: list[Raw]) -> list[Raw]:
     """A second writer stored another event on the same position, because its guard had another filter."""
     twin = json.loads(raws[3].data) | {"id": "s1:twin", "at": "2031-01-01T00:00:00Z"}
-    headers = {**raws[3].headers, MESSAGE_ID: "s1:twin"}
+    headers = {**raws[3].headers, MESSAGE_ID: f"s1:twin@{raws[3].headers[EXPECTED]}"}
     return [*raws, Raw(90, raws[3].subject, headers, json.dumps(twin).encode(), NOON)]
 
 
@@ -159,6 +168,14 @@ def stored_twice(raws: list[Raw]) -> list[Raw]:
     again = json.loads(raws[0].data) | {"version": 8, "intent": "request"}
     following = guard("s1", raws[-1].position, again["id"])
     return [*raws, Raw(91, raws[0].subject, following, json.dumps(again).encode(), NOON)]
+
+
+def overtaken(raws: list[Raw]) -> list[Raw]:
+    """A stranger's message came before the last append, which a cluster stored all the same; it was made again."""
+    *_, last = raws
+    stranger = Raw(90, "session.s1.nobody.session.stopped", {}, b"{}", NOON)
+    again = headed(last, **guard("s1", 91, json.loads(last.data)["id"]))._replace(position=92)
+    return [*raws[:-1], stranger, last._replace(position=91), again]
 
 
 def changed(events: list[dict[str, Any]], **fields: Any) -> list[dict[str, Any]]:
@@ -221,7 +238,7 @@ def test_what_the_suite_itself_put_there_is_no_break_of_the_chain() -> None:
 
     def between(raws: list[Raw]) -> list[Raw]:
         late = [raw._replace(position=raw.position + 1) for raw in raws[3:]]
-        later = [headed(raw, **{EXPECTED: str(raw.position - 1)}) for raw in late]
+        later = [headed(raw, **guard("s1", raw.position - 1, json.loads(raw.data)["id"])) for raw in late]
         return [*raws[:3], stranger, *later]
 
     found = log_with(between)(evidence())

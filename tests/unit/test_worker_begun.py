@@ -13,14 +13,14 @@ from shared.log import EXPECTED, EXPECTED_SUBJECT, Loaded, guard, subject_of
 from shared.worker.worker import _before, _begun, _with
 
 
-def first(session_id: str = "s", after: int = 0, deliveries: int = 1) -> Delivery:
+def first(session_id: str = "s", after: int = 0) -> Delivery:
     event = decide(Session("s"), c.Say(text="Hello"), By("user:ann", datetime.now(UTC), "say"))
     headers = guard(session_id, after, event.id)
     return Delivery(
         subject_of(event, due(evolve(Session("s"), event))),
         dump_event(event),
         9,
-        deliveries,
+        1,
         headers,
         datetime.now(UTC),
     )
@@ -33,8 +33,7 @@ def test_it_is_the_session() -> None:
     assert loaded.session.work is not None
 
 
-def test_whoever_has_had_it_before_or_cannot_be_sure_asks() -> None:
-    assert _begun(first(deliveries=2)) is None
+def test_whoever_cannot_be_sure_asks() -> None:
     assert _begun(first(after=4)) is None
     assert _begun(first(session_id="other")) is None
     assert _begun(first()._replace(headers={})) is None

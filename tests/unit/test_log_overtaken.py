@@ -1,0 +1,33 @@
+"""A cluster can store a stranger's message, which has no guard, before an append that it acknowledges all the same."""
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.errors import AlreadyDone
+from shared.domain.session import Session
+from shared.events import Due, SessionEvent, dump_event
+from shared.log import Loaded, LostRace, commit, guard, subject_of
+from shared.testing import InMemoryLog, InMemoryStore
+from tests.conftest import person
+
+
+class Clustered(InMemoryLog):
+    """One of several servers: between its check of the guard and the store, a message without one comes in."""
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if not self.messages:
+            self.publish(f"session.{event.session_id}.nobody.x", b"a stranger's")
+            self.publish(subject_of(event, due), dump_event(event), guard(event.session_id, after, event.id))
+            raise LostRace("overtaken")
+        return await super().append(event, after=after, due=due)
+
+
+async def test_what_a_stranger_overtook_is_appended_again(session_id: str) -> None:
+    log = Clustered()
+    loaded, event = await commit(log, Loaded(Session(session_id), 0), c.Say(text="first"), person("m1"))
+    stored = [raw.data == dump_event(event) for raw in log.messages]
+    assert stored == [False, True, True], "the first time after a message that it does not follow"
+    assert loaded == await InMemoryStore(log).load(session_id)
+    assert (loaded.position, loaded.session.version) == (3, 1)
+    with pytest.raises(AlreadyDone):
+        await commit(log, loaded, c.Say(text="first"), person("m1"))
