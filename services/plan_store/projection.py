@@ -73,7 +73,7 @@ class Projector:
         """
         while True:
             held = await self._fresh(session_id, at_least)
-            if await self._stored(held):
+            if await self._stored(held, hurry=True):
                 break
         return await self._wanted(held, at_least, version)
 
@@ -108,8 +108,8 @@ class Projector:
             await self._fold(held, leader=True)
         return held
 
-    async def _stored(self, held: Held) -> bool:
-        if await self._writer.stored(held):
+    async def _stored(self, held: Held, *, hurry: bool = False) -> bool:
+        if await self._writer.stored(held, hurry=hurry):
             return True
         if self._held.get(held.id) is held:
             self.forget(held.id)

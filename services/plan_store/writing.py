@@ -21,6 +21,7 @@ from services.plan_store.folded import Folded, row, sealed
 from services.plan_store.tables import journal, sessions, usage
 
 AT_ONCE = 200  # sessions in one transaction
+GATHERS = 0.01  # seconds that a transaction waits for more to write, as long as nobody waits for the rows
 ALONE = (journal, usage)  # tables whose rows nothing changes later: those of all sessions go in together
 Moved = Callable[[Folded, Folded], Awaitable[None]]
 
@@ -76,10 +77,16 @@ class Writer:
         self._next: asyncio.Future[None] | None = None  # ends with the transaction that has not begun yet
         self._now: asyncio.Future[None] | None = None  # with the one under way
         self._working: asyncio.Task[None] | None = None
+        self._hurry = asyncio.Event()
 
-    async def stored(self, held: Held) -> bool:
-        """Wait until all that is folded by now is stored; False if it is lost. Raises DatabaseDown."""
+    async def stored(self, held: Held, *, hurry: bool = False) -> bool:
+        """Wait until all that is folded by now is stored; False if it is lost. Raises DatabaseDown.
+
+        `hurry`: somebody waits for the rows.
+        """
         position = held.newest.position
+        if hurry:
+            self._hurry.set()
         while held.stored.position < position and not held.lost:
             self._waiting[held.id] = held
             if self._next is None:
@@ -99,6 +106,9 @@ class Writer:
 
     async def _work(self) -> None:
         while self._next:
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._hurry.wait(), GATHERS)
+            self._hurry.clear()
             self._now, self._next = self._next, None
             waiting, self._waiting = [held for _, held in sorted(self._waiting.items())], {}  # no two writers deadlock
             try:

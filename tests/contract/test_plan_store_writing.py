@@ -9,8 +9,10 @@ from sqlalchemy import select
 
 from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
+from services.plan_store import writing as writing_module
 from services.plan_store.change import Change, Put
 from services.plan_store.database import Database
+from services.plan_store.folded import Folded
 from services.plan_store.history import Step
 from services.plan_store.projection import Projector
 from services.plan_store.rows import changes
@@ -94,6 +96,27 @@ async def test_a_look_does_not_wait_for_the_rows(database: Database, log: InMemo
     await story.approve()
     await projector.nudge(story.id, 3, log.messages[2])
     assert await waiting == await story.now()
+
+
+async def test_a_transaction_waits_for_more_unless_somebody_waits_for_the_rows(
+    database: Database, log: InMemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writing_module, "GATHERS", 3600)
+    projector, told = Projector(log, database, vouched=True), []
+
+    async def moved(before: Folded, after: Folded) -> None:
+        told.append((before.position, after.position))
+
+    projector.on_moved = moved
+    story = Story(log)
+    await story.drafted()
+    first, second = log.messages
+    nudges = [asyncio.create_task(projector.nudge(story.id, raw.position, raw)) for raw in (first, second)]
+    await projector.look(story.id, at_least=2)
+    assert told == []
+    assert await projector.load(story.id) == await story.now()
+    await asyncio.gather(*nudges)
+    assert told == [(0, 2)]
 
 
 async def test_replicas_that_are_given_every_other_message_agree(
