@@ -37,7 +37,7 @@ async def test_random_frames(address: str, caplog: pytest.LogCaptureFixture) -> 
     told = await Assault(f"ws://{address}/ws", seed=SEED, frames=FRAMES, at_once=8).run()
     assert told.wrong == []
     assert told.lost <= 2
-    assert told.frames >= FRAMES * 0.9
+    assert told.frames >= FRAMES
     assert told.errors.keys() >= {"bad_message", "unknown_type", "too_large", "not_found", "not_now", "invalid"}
     assert told.messages["event"] > 20  # not all was refused
     assert [record.getMessage() for record in caplog.records if record.levelname in ("ERROR", "CRITICAL")] == []
