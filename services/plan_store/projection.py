@@ -29,7 +29,8 @@ class Projector:
     """Keeps rows and log together. Several may work on one database: whoever commits first has projected.
 
     `vouched`: the log's guard is enough to tell that nothing lies between two messages of a session. With replicas of
-    the log it is not (a stranger's unguarded message may slip in while another is on its way), and the log is read.
+    the log it is not (a stranger's unguarded message may slip in while another is on its way), and the log is read; and
+    as a replica may lag, its leader is asked for what is new.
     """
 
     def __init__(self, log: StoreLog, database: Database, *, vouched: bool = False) -> None:
@@ -104,7 +105,7 @@ class Projector:
         """The session with the log's tail."""
         held = await self._checked(session_id) or await self._from_row(session_id)
         await self._fold(held)
-        if held.newest.position < at_least:
+        if not self._vouched or held.newest.position < at_least:
             await self._fold(held, leader=True)
         return held
 

@@ -204,11 +204,13 @@ class Lagging(InMemoryLog):
         return found if leader else [raw for raw in found if raw.position <= 1]
 
 
-async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database) -> None:
+@pytest.mark.parametrize("at_least", [0, 2])
+async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database, at_least: int) -> None:
+    """Also for whoever knows of no position: what somebody was just shown must not be missing elsewhere."""
     log, story = Lagging(), Story(InMemoryLog())
     await story.drafted()
     log.messages = story.log.messages
-    loaded = await Projector(log, database).load(story.id, at_least=2)
+    loaded = await Projector(log, database).load(story.id, at_least=at_least)
     assert (loaded.position, loaded.session.version) == (2, 2)
 
 
