@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from nats.aio.client import Client
 
 from cli.nats_server import NatsServer
 from shared.bus import Bus, BusDown, Delivery, Park, consumers
@@ -233,6 +234,34 @@ async def test_consumers_wait_until_they_are_provisioned(nats: NatsServer, setti
     await inbox.until(1)
     await replica.stop()
     assert await check(settings) == []
+
+
+async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
+    settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """FastStream would make it again, with settings of its own; a service's user may not, and the service would end."""
+    look, looks, again = consumers._until_provisioned, [], asyncio.Event()
+
+    async def looked(client: Client, durable: consumers.Durable) -> None:
+        looks.append(durable.name)
+        if len(looks) > 1:
+            again.set()
+        await look(client, durable)
+        if len(looks) == 1:
+            await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
+
+    monkeypatch.setattr(consumers, "_until_provisioned", looked)
+    inbox = Inbox()
+    replica = Bus(settings, "late")
+    replica.consume("planner", inbox)
+    starting = asyncio.create_task(replica.start())
+    async with asyncio.timeout(20):
+        await again.wait()
+    await store(bus, b"work")
+    assert await provision(settings) == ["consumer SESSIONS/planner: made"]
+    await starting
+    await inbox.until(1)
+    await replica.stop()
 
 
 # --- requests
