@@ -4,7 +4,6 @@ Imported only by processes that consume: FastStream takes a quarter of a second 
 """
 
 import asyncio
-from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -55,6 +54,8 @@ class Consumers:
 
     async def start(self, client: Client) -> None:
         """Wait until everything is provisioned, then fetch. Nothing is declared here: a consumer keeps its settings."""
+        for durable in self._durables:
+            await _until_provisioned(client, durable)
         where = address(self._settings)
         mailbox = inbox(where.user).encode()
         login = SASLPlaintext(where.user, where.password) if where.user else None
@@ -68,12 +69,7 @@ class Consumers:
         )
         subscribers = [_subscribe(broker, durable, mailbox) for durable in self._durables]
         self._broker = broker
-        while True:
-            for durable in self._durables:
-                await _until_provisioned(client, durable)
-            with suppress(_Gone):
-                await until_there(self._name, partial(_started, broker))
-                break
+        await until_there(self._name, partial(_started, broker))
         for subscriber, durable in zip(subscribers, self._durables, strict=True):
             _fetch_as_wanted(subscriber.subscription, durable.slots)
         self._watches = [asyncio.create_task(_watch(client, durable)) for durable in self._durables]
@@ -112,19 +108,16 @@ def _subscribe(broker: NatsBroker, durable: Durable, mailbox: bytes) -> LogicSub
     return subscriber
 
 
-class _Gone(Exception):
-    """A consumer that had been seen is not there any more."""
-
-
 async def _started(broker: NatsBroker) -> None:
-    """Raises _Gone, where FastStream would make a consumer with settings of its own, and what NATS raises."""
+    """With consumers as they are: one that has just gone FastStream would make again, with settings of its own."""
     await broker.connect()
-    broker.config.connection_state.stream._jsm.add_consumer = _refuse
+    stream: Any = broker.config.connection_state.stream
+
+    async def bound(*, subject: str, config: ConsumerConfig, **where: Any) -> Any:
+        return await stream.pull_subscribe_bind(**where)
+
+    stream.pull_subscribe = bound
     await broker.start()
-
-
-async def _refuse(*_: Any, **__: Any) -> Any:
-    raise _Gone
 
 
 def _fetch_as_wanted(subscription: Any, slots: Slots) -> None:

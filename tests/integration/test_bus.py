@@ -240,26 +240,20 @@ async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastStream would make it again, with settings of its own; a service's user may not, and the service would end."""
-    look, looks, again = consumers._until_provisioned, [], asyncio.Event()
+    look = consumers._until_provisioned
 
-    async def looked(client: Client, durable: consumers.Durable) -> None:
-        looks.append(durable.name)
-        if len(looks) > 1:
-            again.set()
+    async def last_seen(client: Client, durable: consumers.Durable) -> None:
         await look(client, durable)
-        if len(looks) == 1:
-            await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
+        await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
 
-    monkeypatch.setattr(consumers, "_until_provisioned", looked)
     inbox = Inbox()
     replica = Bus(settings, "late")
     replica.consume("planner", inbox)
-    starting = asyncio.create_task(replica.start())
-    async with asyncio.timeout(20):
-        await again.wait()
+    with monkeypatch.context() as patched:
+        patched.setattr(consumers, "_until_provisioned", last_seen)
+        await replica.start()
     await store(bus, b"work")
     assert await provision(settings) == ["consumer SESSIONS/planner: made"]
-    await starting
     await inbox.until(1)
     await replica.stop()
 
