@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 Outcome = Literal["ok", "warn", "fail"]
 _COLOUR: dict[Outcome, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
@@ -20,13 +20,15 @@ class Check(NamedTuple):
 
 
 def table(checks: Sequence[Check]) -> Table:
+    """What to do stands under what was found: side by side both would be too narrow for addresses and paths."""
     shown = Table(box=None, pad_edge=False, header_style="dim")
-    for heading in ("", "check", "found", "what to do"):
+    for heading in ("", "check", "found, and → what to do"):
         shown.add_column(heading, overflow="fold")
     for check in checks:
-        shown.add_row(
-            f"[{_COLOUR[check.outcome]}]{check.outcome}", check.name, escape(check.found), escape(check.advice)
-        )
+        told = Text(check.found)
+        if check.advice:
+            told.append(f"\n→ {check.advice}", style="bold")
+        shown.add_row(Text(check.outcome, style=_COLOUR[check.outcome]), Text(check.name), told)
     return shown
 
 

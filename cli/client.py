@@ -41,6 +41,7 @@ class Client:
         self._socket: ClientConnection | None = None
         self._unsure: dict[str, c.ClientMessage] = {}  # by id: nothing has told yet that it arrived
         self._sent: set[str] = set()
+        self._until = 0  # the version that what was resumed has come to when all of it has arrived
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
@@ -132,11 +133,17 @@ class Client:
         if isinstance(message, s.Event):
             self.after = max(self.after, message.event.version)
             self._unsure.pop(message.event.id.removeprefix(f"{self.session_id}:"), None)
+            self._resumed()
         elif isinstance(message, s.Snapshot):
-            for key in [key for key, sent in self._unsure.items() if isinstance(sent, c.Resume)]:
-                del self._unsure[key]
+            self._until = message.version or 0
+            self._resumed()
         elif isinstance(message, s.Error) and message.reply_to and message.code not in _LATER:
             self._unsure.pop(message.reply_to, None)
+
+    def _resumed(self) -> None:
+        """A resume is done when all events of its snapshot have arrived as well: it may fail in between."""
+        if 0 < self._until <= self.after:
+            self._unsure = {key: sent for key, sent in self._unsure.items() if not isinstance(sent, c.Resume)}
 
     def _softened(self, message: s.AnyServerMessage) -> s.AnyServerMessage:
         """A refusal for a reason that passes is only worth a word: the message is sent again in a moment."""

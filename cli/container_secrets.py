@@ -33,22 +33,36 @@ class NoSuchSecret(Exception):
     """The message names those there are."""
 
 
+class NotInContainers(Exception):
+    """There are no groups of containers here: `parley up` needs nothing of this."""
+
+
 def _group(name: str) -> int:
-    return getgrnam(name).gr_gid
+    try:
+        return getgrnam(name).gr_gid
+    except KeyError as error:
+        raise NotInContainers(
+            f"there is no group {name} here. This is for containers, where `docker compose up` runs it;\n"
+            "`parley up` makes its passwords by itself."
+        ) from error
 
 
 def share(settings: Settings, *, replace: str = "", group: Callable[[str], int] = _group) -> None:
-    """Make what is missing and give out everything; first take `replace` from stdin. Raises NoSuchSecret."""
+    """Make what is missing and give out everything; first take `replace` from stdin.
+
+    Raises NoSuchSecret; NotInContainers before anything is written.
+    """
+    groups = {name: group(name) for name in (*GIVEN, "postgres", "nats")}  # before anything is written
     home = settings.parley_home
     secret(home, "postgres")  # the folder is there, and private
     if replace:
         _replace(home / "secrets", replace)
     for container, names in GIVEN.items():
         values = {name: _value(home, container, name) for name in names}
-        _give(home / container, group(container), {name: text for name, text in values.items() if text})
-    _give(home / "postgres", group("postgres"), {name: secret(home, name) for name in ("postgres", "reader")})
+        _give(home / container, groups[container], {name: text for name, text in values.items() if text})
+    _give(home / "postgres", groups["postgres"], {name: secret(home, name) for name in ("postgres", "reader")})
     exported = "".join(_exported(user, _password(home, user)) for user in GIVEN)
-    _give(home / "nats", group("nats"), {"passwords": exported})
+    _give(home / "nats", groups["nats"], {"passwords": exported})
 
 
 def _replace(folder: Path, name: str) -> None:

@@ -19,17 +19,23 @@ def _settings() -> "Settings":
 
 
 def url() -> None:
-    """Where the page of these settings is, with the login token; for `docker compose exec gateway parley url`."""
+    """Where the page is, with the login token: of the `parley up` that runs here, or in containers of the gateway."""
+    from cli.home import running
     from cli.services import page_url
 
-    print(page_url(_settings()))
+    settings = _settings()
+    found = None if "nats_url" in settings.model_fields_set else running(settings.parley_home)
+    print(found.page if found else page_url(settings))
 
 
 def secrets(replace: Replace = "") -> None:
     """In containers: make the passwords that are missing, and give each container its own."""
-    from cli.container_secrets import NoSuchSecret, share
+    from cli.container_secrets import NoSuchSecret, NotInContainers, share
 
     try:
         share(_settings(), replace=replace)
     except NoSuchSecret as error:
         raise typer.BadParameter(str(error), param_hint="--set") from error
+    except NotInContainers as error:
+        typer.echo(f"parley secrets: {error}", err=True)
+        raise typer.Exit(1) from error

@@ -37,7 +37,7 @@ async def examine(settings: Settings) -> list[Check]:
     """All checks, in the order in which they depend on each other."""
     up = await asyncio.to_thread(running, settings.parley_home)
     reached = await asyncio.to_thread(attached, settings)
-    broker = await asyncio.to_thread(check_nats, reached, is_up=up is not None)
+    broker = await asyncio.to_thread(check_nats, reached, is_up=up is not None and reached is not settings)
     return [
         check_python(),
         check_home(settings),
@@ -61,12 +61,22 @@ def check_python() -> Check:
 
 
 def check_home(settings: Settings) -> Check:
-    """May we write where all local state is kept?"""
+    """May we write where all local state is kept? Not asked where none is, as in containers."""
     home = settings.parley_home.resolve()
+    if not _keeps_here(settings):
+        return Check("PARLEY_HOME", "ok", "not needed: NATS and the databases are elsewhere")
     parent = next(folder for folder in (home, *home.parents) if folder.exists())
     if not parent.is_dir() or not _writable(parent):
         return Check("PARLEY_HOME", "fail", f"{parent} cannot be written", "set PARLEY_HOME to a folder of yours")
     return Check("PARLEY_HOME", "ok", str(home) if parent == home else f"{home} (will be made)")
+
+
+def _keeps_here(settings: Settings) -> bool:
+    """Whether anything is written to PARLEY_HOME: by a NATS of our own, or by SQLite."""
+    home = settings.parley_home.resolve()
+    urls = (settings.sql_url, settings.retail_url)
+    files = [Path(url.partition(":///")[2]).resolve() for url in urls if url.startswith("sqlite")]
+    return "nats_url" not in settings.model_fields_set or any(file.is_relative_to(home) for file in files)
 
 
 def _writable(folder: Path) -> bool:
@@ -83,7 +93,7 @@ def check_disk(settings: Settings) -> Check:
     """Is there room for the log? A full disk stops every append."""
     home = settings.parley_home.resolve()
     free = shutil.disk_usage(next(folder for folder in (home, *home.parents) if folder.is_dir())).free
-    outcome: Outcome = "ok" if free >= _ROOMY else "warn" if free >= _TIGHT else "fail"
+    outcome: Outcome = "ok" if free >= _ROOMY or not _keeps_here(settings) else "warn" if free >= _TIGHT else "fail"
     return Check(
         "disk", outcome, f"{free / 1e9:.1f} GB free", "" if outcome == "ok" else "make room: the log only grows"
     )
@@ -105,13 +115,12 @@ def check_nats(settings: Settings, *, is_up: bool) -> Check:
     """Does the server that is configured, or that runs for this home, answer, and with JetStream?"""
     shown = without_secrets(settings.nats_url)
     if "nats_url" not in settings.model_fields_set:
-        return Check(
-            "NATS", "warn" if is_up else "ok", "not running", "" if not is_up else "see nats.log in PARLEY_HOME"
-        )
+        return Check("NATS", "ok", "not running")
     try:
         info = probe(settings.nats_url)
     except OSError as error:
-        return Check("NATS", "fail", f"{shown} does not answer: {error}", "start it, or unset NATS_URL for our own")
+        todo = "see logs/nats.log in PARLEY_HOME" if is_up else "start it, or unset NATS_URL for our own"
+        return Check("NATS", "fail", f"{shown} does not answer: {error}", todo)
     if version_of(info.version) < MINIMUM:
         return Check("NATS", "fail", f"{info.version} at {shown}", f"needs {'.'.join(map(str, MINIMUM))} or newer")
     if not info.jetstream:

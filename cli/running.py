@@ -29,12 +29,12 @@ class Declined(Exception):
 @contextlib.asynccontextmanager
 async def bus(settings: Settings) -> AsyncIterator[Bus]:
     """The bus of the running Parley (or of NATS_URL). Raises Unreachable, at once, where no NATS answers."""
+    named = "NATS_URL" if "nats_url" in settings.model_fields_set else f"PARLEY_HOME={settings.parley_home}"
     settings = attached(settings)
     shown = without_secrets(settings.nats_url)
     try:
         await asyncio.to_thread(probe, settings.nats_url)
     except OSError as error:
-        named = "NATS_URL" if "nats_url" in settings.model_fields_set else f"PARLEY_HOME={settings.parley_home}"
         raise Unreachable(
             f"No NATS answers at {shown} ({error}; looked there because of {named}).\n"
             "Start Parley with `make up` (or `parley up`), or name the server with NATS_URL."

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
 from rich.padding import Padding
+from rich.table import Table
 from rich.text import Text
 
 from cli.chat import flow, trace
@@ -254,9 +255,9 @@ def usage(view: View) -> RenderableType:
 
 def manual() -> RenderableType:
     """All slash commands."""
-    lines = [
-        Text.assemble((f"/{name} {entry.usage}".rstrip(), "cyan"), (f"  {entry.help}", "dim"))
-        for name, entry in COMMANDS.items()
-    ]
+    lines = Table.grid(padding=(0, 2))
+    lines.add_column(no_wrap=True)
+    for name, entry in COMMANDS.items():
+        lines.add_row(Text(f"/{name} {entry.usage}".rstrip(), style="cyan"), Text(entry.help, style="dim"))
     keys = "Ctrl-C stops what goes on; when nothing does, it leaves. Esc Enter makes a new line."
-    return Group(*lines, Text(keys, style="dim"))
+    return Group(lines, Text(keys, style="dim"))

@@ -11,6 +11,7 @@ from flows.nodes import Node, NodeFailed
 from services.executor.nodes import NodeTools
 from services.executor.walking import confirmed, elsewhere, state_of
 from shared.domain import commands as c
+from shared.domain.errors import Invalid
 from shared.domain.paths import OPEN
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -21,6 +22,7 @@ from shared.store import Loads
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
+NO_USE = "Tried again it would be the same: say what you want in other words, or mend the conditions of the flow."
 
 
 class PathGuide:
@@ -34,7 +36,10 @@ class PathGuide:
         if command is None:
             return False
         log.debug("path_led", session_id=desk.session.id, command=command.model_dump(mode="json"))
-        await desk.record(command)
+        try:
+            await desk.record(command)
+        except Invalid as error:
+            await desk.record(c.Fail(reason=f"{error} {NO_USE}", retryable=False))
         return True
 
     async def _instead(self, session: Session) -> c.ChangePath | c.Ask | c.Fail | None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
+from starlette.types import ASGIApp
 
 from services.gateway import acting, chat, entering, figures, health, planning, reading, refusals, writing
 from services.gateway.auth import ConfigurationError, Door
@@ -21,6 +22,7 @@ from services.gateway.limits import Guesses, Requests
 from services.gateway.outbox import Outbox
 from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
 from services.gateway.ports import Bus, Core, Store
+from services.gateway.readiness import Readiness
 from services.gateway.socket import Socket
 from services.gateway.state import Gateway
 from services.gateway.tickets import Tickets
@@ -41,11 +43,18 @@ REHEARSAL = "rehearsal"
 log_ = structlog.get_logger("gateway")
 
 
+class _Application(FastAPI):
+    """With what stands around every answer, that of the handler of last resort too: it is outside of middleware."""
+
+    def build_middleware_stack(self) -> ASGIApp:
+        return SafeHeaders(super().build_middleware_stack())
+
+
 def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings it must not be started with."""
-    core = Core(bus, store, log)
+    core = Core(bus, store, log, settings.nats_replicas)
     door, guesses = Door(settings), Guesses(settings)
-    app = FastAPI(
+    app = _Application(
         title="Parley",
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
         version="1",
@@ -66,7 +75,6 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     refusals.install(app)
     app.add_middleware(LoginByUrl, door=door, guesses=guesses)
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
-    app.add_middleware(SafeHeaders)
     app.add_middleware(figures.Measured)
     app.state.gateway = Gateway(
         settings=settings,
@@ -76,6 +84,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         tickets=Tickets(door, bus),
         requests=Requests(settings),
         guesses=guesses,
+        readiness=Readiness(core),
         greeting=_greeting(settings),
         page=serve_page(app, page),
     )

@@ -23,8 +23,6 @@ from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
 from shared.protocol import client as m
 from shared.telemetry import names, tracing
 
-PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
-
 
 class Done(NamedTuple):
     """What became of a message: the version of the last event it made."""
@@ -73,9 +71,9 @@ async def act(message: SessionMessage, session_id: str, sender: Sender, core: Co
 
 async def _act(message: SessionMessage, session_id: str, sender: Sender, core: Core) -> Done:
     key = message.id or secrets.token_hex(8)
-    deadline = time.monotonic() + PATIENCE
+    deadline = time.monotonic() + core.patience
     while True:
-        loaded = await load(core.store, session_id)
+        loaded = await load(core, session_id)
         may_write(sender.user, loaded.session)
         if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent:
             return Done(session_id, loaded.session.version)
@@ -85,7 +83,7 @@ async def _act(message: SessionMessage, session_id: str, sender: Sender, core: C
             tools = await _tools(message, loaded.session, core)
             flows = await _flows(message, loaded.session, core)
             commands = orders(message, loaded.session, sender.shown, tools, flows)
-            return await _carry_out(commands, loaded, key, user=sender.user, log=core.log)
+            return await _carry_out(commands, loaded, key, user=sender.user, core=core)
         except Overtaken as lost:
             if time.monotonic() > deadline:
                 raise LogDown("Others keep changing this session.") from lost
@@ -111,12 +109,12 @@ def _last_id(message: SessionMessage, key: str) -> str:
     return f"{key}.1" if isinstance(message, m.Approval) and message.remember else key
 
 
-async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, log: Log) -> Done:
+async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, core: Core) -> Done:
     """One event a command; the second one of a message has an id of its own."""
     for number, command in enumerate(commands):
         by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=f"{key}.{number}" if number else key)
         try:
-            loaded, _ = await commit(_Strict(log), loaded, command, by, patience=PATIENCE)
+            loaded, _ = await commit(_Strict(core.log), loaded, command, by, patience=core.patience)
         except AlreadyDone:
             continue
     return Done(loaded.session.id, loaded.session.version)
@@ -129,14 +127,14 @@ async def begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core
 
 
 async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Core) -> str:
-    parent = (await load(core.store, session_id)).session
+    parent = (await load(core, session_id)).session
     may_read(user, parent)
     if parent.version == 0:
         raise missing(session_id)
     if message.version is not None:
         if message.version > parent.version:
             raise Trouble("not_found", f"The session has {parent.version} versions, not {message.version}.")
-        parent = (await load(core.store, session_id, version=message.version)).session
+        parent = (await load(core, session_id, version=message.version)).session
     if parent.phase in SERVICE_OF:
         raise OutOfTurn(f"At version {parent.version} the session is {parent.phase}: fork it where a person is asked.")
     key = message.id or secrets.token_hex(8)
@@ -144,7 +142,7 @@ async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Cor
     by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
     with suppress(LostRace):  # the same message has begun it before
         await fork(core.log, parent, new_id, by)
-    await load(core.store, new_id)  # from here on plan_store knows that the parent has a fork, and guards it
+    await load(core, new_id)  # from here on plan_store knows that the parent has a fork, and guards it
     return new_id
 
 

@@ -77,10 +77,13 @@ class Room:
 
     async def fresh(self) -> Session:
         """The newest session; whatever is new has been told to the listeners. Raises Trouble or one of AWAY."""
+        return await self._core.patiently(self._newest)
+
+    async def _newest(self) -> Session:
         async with self._lock:
             if self._loaded is None:
                 await self._listen()
-                self._loaded = await load(self._core.store, self.id)
+                self._loaded = await load(self._core, self.id)
             more = True
             while more:
                 tail = await self._core.log.read(self.id, after=self._loaded.position, limit=PAGE, leader=True)
@@ -134,7 +137,7 @@ class Room:
                 pass
             self._nudged.clear()
             try:
-                await self.fresh()
+                await self._newest()
             except (*AWAY, Trouble) as error:
                 log_.warning("cannot_follow", session_id=self.id, error=repr(error))
             except Exception:  # a fault of ours in one event must not end the telling of all later ones
@@ -144,7 +147,7 @@ class Room:
         try:
             after, event, _ = accept(loaded, raw)
         except NeedsParent as fork:
-            parent = await load(self._core.store, fork.parent, version=fork.version)
+            parent = await load(self._core, fork.parent, version=fork.version)
             after, event, _ = accept(loaded, raw, parent.session)
         self._loaded = after
         if event:

@@ -33,8 +33,13 @@ HEADERS = {
     "magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
 }
 STARTS = ("http.response.start", "websocket.http.response.start")  # of an answer, and of a handshake that is refused
-PLAIN = """<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
-<title>Parley</title><h1>Parley</h1><p>{}</p></html>"""
+WORDS = "PARLEY-WORDS"
+PLAIN = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley</title>
+<link rel="icon" href="/icon.svg"><style nonce="{NONCE}">
+body {{ max-width: 30rem; margin: 20vh auto 0; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif;
+  text-align: center; color: light-dark(#1c1f27, #e4e6eb); background: light-dark(#fbfbfd, #16181d) }}
+</style><main><h1>Parley</h1><p>{WORDS}</p></main></html>"""
 
 
 def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
@@ -42,19 +47,23 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     index = directory / "index.html"
     if not index.is_file():
         text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
-        app.add_api_route("/", lambda: HTMLResponse(PLAIN.format(text)), include_in_schema=False)
+        app.add_api_route("/", lambda: _html(PLAIN.replace(WORDS, text)), include_in_schema=False)
         return NOT_BUILT
 
     def page() -> HTMLResponse:
-        """With a nonce for this answer alone, which the styles that libraries make at run time carry."""
-        nonce = secrets.token_urlsafe(16)
-        headers = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
-        return HTMLResponse(index.read_text(encoding="utf-8").replace(NONCE, nonce), headers=headers)
+        return _html(index.read_text(encoding="utf-8"))
 
     for path in ("/", "/index.html", "/s/{session_id}"):
         app.add_api_route(path, page, include_in_schema=False)
     app.frontend("/", directory=directory, fallback=None)
     return "ok"
+
+
+def _html(text: str, status: int = 200, **headers: str) -> HTMLResponse:
+    """With a nonce for this answer alone, which its styles, and those that libraries make at run time, carry."""
+    nonce = secrets.token_urlsafe(16)
+    policy = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
+    return HTMLResponse(text.replace(NONCE, nonce), status, policy | headers)
 
 
 class LoginByUrl:
@@ -96,10 +105,10 @@ class LoginByUrl:
 
 def _not_in(refused: Trouble) -> HTMLResponse:
     if refused.retry_after:
-        headers = {"Retry-After": str(refused.retry_after)}
-        return HTMLResponse(PLAIN.format(f"{refused.message} {refused.hint}"), refused.status, headers)
-    text = "This login is not valid (any more). Start Parley again for a new one, or ask who runs it."
-    return HTMLResponse(PLAIN.format(text), refused.status)
+        words, again = f"{refused.message} {refused.hint}", str(refused.retry_after)
+        return _html(PLAIN.replace(WORDS, words), refused.status, **{"Retry-After": again})
+    words = "This login is not valid (any more). Open the address that <code>parley up</code> printed, or ask for one."
+    return _html(PLAIN.replace(WORDS, words), refused.status)
 
 
 class SafeHeaders:

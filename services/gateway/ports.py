@@ -1,14 +1,19 @@
 """What the gateway needs of the bus and of plan_store: the real ones fit, and so do the fakes of its tests."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
-from services.gateway.trouble import Trouble
+from services.gateway.trouble import AWAY, Trouble
 from services.gateway.users import missing
 from shared.log import Loaded, Log
 from shared.store import StoreRefused
 from shared.store_api import Message, Verb
 
+PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
+ELECTION = 12.0  # where the log has replicas: one that lost its leader needs 7 to 9 for another one
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds between two tries to read
 REFUSED = {
     "unknown": "not_found",
     "purged": "not_found",
@@ -49,6 +54,23 @@ class Core(NamedTuple):
     bus: Bus
     store: Store
     log: Log
+    replicas: int = 1  # of the log
+
+    @property
+    def patience(self) -> float:
+        return ELECTION if self.replicas > 1 else PATIENCE
+
+    async def patiently[T](self, read: Callable[[], Awaitable[T]]) -> T:
+        """What `read` finds. A log with replicas is read again while they elect a leader; raises as `read` does."""
+        late, pause = time.monotonic() + self.patience, FIRST_PAUSE
+        while True:
+            try:
+                return await read()
+            except AWAY:
+                if self.replicas == 1 or time.monotonic() + pause > late:
+                    raise
+            await asyncio.sleep(pause)
+            pause = min(pause * 2, LONGEST_PAUSE)
 
 
 async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request: Q) -> A:
@@ -60,10 +82,10 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
     return verb.answer.model_validate(answer)
 
 
-async def load(store: Store, session_id: str, *, version: int | None = None) -> Loaded:
+async def load(core: Core, session_id: str, *, version: int | None = None) -> Loaded:
     """The session as it is now (or was at `version`). Raises Trouble where plan_store refuses."""
     try:
-        return await store.load(session_id, version=version)
+        return await core.patiently(lambda: core.store.load(session_id, version=version))
     except StoreRefused as refused:
         raise (missing(session_id) if refused.code == "purged" else refusal(refused)) from refused
 

@@ -43,7 +43,7 @@ WHOLE = 1000  # events of a journal page when all are wanted
 
 async def readable(core: Core, session_id: str, user: User) -> Session:
     """The session, if there is one and this user may see it. Raises Trouble."""
-    session = (await load(core.store, session_id)).session
+    session = (await load(core, session_id)).session
     if session.version == 0:
         raise missing(session_id)
     may_read(user, session)

@@ -2,8 +2,8 @@
 
 import asyncio
 import time
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 
 import structlog
 from fastapi import WebSocket, WebSocketDisconnect
@@ -26,6 +26,7 @@ from shared.store_api import JOURNAL_READ, ReadJournal
 TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
 MAX_SEATS = 100
 GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
+SLOW, WAITS = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
 
 log = structlog.get_logger("socket")
 
@@ -85,6 +86,16 @@ class Socket:
             async with asyncio.timeout(GRACE):
                 await self._ws.close(code, reason)
 
+    @contextmanager
+    def _told_if_slow(self, session_id: str) -> Iterator[None]:
+        """Who waits for the log is told so."""
+        told = s.Log(session_id=session_id, content=WAITS)
+        waiting = asyncio.get_running_loop().call_later(SLOW, self._send, told)
+        try:
+            yield
+        finally:
+            waiting.cancel()
+
     # --- in
 
     async def _read(self) -> None:
@@ -132,13 +143,14 @@ class Socket:
     async def _act(self, message: SessionMessage, session_id: str) -> None:
         """A message about a session that this socket is not on yet puts it there: its sender sees what comes of it."""
         begins = isinstance(message, m.UserMessage)
-        if session_id not in self._seats:
-            await self._sit_down(session_id, begins=begins)
-        sender = handlers.Sender(self._user, self._shown.get(session_id))
-        try:
-            await handlers.act(message, session_id, sender, self._core)
-        finally:  # also when it is refused: the screen may be behind
-            self._hub.nudge(session_id)
+        with self._told_if_slow(session_id):
+            if session_id not in self._seats:
+                await self._sit_down(session_id, begins=begins)
+            sender = handlers.Sender(self._user, self._shown.get(session_id))
+            try:
+                await handlers.act(message, session_id, sender, self._core)
+            finally:  # also when it is refused: the screen may be behind
+                self._hub.nudge(session_id)
         if begins:
             self._current = session_id
 
@@ -164,7 +176,8 @@ class Socket:
         seat = self._seats.get(session_id) or self._enter(session_id)
         seat.hold()
         try:
-            session = await seat.room.fresh()
+            with self._told_if_slow(session_id):
+                session = await seat.room.fresh()
             if session.version == 0:
                 raise missing(session_id)
             may_read(self._user, session)

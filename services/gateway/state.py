@@ -11,6 +11,7 @@ from services.gateway.hub import Hub
 from services.gateway.limits import Guesses, Requests
 from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
 from services.gateway.ports import Core
+from services.gateway.readiness import Readiness
 from services.gateway.tickets import Tickets
 from services.gateway.users import User
 from shared.protocol.server import Greeting
@@ -28,6 +29,7 @@ class Gateway:
     tickets: Tickets
     requests: Requests
     guesses: Guesses
+    readiness: Readiness
     greeting: Greeting
     page: str  # "ok", or what to do about a page that is missing
 

@@ -194,6 +194,8 @@ class Bus:
                     if answer is not None and time.perf_counter() - began < ANSWER_WITHIN:
                         metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
                         await message.respond(answer)
+            except (BusDown, *AMBIGUOUS) as error:  # NATS went away meanwhile: whoever asked asks again
+                log.warning("request_unanswered", subject=message.subject, error=repr(error))
             except Exception:
                 log.exception("request_failed", subject=message.subject)
 

@@ -9,7 +9,7 @@ from tests.e2e.browser import NARROW, WIDE, Person, Tab
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, SETTLED, WITHOUT_FOCUS_MARK
 from tests.e2e.running import Parley
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 
 
 class Keys:

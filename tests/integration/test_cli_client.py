@@ -11,6 +11,7 @@ from websockets.http11 import Request, Response
 
 from cli import client as module
 from cli.client import Client, GatewayDown, NotAllowed
+from services.gateway.views import snapshot
 from shared.domain import commands as c
 from shared.protocol import client as m
 from shared.protocol import server as s
@@ -167,6 +168,31 @@ async def test_what_is_refused_because_something_is_away_is_sent_again() -> None
     assert "error" not in kinds
     assert {message.id for message in heard} == {heard[0].id}
     assert all(isinstance(message, m.Resume) for message in heard)
+
+
+async def test_a_resume_that_fails_behind_its_snapshot_is_sent_again() -> None:
+    story = Told()
+    story.does(c.Say(text="calc"), PLAN)
+    first, second = (message for message in story.messages if isinstance(message, s.Event))
+    heard: list[m.AnyClientMessage] = []
+
+    async def act(line: Line) -> None:
+        await line.says(greeting())
+        heard.append(await line.hears())
+        cut_off = s.Error(session_id="s1", code="unavailable", message="Not complete yet.", reply_to=heard[0].id)
+        await line.says(snapshot(story.session), first, cut_off)
+        heard.append(await line.hears())
+        await line.says(snapshot(story.session), second, s.Log(session_id="s1", content="all of it"))
+        await line.waits()
+
+    async with gateway(act) as url, Client(url, session_id="s1") as client:
+        kinds = await hear(client, "log", 2)
+        assert not client.unsure
+    assert "error" not in kinds
+    assert [(one.type, one.id, getattr(one, "after", 0)) for one in heard] == [
+        ("resume", heard[0].id, 0),
+        ("resume", heard[0].id, 1),
+    ]
 
 
 async def test_a_message_it_does_not_know_is_passed_over() -> None:

@@ -15,6 +15,7 @@ from shared.events.values import SessionSettings, Step
 from shared.llm import ScriptedModel
 from shared.log import fork
 from shared.settings import Settings
+from shared.store import Store
 from shared.testing import InMemoryStore
 from shared.worker import Desk
 from tests.conftest import person
@@ -36,6 +37,13 @@ async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
 def wide(monkeypatch: pytest.MonkeyPatch) -> None:
     """No cell of the table is broken into lines."""
     monkeypatch.setenv("COLUMNS", "300")
+
+
+@pytest.fixture(autouse=True)
+def impatient(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where no plan_store is up, nothing is gained by waiting for its answer."""
+    if "plan_store" not in request.fixturenames:
+        monkeypatch.setattr("cli.doctor_session.Store", lambda bus, **_: Store(bus, wait=0.1))
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """Who comes in: login, cookies, keys, JWTs, foreign origins, other people's sessions, and the headers of answers."""
 
+import asyncio
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,8 +12,9 @@ import jwt
 import pytest
 from websockets.exceptions import InvalidStatus
 
+from services.gateway import readiness
 from services.gateway.app import build
-from services.gateway.page import NONCE
+from services.gateway.page import HEADERS, NONCE
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 
@@ -247,6 +249,36 @@ async def test_every_answer_is_safe_in_a_browser() -> None:
         assert refused.value.response.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize(
+    ("method", "path", "body", "status"),
+    [
+        ("GET", "/api/sessions/s", b"", 500),
+        ("POST", "/", b"", 405),
+        ("DELETE", "/readyz", b"", 405),
+        ("GET", "/no/such/page", b"", 404),
+        ("POST", "/api/messages", b" " * 300_000, 413),
+        ("GET", "/s/" + "x" * 9, b"", 500),
+    ],
+)
+async def test_refusals_and_faults_are_safe_in_a_browser_too(
+    method: str, path: str, body: bytes, status: int, tmp_path: Path
+) -> None:
+    world = World()
+    (tmp_path / "index.html").write_text("")
+    app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
+    (tmp_path / "index.html").unlink()  # a fault of ours outside of the API
+
+    async def broken(*_: Any, **__: Any) -> Any:
+        raise ZeroDivisionError
+
+    world.store.load = broken  # type: ignore[method-assign]
+    async with serving(app) as address, _http(address) as http:
+        answer = await http.request(method, path, content=body)
+        assert answer.status_code == status
+        for name, value in HEADERS.items():
+            assert answer.headers[name] == value
+
+
 async def test_too_much_is_refused_for_a_while_and_for_one_user_alone() -> None:
     world = World(**KEYS, requests_per_second=0.5, sockets_per_user=2)
     alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
@@ -297,6 +329,34 @@ async def test_readiness_tells_strangers_what_is_missing_and_not_where_it_is() -
         assert answer.json()["checks"]["nats"].startswith("no connection")
         assert answer.json()["checks"]["plan_store"].startswith("no answer")
         assert "internal" not in answer.text
+
+
+async def test_however_many_strangers_ask_for_readiness_the_bus_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, asked, go = World(), 0, asyncio.Event()
+    read = world.log.read
+
+    async def counted(*args: Any, **options: Any) -> Any:
+        nonlocal asked
+        asked += 1
+        await go.wait()
+        return await read(*args, **options)
+
+    world.log.read = counted  # type: ignore[method-assign]
+    monkeypatch.setattr(readiness, "KEPT", 3600)
+    async with serving(world.app) as address, _http(address) as http:
+        asking = [asyncio.create_task(http.get("/readyz")) for _ in range(20)]
+        async with asyncio.timeout(5):
+            while not asked:  # noqa: ASYNC110  the log tells nobody that it is read
+                await asyncio.sleep(0.01)
+        go.set()
+        answers = [*(await asyncio.gather(*asking)), await http.get("/readyz")]
+        assert {answer.status_code for answer in answers} == {200}
+        assert asked == 1
+        monkeypatch.setattr(readiness, "KEPT", 0)
+        other = readiness.Readiness(world.app.state.gateway.core)
+        for _ in range(2):
+            await other.checks()
+        assert asked == 3, "an old answer is no answer"
 
 
 async def test_each_page_has_a_nonce_of_its_own(tmp_path: Path) -> None:

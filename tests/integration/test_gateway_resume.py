@@ -5,7 +5,7 @@ import random
 
 import pytest
 
-from services.gateway import hub
+from services.gateway import hub, socket
 from services.gateway.outbox import Outbox
 from shared.domain import commands as c
 from tests.support.gateway import Client, World, client, serving
@@ -158,6 +158,24 @@ async def test_an_unknown_session(world: World) -> None:
         await her.send("stop", session_id="nobody")
         await her.error("not_found")
         assert world.app.state.gateway.hub.open_sessions == 0
+
+
+async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(socket, "SLOW", 0.05)
+    world = World(nats_replicas=3)
+    await world.workers("s").plan()
+    async with serving(world.app) as address, client(address) as her:
+        world.store.down = True
+        await her.send("resume", session_id="s")
+        assert "waited for" in (await her.until("log"))["content"]
+        world.store.down = False
+        await her.until("event", version=2)
+        world.store.down = True
+        await her.send("stop", session_id="s", id="m1")
+        assert (await her.until("log"))["session_id"] == "s"
+        world.store.down = False
+        assert (await her.event("session.stopped"))["id"] == "s:m1"
+        assert "error" not in {message["type"] for message in her.heard}
 
 
 async def test_while_the_store_is_down_and_after(world: World) -> None:

@@ -83,7 +83,6 @@ def test_a_server_that_is_configured_must_answer(tmp_path: Path) -> None:
     assert check.outcome == "fail"
     assert "hush" not in check.found
     assert check_nats(settings(tmp_path), is_up=False).outcome == "ok"
-    assert check_nats(settings(tmp_path), is_up=True).outcome == "warn"
 
 
 @pytest.mark.parametrize(
@@ -141,6 +140,26 @@ def test_a_home_must_be_a_folder_to_write_in(tmp_path: Path) -> None:
     assert check_home(settings(tmp_path / "file" / "home")).outcome == "fail"
     assert check_home(settings(tmp_path / "new" / "home")).outcome == "ok"
     assert not (tmp_path / "new").exists()
+
+
+def test_a_home_that_nothing_is_written_to_may_be_read_only(tmp_path: Path) -> None:
+    """As in containers: NATS and the databases are elsewhere."""
+    (tmp_path / "file").touch()
+    nowhere = tmp_path / "file" / "home"
+    elsewhere = {
+        "nats_url": "nats://nats:4222",
+        "database_url": "postgresql://db/parley",
+        "retail_database_url": "postgresql://db/retail",
+    }
+    assert check_home(settings(nowhere, **elsewhere)) == (
+        "PARLEY_HOME",
+        "ok",
+        "not needed: NATS and the databases are elsewhere",
+        "",
+    )
+    for one in ("nats_url", "database_url"):
+        kept = {name: url for name, url in elsewhere.items() if name != one}
+        assert check_home(settings(nowhere, **kept)).outcome == "fail", one
 
 
 async def test_what_a_plain_machine_has_is_well(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from services.gateway.users import User
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.events import Due, SessionEvent
-from shared.log import Unsure
+from shared.log import LogDown, Raw, Unsure
 from shared.protocol import client as m
 from shared.testing import InMemoryLog
 from tests.support.gateway import FakeBus, FakeStore, Workers
@@ -68,6 +68,40 @@ async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -
     done = await act(m.Stop(type="stop"), "s", ALICE, core)
     assert done.version == 4
     assert (await workers.session()).reason == "stopped"
+
+
+class Electing(Overtaking):
+    """A log that has no leader for the next `without` reads and appends."""
+
+    without = 0
+
+    def _leader(self) -> None:
+        self.without -= 1
+        if self.without >= 0:
+            raise LogDown("no leader")
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        try:
+            self._leader()
+        except LogDown as error:
+            raise Unsure("no leader") from error
+        return await super().append(event, after=after, due=due)
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        self._leader()
+        return await super().read(session_id, after=after, limit=limit, leader=leader)
+
+
+async def test_an_election_is_waited_for_where_there_are_replicas() -> None:
+    log = Electing()
+    await Workers(log, "s").plan(owner="alice")
+    alone, cluster = Core(FakeBus(), FakeStore(log), log), Core(FakeBus(), FakeStore(log), log, replicas=3)
+    assert cluster.patience > 9 > alone.patience
+    log.without = 4
+    with pytest.raises(LogDown):
+        await act(m.Stop(type="stop"), "s", ALICE, alone)
+    done = await act(m.Rename(type="rename", title="Kept"), "s", ALICE, cluster)
+    assert (done.version, log.without < 0) == (3, True)
 
 
 @pytest.mark.parametrize("fault", ["stored", "lost on the way"])

@@ -12,6 +12,7 @@ import { useSession } from "./session";
 const Library = lazy(() => import("../library/Library"));
 const SHOWN = 100;
 const LOOK = 15_000; // milliseconds: what other tabs and devices did
+const AGAIN = 3_000; // after a look that failed
 
 export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: () => void }) {
   const { state } = useSession();
@@ -36,7 +37,7 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
       />
-      <ScrollArea className="sessions-scroll" type="auto">
+      <ScrollArea className="sessions-scroll" type="auto" scrollbarSize={8} offsetScrollbars="present">
         {failed && <Text size="sm" c="dimmed">The list cannot be loaded just now.</Text>}
         {list?.length === 0 && (
           <Text size="sm" c="dimmed" p="xs">
@@ -111,18 +112,23 @@ function useSessions(query: string, changed: string) {
   const [settled] = useDebouncedValue(changed, 500);
   useEffect(() => {
     const aborter = new AbortController();
+    let again: ReturnType<typeof setTimeout> | undefined;
     const load = async () => {
+      clearTimeout(again);
       try {
         setList((await sessions(wanted, SHOWN, aborter.signal)).sessions);
         setFailed(false);
       } catch {
-        if (!aborter.signal.aborted) setFailed(true);
+        if (aborter.signal.aborted) return;
+        setFailed(true);
+        again = setTimeout(() => void load(), AGAIN);
       }
     };
     void load();
     const timer = setInterval(() => document.visibilityState === "visible" && void load(), LOOK);
     return () => {
       aborter.abort();
+      clearTimeout(again);
       clearInterval(timer);
     };
   }, [wanted, settled]);

@@ -36,7 +36,7 @@ export function StatusLine() {
         <span role="status" aria-live="polite" data-testid="status">
           {link !== "online" ? (
             <>
-              {link === "connecting" ? "Connecting…" : "Offline: trying again"}
+              {link === "connecting" ? "Connecting…" : link === "busy" ? "Too many requests or open tabs: trying again" : "Offline: trying again"}
               {pending.length > 0 && ` · ${pending.length} to be sent`}
             </>
           ) : (
@@ -47,7 +47,7 @@ export function StatusLine() {
           )}
         </span>
         {link === "online" && elapsed !== null && <span aria-hidden="true"> · {elapsed} s</span>}
-        {link === "offline" && (
+        {(link === "offline" || link === "busy") && (
           <Button size="compact-xs" variant="subtle" onClick={client.reconnect}>
             Now
           </Button>

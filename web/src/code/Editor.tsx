@@ -6,6 +6,16 @@ import { EditorView, keymap } from "@codemirror/view";
 import { useEffect, useEffectEvent, useRef } from "react";
 import { look } from "./look";
 
+// Marked text that is typed over: Chromium, left alone with it, writes a style attribute to keep its looks, which our
+// policy refuses and the console reports.
+const typedOver = EditorView.domEventHandlers({
+  beforeinput: (event, view) => {
+    if (event.inputType !== "insertText" || event.isComposing || !event.data || view.state.selection.main.empty) return false;
+    view.dispatch(view.state.replaceSelection(event.data), { userEvent: "input.type", scrollIntoView: true });
+    return true;
+  },
+});
+
 interface Props {
   value: string;
   label: string;
@@ -23,6 +33,7 @@ export function Editor({ value, label, language, onChange }: Props) {
   useEffect(() => {
     const editing = [
       history(),
+      typedOver,
       indentUnit.of("    "),
       keymap.of([...defaultKeymap, ...historyKeymap, indentWithTab]),
       EditorView.updateListener.of((update) => {

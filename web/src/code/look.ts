@@ -18,7 +18,7 @@ const frame = EditorView.theme({
   "&.cm-focused": { outline: "2px solid var(--mantine-primary-color-filled)", outlineOffset: "1px" },
   ".cm-scroller": { fontFamily: "var(--mantine-font-family-monospace)", lineHeight: "1.55" },
   ".cm-content": { padding: "10px 6px", caretColor: "var(--code-text)" },
-  ".cm-gutters": { backgroundColor: "transparent", border: "none", color: "var(--code-gutter)" },
+  ".cm-gutters": { backgroundColor: "var(--code-background)", border: "none", color: "var(--code-gutter)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
   ".cm-cursor": { borderLeftColor: "var(--code-text)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {

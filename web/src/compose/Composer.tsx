@@ -22,6 +22,10 @@ export function Composer() {
   const [knowledge, setKnowledge] = useState<Knowledge[]>([]);
   const { choice, change } = useChoice(state);
   const field = useRef<HTMLTextAreaElement>(null);
+  const sent = useRef("");
+  useEffect(() => {
+    if (act.error) setText((newer) => newer || sent.current); // refused: nobody should have to write it again
+  }, [act.error?.key]);
   useSuggestion(({ text, workflow }) => {
     setText(text);
     change({ workflow });
@@ -32,9 +36,11 @@ export function Composer() {
   const fresh = state.sessionId === null;
   const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
   const allowed = fresh || can("user_message");
+  const tooLong = text.trim().length > LONGEST;
   const send = () => {
     const content = text.trim();
-    if (!content || !allowed) return;
+    if (!content || !allowed || tooLong) return;
+    sent.current = content;
     act.send(commandOf(content, state, request ? { knowledge, ...carried(choice, state) } : {}));
     setText("");
     setKnowledge([]);
@@ -49,6 +55,12 @@ export function Composer() {
       }}
     >
       <Problem error={act.error} />
+      {tooLong && (
+        <p className="problem" role="alert" data-testid="too-long">
+          {text.trim().length.toLocaleString("en")} characters: a message may have {LONGEST.toLocaleString("en")} at most.
+          {request && " Text to work on can be added with the paper clip."}
+        </p>
+      )}
       {request && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
       <div className="composer-row">
         {request && <KnowledgeMenu knowledge={knowledge} onChange={setKnowledge} />}
@@ -62,7 +74,7 @@ export function Composer() {
           autosize
           minRows={1}
           maxRows={8}
-          maxLength={LONGEST}
+          error={tooLong}
           disabled={!allowed}
           value={text}
           onChange={(event) => setText(event.currentTarget.value)}
@@ -72,7 +84,7 @@ export function Composer() {
             send();
           }}
         />
-        <ActionIcon type="submit" size={42} aria-label="Send" data-testid="send" disabled={!allowed || !text.trim()}>
+        <ActionIcon type="submit" size={42} aria-label="Send" data-testid="send" disabled={!allowed || !text.trim() || tooLong}>
           <Send />
         </ActionIcon>
       </div>

@@ -58,8 +58,8 @@ export default function TablesQuestion({ question, tables }: { question: ServerM
         <Button type="submit" leftSection={<Check />} disabled={names.length === 0} loading={act.busy} data-testid="tables-use">
           Use {names.length === 1 ? "this table" : `these ${plural(names.length, "table")}`}
         </Button>
+        <span className="dimmed">or say it in your own words below</span>
       </div>
-      <p className="hint">Or say it in your own words below.</p>
       <Problem error={act.error} />
     </form>
   );

@@ -1,4 +1,5 @@
 // The few things the page asks over plain HTTP.
+import type { Refusal } from "./socket";
 import type { FlowList, LibraryPage, Preview, ProposalPage, ToolPage } from "../protocol";
 
 export interface Me {
@@ -20,6 +21,7 @@ export interface SessionSummary {
 }
 
 export class Denied extends Error {}
+export class Busy extends Error {}
 
 async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
   return asked<T>(path, { headers: { Accept: "application/json" }, signal });
@@ -28,6 +30,7 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 async function asked<T>(path: string, request: RequestInit): Promise<T> {
   const response = await fetch(path, request);
   if (response.status === 401 || response.status === 403) throw new Denied();
+  if (response.status === 429) throw new Busy(await reasonOf(response));
   if (!response.ok) throw new Error(await reasonOf(response));
   return (await response.json()) as T;
 }
@@ -95,11 +98,12 @@ export function exportUrl(sessionId: string, format: "md" | "json" | "py"): stri
 }
 
 /** Only a clear refusal counts: a gateway that is down is no matter of login. */
-export async function isDenied(): Promise<boolean> {
+export async function refusal(): Promise<Refusal> {
   try {
     await me();
-    return false;
+    return "busy"; // it answers, and takes no further connection
   } catch (error) {
-    return error instanceof Denied;
+    if (error instanceof Denied) return "denied";
+    return error instanceof Busy ? "busy" : "offline";
   }
 }

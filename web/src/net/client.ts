@@ -1,8 +1,9 @@
 // One session on the screen: its state, its socket and what is still to be sent. React reads it as an external store.
 import type { Command, ServerMessage } from "../protocol";
 import { dismissed, reduce } from "../state/reduce";
-import { behind, emptyState, type SessionState } from "../state/state";
-import { isDenied } from "./api";
+import { behind, emptyState, passes, type SessionState } from "../state/state";
+import { refusal } from "./api";
+import { backoff } from "./backoff";
 import { load, newId, type Pending, save, settled } from "./outbox";
 import { type Link, Socket } from "./socket";
 
@@ -31,6 +32,8 @@ export class SessionClient {
   private readonly look: ReturnType<typeof setInterval>;
   private telling: ReturnType<typeof setTimeout> | undefined;
   private asked = 0;
+  private again: ReturnType<typeof setTimeout> | undefined;
+  private tries = 0;
 
   constructor(
     sessionId: string | null,
@@ -42,7 +45,7 @@ export class SessionClient {
     this.socket = new Socket(`${scheme}://${location.host}/ws`, {
       onLink: (link) => this.set({ link }),
       onMessage: (message) => this.receive(message),
-      isDenied,
+      refusal,
     });
     this.look = setInterval(() => {
       if (document.visibilityState === "visible") this.resume();
@@ -72,6 +75,7 @@ export class SessionClient {
   close(): void {
     clearTimeout(this.check);
     clearTimeout(this.telling);
+    clearTimeout(this.again);
     clearInterval(this.look);
     this.socket.send({ type: "close" });
     this.socket.close();
@@ -84,6 +88,8 @@ export class SessionClient {
     this.set({ state: reduce(this.view.state, message) });
     if (message.type === "greeting") this.greeted();
     if (message.type === "error" && message.code === "stale_version") this.resume();
+    if (this.view.pending.length === 0 && (message.type === "event" || message.type === "snapshot")) this.tries = 0;
+    if (passes(message)) this.again ??= setTimeout(this.repeat, backoff(this.tries++, Math.random()));
     this.lookForHoles();
   }
 
@@ -104,6 +110,18 @@ export class SessionClient {
     const { sessionId, greeting } = this.view.state;
     if (sessionId === null)
       this.setPending(this.view.pending.map((one) => ({ ...one, sessionId: one.sessionId ?? greeting?.session_id ?? null })));
+    this.deliverAll();
+  }
+
+  /** What was refused for a reason that may have passed by now: the same once more, ids and all. */
+  private readonly repeat = (): void => {
+    this.again = undefined;
+    this.resume();
+    this.deliverAll();
+  };
+
+  private deliverAll(): void {
+    const { sessionId } = this.view.state;
     for (const one of this.view.pending) if (sessionId === null ? one.command.type === "user_message" : one.sessionId === sessionId) this.deliver(one);
   }
 

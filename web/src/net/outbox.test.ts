@@ -15,6 +15,8 @@ it("is done with what is recorded or refused, and with nothing else", () => {
   expect(ids({ type: "forked", fork_id: "t" })).toEqual(["a"]);
   expect(ids({ type: "event", event: { id: "s:3:plan.drafted", session_id: "s" } })).toEqual(["a", "b"]);
   expect(ids({ type: "error", reply_to: null })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: "b", code: "unavailable" })).toEqual(["a", "b"]);
+  expect(ids({ type: "error", reply_to: "b", code: "slow_down" })).toEqual(["a", "b"]);
 });
 
 it("makes ids that the gateway accepts, each its own", () => {

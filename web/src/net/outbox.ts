@@ -1,6 +1,7 @@
 // What the person asked for and the gateway has not yet recorded. It survives a lost connection and a reload; the ids
 // make sending a message again harmless.
 import type { Command, ServerMessage } from "../protocol";
+import { passes } from "../state/state";
 
 export interface Pending {
   id: string;
@@ -25,7 +26,7 @@ export function settled(pending: readonly Pending[], message: ServerMessage): re
 
 function doneId(message: ServerMessage): string | null {
   if (message.type === "event") return message.event.id.slice(message.event.session_id.length + 1);
-  return message.type === "error" ? message.reply_to : null;
+  return message.type === "error" && !passes(message) ? message.reply_to : null;
 }
 
 export function load(storage: Storage): readonly Pending[] {

@@ -2,13 +2,15 @@
 import type { ClientMessage, ServerMessage } from "../protocol";
 import { backoff } from "./backoff";
 
-export type Link = "connecting" | "online" | "offline" | "denied";
+/** Why there is no connection: nobody answers; the login is not valid; too many requests, or connections, of this person. */
+export type Refusal = "offline" | "denied" | "busy";
+export type Link = "connecting" | "online" | Refusal;
 
 export interface SocketHandlers {
   onLink(link: Link): void;
   onMessage(message: ServerMessage): void;
-  /** Asked after a failed handshake, which a browser does not explain: is it the login? */
-  isDenied(): Promise<boolean>;
+  /** Asked after a failed handshake, which a browser does not explain. */
+  refusal(): Promise<Refusal>;
 }
 
 const DENIED = 4401;
@@ -69,12 +71,10 @@ export class Socket {
   }
 
   private async lost(refused: boolean, opened: boolean): Promise<void> {
-    if (refused || (!opened && (await this.handlers.isDenied()))) {
-      this.handlers.onLink("denied");
-      return;
-    }
+    const why = refused ? "denied" : opened ? "offline" : await this.handlers.refusal();
     if (this.ended) return;
-    this.handlers.onLink("offline");
+    this.handlers.onLink(why);
+    if (why === "denied") return;
     this.timer = setTimeout(() => this.connect(), backoff(this.attempt++, Math.random()));
   }
 }

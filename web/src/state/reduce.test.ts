@@ -103,6 +103,11 @@ describe("errors", () => {
   it("about something done already are none", () => {
     expect(after(error("already_done")).notices).toEqual([]);
   });
+  it("says once that what is away is tried again", () => {
+    const notices = after(error("unavailable"), error("unavailable")).notices;
+    expect(notices).toMatchObject([{ kind: "info", text: "No Trying again.", replyTo: null }]);
+    expect(after(error("unavailable"), snapshot(1)).notices).toEqual([]);
+  });
 
   it("about a session that is not there end the asking, until it is", () => {
     const missing = after(error("not_found"));

@@ -1,6 +1,6 @@
 // The one place where messages of the gateway become what is on the screen. Pure and total.
 import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
-import { type Draft, type Notice, type SessionState, type Snapshot, worker } from "./state";
+import { type Draft, type Notice, PASSING, passes, type SessionState, type Snapshot, worker } from "./state";
 import { head, length } from "./text";
 
 const NOTICES_KEPT = 4;
@@ -11,9 +11,9 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
     case "greeting":
       return { ...state, greeting: message };
     case "snapshot":
-      return mine(state, message) ? withSnapshot(state, message) : state;
+      return mine(state, message) ? withSnapshot(passed(state), message) : state;
     case "event":
-      return mine(state, message) ? withEvent(state, message.event) : state;
+      return mine(state, message) ? withEvent(passed(state), message.event) : state;
     case "delta":
       return mine(state, message) ? withDelta(state, message) : state;
     case "usage":
@@ -24,6 +24,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
       if (message.code === "already_done") return state; // sent twice on a bad line: it was done once, all is well
       if (NOT_THERE.has(message.code) && mine(state, message) && !state.snapshot && state.last === 0)
         return { ...state, missing: message.message };
+      if (passes(message)) return noticed(state, { kind: "info", code: message.code, text: `${message.message} Trying again.`, hint: "", replyTo: null });
       return noticed(state, {
         kind: "error",
         code: message.code,
@@ -104,9 +105,16 @@ function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): Sessio
   return { ...state, draft: { id: delta.draft_id, kind: delta.kind, text, torn } };
 }
 
+/** What was away has answered: nobody needs to be told any more that it is tried again. */
+function passed(state: SessionState): SessionState {
+  const left = state.notices.filter((notice) => !(notice.kind === "info" && PASSING.has(notice.code)));
+  return left.length === state.notices.length ? state : { ...state, notices: left };
+}
+
 function noticed(state: SessionState, notice: Omit<Notice, "key">): SessionState {
   const key = state.noticed + 1;
-  return { ...state, noticed: key, notices: [...state.notices, { ...notice, key }].slice(-NOTICES_KEPT) };
+  const others = state.notices.filter((one) => one.kind === "error" || one.text !== notice.text); // said again: once is enough
+  return { ...state, noticed: key, notices: [...others, { ...notice, key }].slice(-NOTICES_KEPT) };
 }
 
 export function dismissed(state: SessionState, key: number): SessionState {

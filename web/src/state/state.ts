@@ -1,5 +1,5 @@
 // What the page knows of one session. Only `reduce` makes a new one out of a message.
-import type { ServerMessageOf, SessionEvent } from "../protocol";
+import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
 
 export type Snapshot = ServerMessageOf<"snapshot">;
 export type Greeting = ServerMessageOf<"greeting">;
@@ -86,4 +86,11 @@ export function worker(snapshot: Snapshot | null): string | null {
 export function behind(state: SessionState): boolean {
   if (state.sessionId === null || state.missing !== null) return false;
   return state.snapshot === null || state.last !== (state.snapshot.version ?? 0) || state.heard > state.last || !!state.draft?.torn;
+}
+
+export const PASSING: ReadonlySet<string> = new Set(["unavailable", "slow_down"]);
+
+/** Refused for a reason that passes: what was sent stays, and is sent again. */
+export function passes(message: ServerMessage): boolean {
+  return message.type === "error" && PASSING.has(message.code);
 }

@@ -2,7 +2,7 @@
 import { Notification } from "@mantine/core";
 import { useEffect } from "react";
 import { useSession } from "../app/session";
-import type { Notice } from "../state/state";
+import { type Notice, PASSING } from "../state/state";
 import { Warning } from "./icons";
 
 const READ = 6_000;
@@ -11,7 +11,7 @@ const READ_ERROR = 15_000;
 export function Notices() {
   const { state, client } = useSession();
   // Who must take over is told so in the panel, where it does not go by itself.
-  const shown = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error") : state.notices;
+  const shown = state.snapshot?.phase === "escalated" ? state.notices.filter((notice) => notice.kind === "error" || PASSING.has(notice.code)) : state.notices;
   return (
     <div className="notices">
       {shown.map((notice) => (

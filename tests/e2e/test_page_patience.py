@@ -1,0 +1,112 @@
+"""The page while the log is away, and with what is refused or too long: the person waits, and writes nothing twice.
+
+The gateway is the real one, over a bus and a store in memory.
+"""
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from services.gateway import socket
+from shared.domain import commands as c
+from tests.e2e.browser import Person, Tab
+from tests.support.gateway import World, serving
+
+pytestmark = pytest.mark.timeout(120)
+LISTS = ("Failed to load resource",)  # this store knows no lists of sessions
+MIDDLE = """(button) => {
+  const boxes = [button, button.querySelector('.mantine-Button-loader')].map((one) => one.getBoundingClientRect());
+  const [[x, y], [at, down]] = boxes.map((box) => [box.x + box.width / 2, box.y + box.height / 2]);
+  return Math.hypot(x - at, y - down);
+}"""
+
+
+@pytest.mark.parametrize(("replicas", "words"), [(1, "Trying again"), (3, "It is waited for")])
+async def test_a_yes_arrives_once_when_the_log_answers_again(
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, replicas: int, words: str
+) -> None:
+    monkeypatch.setattr(socket, "SLOW", 0.2)
+    world = World(nats_replicas=replicas)
+    await world.workers("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.forgiven = LISTS
+        tab = await person.tab("/s/s")
+        await tab.sees("approve")
+        world.store.down = True
+        await tab.press("approve")
+        await expect(tab.page.get_by_text(words)).to_be_visible()
+        await expect(tab("approve")).to_have_attribute("data-loading", "true")
+        assert await tab("approve").evaluate(MIDDLE) < 2
+        assert await tab.page.get_by_role("alert").count() == 0, "nothing was refused"
+        world.store.down = False
+        await tab.state("code_generation")
+        await tab.gone("approve")
+        await expect(tab.page.get_by_text("Trying again")).to_have_count(0)
+    stored = [event.type for event in await world.store.events("s")]
+    assert stored.count("plan.approved") == 1
+
+
+async def test_what_is_refused_need_not_be_written_again(browser: Browser) -> None:
+    world = World()
+    await world.workers("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.forgiven = LISTS
+        tab = await person.tab("/s/s")
+        await tab.sees("approve")
+        await tab.say("Smaller\0please")
+        await tab.sees("error", "NUL character")
+        await expect(tab("composer")).to_have_value("Smaller\0please")
+        await tab("composer").fill("a" * 50_001)
+        await tab.sees("too-long", "50,001 characters")
+        await expect(tab("send")).to_be_disabled()
+        await tab.page.keyboard.press("Enter")
+        await tab("composer").fill("Smaller, please")
+        await tab.press("send")
+        await tab.state("text_plan_generation")
+    session = await world.workers("s").session()
+    assert session.feedback == ("Smaller, please",)
+
+
+async def test_one_tab_too_many_says_so_and_gets_its_turn(browser: Browser) -> None:
+    world = World(sockets_per_user=1)
+    await world.workers("s").plan()
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.forgiven = (*LISTS, "WebSocket connection to")
+        first = await person.tab("/s/s")
+        await first.sees("approve")
+        second = await person.tab("/s/s")
+        await second.sees("status", "Too many requests or open tabs")
+        await first.page.close()
+        await second.sees("approve")
+
+
+async def test_code_that_is_wider_than_the_page_goes_under_its_line_numbers(browser: Browser) -> None:
+    world = World()
+    workers = world.workers("s")
+    version = (await workers.plan()).version
+    await workers.person(c.Approve(version=version))
+    await workers.codes("print(1)  # " + "wide " * 100 + "\n")
+    async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
+        person.forgiven = LISTS
+        tab = await person.tab("/s/s")
+        await typed_over(tab)
+        gutter = tab("code-text").locator(".cm-gutters")
+        assert await gutter.evaluate("(one) => getComputedStyle(one).backgroundColor") != "rgba(0, 0, 0, 0)"
+
+
+async def typed_over(tab: Tab) -> None:
+    """Marked text is replaced by what is typed or pasted as text, and undo brings it back."""
+    await tab.press("code-edit")
+    field = tab("code-text").locator(".cm-content[contenteditable=true]")
+    await field.click()
+    before = await field.inner_text()
+    for keys in ("Control+a", "Control+Home Shift+End"):
+        for key in keys.split():
+            await tab.page.keyboard.press(key)
+        await tab.page.keyboard.type("x = 1")
+        await expect(field).to_have_text("x = 1")
+    await tab.page.keyboard.press("Control+a")
+    await tab.page.keyboard.insert_text("a = 1\nb = 2")
+    await expect(field.locator(".cm-line")).to_have_text(["a = 1", "b = 2"])
+    for _ in range(9):
+        await tab.page.keyboard.press("Control+z")
+    assert await field.inner_text() == before

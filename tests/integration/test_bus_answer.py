@@ -1,0 +1,61 @@
+"""Answers that nobody can be given any more: a line in the log, and the service goes on."""
+
+import asyncio
+
+import pytest
+
+from cli.nats_server import NatsServer
+from shared.bus import Bus, BusDown
+from shared.settings import Settings
+
+GONE = "request_unanswered"
+
+
+async def said(caplog: pytest.LogCaptureFixture, words: str) -> list[str]:
+    """The lines about requests, once these words are among them."""
+    async with asyncio.timeout(10):
+        while words not in caplog.text:  # noqa: ASYNC110  a log tells nobody that it grows
+            await asyncio.sleep(0.02)
+    return [record.getMessage() for record in caplog.records if "request_" in record.getMessage()]
+
+
+async def test_nats_goes_away_before_the_answer(
+    bus: Bus, settings: Settings, nats: NatsServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    asking = Bus(settings, "asking")
+    await asking.connect()
+
+    async def late(_: str, body: bytes) -> bytes:
+        nats.kill9()
+        async with asyncio.timeout(10):
+            while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
+                await asyncio.sleep(0.01)
+        return body
+
+    await bus.answer("echo", late)
+    await bus.client.flush()
+    with pytest.raises(BusDown):
+        await asking.request("echo", b"x", timeout=1)
+    [line] = await said(caplog, GONE)
+    assert "echo" in line
+    assert "Traceback" not in caplog.text
+    await asking.stop()
+
+
+async def test_what_the_answer_needs_is_away(bus: Bus, caplog: pytest.LogCaptureFixture) -> None:
+    async def needs(_: str, __: bytes) -> bytes:
+        raise BusDown("Nobody answers on another.")
+
+    async def broken(_: str, __: bytes) -> bytes:
+        raise ZeroDivisionError
+
+    await bus.answer("needs", needs)
+    await bus.answer("broken", broken)
+    await bus.client.flush()
+    for subject in ("needs", "broken"):
+        with pytest.raises(BusDown):
+            await bus.request(subject, b"", timeout=0.2)
+    first, second = await said(caplog, "request_failed")
+    assert GONE in first
+    assert "Traceback" not in first
+    assert "request_failed" in second, "a fault of ours keeps its traceback"
