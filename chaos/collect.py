@@ -59,9 +59,9 @@ async def read_folded(log: JetStreamLog, folder: Path) -> Rows:
 
 
 async def read_effects(url: str) -> list[Effect]:
-    """The keyed effects of the store, in the order in which they were stored where the database tells."""
+    """The keyed effects of the store, in the order in which they lie there: nobody removes one or changes it."""
     engine = create_async_engine(url)
-    order = text("rowid") if engine.dialect.name == "sqlite" else effects.c.key
+    order = text("rowid" if engine.dialect.name == "sqlite" else "ctid")
     try:
         async with engine.connect() as connection:
             found = (await connection.execute(select(effects).order_by(order))).mappings().all()
@@ -70,13 +70,20 @@ async def read_effects(url: str) -> list[Effect]:
     return [_effect(row) for row in found]
 
 
-async def read_worlds(url: str, done: Iterable[Effect]) -> tuple[dict[str, Documents], dict[str, Documents]]:
-    """What differs from the base in every world that something was done in: as it is, and as the effects make it."""
+async def read_worlds(
+    url: str, done: Iterable[Effect]
+) -> tuple[dict[str, Documents], dict[str, Documents], dict[str, str]]:
+    """What differs from the base in every world that something was done in: as it is, and as the effects make it.
+
+    And what each of these effects says when it is made again like this, by key.
+    """
     base = generate()
     shop = Shop(base)
     replays: dict[str, Replay] = {}
-    for effect in done:
-        replays.setdefault(effect.world, shop.fresh()).call(effect.tool, effect.arguments)
+    answers = {
+        effect.key: replays.setdefault(effect.world, shop.fresh()).call(effect.tool, effect.arguments)
+        for effect in done
+    }
     worlds = Worlds(url, lambda: base)
     await worlds.open()
     try:
@@ -85,7 +92,7 @@ async def read_worlds(url: str, done: Iterable[Effect]) -> tuple[dict[str, Docum
         await worlds.close()
     nothing = shop.fresh()
     made = {name: {f"{k}/{i}": doc for (k, i), doc in replays.get(name, nothing).changed.items()} for name in found}
-    return found, made
+    return found, made, answers
 
 
 def read_notes(path: Path) -> dict[str, int]:

@@ -5,13 +5,15 @@ import random
 from collections.abc import Awaitable, Callable, Mapping
 
 from chaos import broker
-from chaos.process import Process
+from chaos.cut_service import Cut
+from chaos.process import LOOK, Process
 from chaos.schedule import Fault
 from chaos.stage import Stage
 from chaos.storage import held
 from chaos.storm import storm
 
 LURKS = 30.0  # seconds
+KILLED = 0.7  # of those who wait for a database
 AT_IT = 1.0  # seconds that work takes, or so
 
 
@@ -40,6 +42,20 @@ async def _ambush(stage: Stage, fault: Fault) -> bool:
     return await _kill(stage, fault._replace(target=service))
 
 
+async def _cut(stage: Stage, fault: Fault) -> bool:
+    """End whoever is next at such an append, right before it or right after it is stored."""
+    service, when, words = fault.target.split(maxsplit=2)
+    armed = stage.world.armed(service)
+    async with stage.cutting[service], asyncio.timeout(LURKS):
+        Cut(1, "before" if when == "before" else "after", words).arm(armed)
+        try:
+            while armed.exists():  # noqa: ASYNC110  processes tell nobody
+                await asyncio.sleep(LOOK)
+        finally:
+            armed.unlink(missing_ok=True)
+    return True
+
+
 async def _terminate(stage: Stage, fault: Fault) -> bool:
     if process := _victim(stage, fault):
         process.terminate()
@@ -60,15 +76,37 @@ async def _pause(stage: Stage, fault: Fault) -> bool:
 
 async def _locked(stage: Stage, fault: Fault) -> bool:
     async with held(stage.world.folder / fault.target):
-        await asyncio.sleep(fault.seconds)
+        await _waits(stage, fault)
     return True
+
+
+async def _waits(stage: Stage, fault: Fault) -> None:
+    """Whoever writes there has to. Mostly it is killed with all that it could not write: that comes again."""
+    await asyncio.sleep(fault.seconds / 2)
+    if fault.of < KILLED:
+        await _kill(stage, fault._replace(target="executor" if fault.target.startswith("retail") else "plan_store"))
+    await asyncio.sleep(fault.seconds / 2)
 
 
 async def _database_away(stage: Stage, fault: Fault) -> bool:
     if database := stage.world.postgres:
-        await database.stop()
-        await asyncio.sleep(fault.seconds)
-        await database.start()
+        away = {"stopped": database.stop, "killed": database.kill, "paused": database.pause}[fault.target]
+        async with stage.database:
+            await away()
+            await asyncio.sleep(fault.seconds)
+            await database.start()
+    return database is not None
+
+
+async def _disconnected(stage: Stage, _: Fault) -> bool:
+    async with stage.database:
+        return bool(stage.world.postgres and await stage.world.postgres.disconnect())
+
+
+async def _table_held(stage: Stage, fault: Fault) -> bool:
+    if database := stage.world.postgres:
+        async with stage.database, database.held(fault.target):
+            await _waits(stage, fault)
     return database is not None
 
 
@@ -90,6 +128,7 @@ async def _model(stage: Stage, fault: Fault) -> bool:
 DEEDS: Mapping[str, Callable[[Stage, Fault], Awaitable[bool]]] = {
     "kill": _kill,
     "ambush": _ambush,
+    "cut": _cut,
     "terminate": _terminate,
     "pause": _pause,
     "nats_kill": broker.nats_kill,
@@ -105,6 +144,8 @@ DEEDS: Mapping[str, Callable[[Stage, Fault], Awaitable[bool]]] = {
     "no_room": broker.no_room,
     "locked": _locked,
     "database_away": _database_away,
+    "disconnected": _disconnected,
+    "table_held": _table_held,
     "storm": _storm,
     "model": _model,
 }

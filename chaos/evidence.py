@@ -34,12 +34,12 @@ class Acknowledged:
 
 @dataclass(frozen=True)
 class Left:
-    """A person who left a session, and how it stood; "" where they were still waiting when time was up."""
+    """A person who left a session, and how it stood; "" where they gave up, or were still waiting when time was up."""
 
     session_id: str
     workflow: str
     ending: str
-    why: str = ""  # it failed
+    why: str = ""  # it failed, or what they met with
 
 
 @dataclass(frozen=True)

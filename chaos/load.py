@@ -3,12 +3,16 @@
 import asyncio
 from collections import Counter
 
+import structlog
+
 from chaos.evidence import Acknowledged, Left
 from chaos.line import Json, Shown
 from chaos.people import Person
 from chaos.scripts import Scripts
 from chaos.world import World
 from retail.generate import generate
+
+log = structlog.get_logger("chaos")
 
 
 class Load:
@@ -53,7 +57,11 @@ class Load:
             person = Person(self._scripts.script(len(self.people)), self._world.gateway_urls)
             person.line.on_event = self._seen
             self.people.append(person)
-            await person.live()
+            try:
+                await person.live()
+            except Exception as error:  # whoever comes next is not kept away by it, and I5 tells it
+                log.exception("person_gave_up", session_id=person.script.session_id)
+                person.gave_up(repr(error))
 
     # --- what they tell
 

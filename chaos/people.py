@@ -21,6 +21,7 @@ LOOK_AGAIN = 10.0  # seconds after which somebody looks though nothing new was s
 CALM = 0.05
 RETRIES = 8
 FORKS = 0.1  # of all sessions
+TUNNELS = 0.1  # of all times that somebody waits
 WORKING = ("planning", "coding", "executing", "verifying", "answering")
 
 
@@ -49,13 +50,21 @@ class Person:
                 shown = await self._look()
                 message = self._wants(shown)
                 if message:
-                    await self._say(message)
+                    said = await self._say(message)
+                    self.ending = "completed" if said and message["type"] == "complete" else ""  # nobody looks again
                 elif not self.ending:
                     await self._wait(shown.version or 0)
         finally:
             await self.line.close()
         if self.script.draw("fork") < FORKS and not self.script.forked:
             await self._go_on_in_a_fork()
+
+    def gave_up(self, why: str) -> None:
+        """Met with something that nobody should meet; of two, who goes on in a fork has."""
+        if self.fork:
+            self.fork.gave_up(why)
+        elif not self.ending:
+            self.why = why
 
     async def _go_on_in_a_fork(self) -> None:
         fork_id = await self._forked()
@@ -76,7 +85,9 @@ class Person:
                 await asyncio.sleep(0.5)
 
     async def _wait(self, version: int) -> None:
-        """Until there is something newer than this version, or for a while."""
+        """Until there is something newer than this version, or for a while; now and then the connection is lost."""
+        if self.script.draw(f"tunnel {version}") < TUNNELS:
+            await self.line.drop()
         try:
             async with asyncio.timeout(LOOK_AGAIN):
                 while self.line.version <= version:
@@ -86,7 +97,8 @@ class Person:
             return
         await asyncio.sleep(CALM)
 
-    async def _say(self, message: Json) -> None:
+    async def _say(self, message: Json) -> bool:
+        """Whether it was accepted."""
         self._said += 1
         command = {**message, "id": f"c{self._said}"}
         try:
@@ -97,6 +109,8 @@ class Person:
         except (Declined, Refused) as refused:
             self.declined[refused.code] += 1
             await asyncio.sleep(CALM)  # it has moved on: look again
+            return False
+        return True
 
     async def _by_rest(self, command: Json) -> None:
         """The same over HTTP: its answer is an acknowledgement."""

@@ -9,6 +9,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from chaos.cut_service import CODE
 from cli.spawn import tied
 
 ROOT = Path(__file__).parents[1]
@@ -18,10 +19,12 @@ AGAIN = 0.3  # seconds until a program that ended is started again
 
 
 class Exit(NamedTuple):
-    """One end of a program. `asked`: the signal it was sent ("" if it ended by itself), `seconds` later it was gone.
+    """One end of a program. `asked`: the signal it was sent, `seconds` later it was gone; "cut" where it was to end at
+    an append, "" if it ended by itself.
 
-    For `starved` of these it was ready to run, and the machine ran others. `crowd`: how many times more programs wanted
-    to run then than the suite itself brings along, 1 at the least.
+    For `starved` of these seconds it was ready to run, and the machine ran others; for the last `late` the suite stood
+    still, and may have seen the end too late. `crowd`: how many times more programs wanted to run then than the suite
+    itself brings along, 1 at the least.
     """
 
     program: str
@@ -30,6 +33,7 @@ class Exit(NamedTuple):
     seconds: float
     starved: float = 0.0
     crowd: float = 1.0
+    late: float = 0.0
 
 
 class Process:
@@ -42,7 +46,7 @@ class Process:
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._asked, self._since = "", 0.0
-        self._starved = 0.0
+        self._starved = self._looked = 0.0
         self._watch: asyncio.Task[None] | None = None
         self._paused = False
         self._leaving = False
@@ -110,10 +114,12 @@ class Process:
         while self._process:
             pid = self._process.pid
             code = await self._process.wait()
-            took = time.monotonic() - self._since if self._since else 0.0
+            now = time.monotonic()
+            took, late = (now - self._since, max(0.0, now - self._looked - LOOK)) if self._since else (0.0, 0.0)
             if self._watch:
                 self._watch.cancel()
-            self.exits.append(Exit(self.name, code, self._asked, took, self._starved, crowd()))
+            asked = "cut" if code == CODE else self._asked
+            self.exits.append(Exit(self.name, code, asked, took, self._starved, crowd(), late))
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)  # what it started and left behind
             if self._leaving:
@@ -126,6 +132,7 @@ class Process:
     def _end(self, how: signal.Signals) -> None:
         if self.alive:
             self._asked, self._since = how.name, time.monotonic()
+            self._looked = self._since
             self._watch = asyncio.create_task(self._see_it_starve())
             self._signal(how)
 
@@ -134,7 +141,7 @@ class Process:
         pid = self._process.pid if self._process else 0
         before = _queued(pid)
         while True:
-            now = _queued(pid)
+            now, self._looked = _queued(pid), time.monotonic()
             self._starved = max((waited - before.get(thread, 0.0) for thread, waited in now.items()), default=0.0)
             await asyncio.sleep(LOOK)
 

@@ -15,6 +15,15 @@ AMBUSHES = (  # who is killed, right after an event that gives it work
     *("planner message.received", "planner turn.verified", "generator plan.approved", "verifier code.drafted"),
     *("verifier action.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
 )
+CUTS = (  # who ends at which append; what a change came to is then known to nobody, or only to its key
+    *["executor before action.finished noted", "executor before action.finished cancelled"] * 3,
+    *("executor after actions.started", "executor before action.finished"),
+    *("executor after action.finished", "planner before turn.planned", "planner after plan.drafted"),
+    *("generator before answer.given", "generator after code.drafted", "verifier before turn.verified"),
+    *("verifier after turn.verified", "gateway before approval.given", "gateway after approval.given"),
+    *["plan_store-writes before session.completed"] * 3,
+    *["plan_store-writes after session.completed"] * 2,
+)
 POISONS = (
     "no_json",
     "no_event",
@@ -29,11 +38,13 @@ POISONS = (
 MODEL = ("429", "500", "timeout", "cut", "garbled", "truncated", "invented", "html", "error200", "midstream", "slow")
 CONSUMERS = ("planner", "generator", "verifier", "executor", "plan_store", "keeper", "timers")
 STREAMS = ("SESSIONS", "TIMERS", "DEAD", "OBJ_ARTEFACTS")
-FILES = ("parley.db", "retail.db")
+FILES = ("parley.db", "parley.db", "retail.db")
+TABLES = ("sessions", "journal", "retail_documents", "retail_effects")
 
 KINDS: tuple[tuple[str, float], ...] = (
     ("kill", 3),
-    ("ambush", 4),
+    ("ambush", 3),
+    ("cut", 8),
     ("terminate", 3),
     ("pause", 4),
     ("nats_kill", 1),
@@ -43,16 +54,17 @@ KINDS: tuple[tuple[str, float], ...] = (
     ("poison", 4),
     ("consumer_deleted", 1.2),
     ("stream_changed", 0.8),
-    ("locked", 1.5),
+    ("locked", 3),
     ("no_room", 0.5),
     ("storm", 1),
     ("model", 4),
 )
 ON_A_CLUSTER: tuple[tuple[str, float], ...] = (("leader_kill", 2), ("leader_pause", 2), ("step_down", 3))
-ON_POSTGRES: tuple[tuple[str, float], ...] = (("database_away", 1.5),)
+ON_POSTGRES: tuple[tuple[str, float], ...] = (("database_away", 2), ("disconnected", 1.5), ("table_held", 3))
 TARGETS: dict[str, tuple[str, ...]] = {
     "kill": PROGRAMS,
     "ambush": AMBUSHES,
+    "cut": CUTS,
     "terminate": PROGRAMS,
     "pause": PROGRAMS,
     "poison": POISONS,
@@ -61,6 +73,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "consumer_deleted": CONSUMERS,
     "stream_changed": STREAMS,
     "locked": FILES,
+    "database_away": ("stopped", "killed", "paused"),
+    "table_held": TABLES,
 }
 LASTS = {  # seconds, at the most; what is not here is over at once
     "consumer_deleted": 3.0,
@@ -70,7 +84,8 @@ LASTS = {  # seconds, at the most; what is not here is over at once
     "nats_kill": 3.0,
     "nats_stop": 3.0,
     "leader_kill": 3.0,
-    "database_away": 3.0,
+    "database_away": 7.0,  # longer than a connection is waited for
+    "table_held": 6.0,
     "nats_pause": 5.0,
     "leader_pause": 5.0,
 }

@@ -147,8 +147,15 @@ class World:
                 url = f"{self.rehearsal_url}/faults"
                 await (http.post(url, json=fault) if fault else http.delete(url))
 
+    def armed(self, service: str) -> Path:
+        """The file that says at which append a process of the service ends; gone when one has."""
+        return self.folder / f"cut-{service}"
+
     def _process(self, service: str, name: str, logs: Path) -> Process:
-        return Process(name, (sys.executable, "-m", f"services.{service}.app"), self.environment(name), logs)
+        """Nobody cuts the model: its own faults do that."""
+        cut = (sys.executable, "-m", "chaos.cut_service", service, str(self.armed(service)))
+        whole = (sys.executable, "-m", f"services.{service}.app")
+        return Process(name, whole if service == "rehearsal" else cut, self.environment(name), logs)
 
     def environment(self, name: str) -> dict[str, str]:
         """The whole environment of one process."""

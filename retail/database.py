@@ -65,13 +65,18 @@ class Database:
         """To its end, also when the caller gives up: a connection broken off would take a database in memory along."""
         task = asyncio.create_task(whole)
         self._running.add(task)
-        task.add_done_callback(self._running.discard)
+        task.add_done_callback(self._ended)
         try:
             return await asyncio.shield(task)
         except (IntegrityError, DataError, ProgrammingError):
             raise  # a fault of ours: trying again does not help
         except (DBAPIError, PoolTimeout, OSError) as error:
             raise WorldsDown(f"{self._shown}: {error}") from error
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self._running.discard(task)
+        if not task.cancelled():
+            task.exception()  # whoever waited for it may have given up: then nobody wants to know
 
     async def close(self) -> None:
         await asyncio.gather(*self._running, return_exceptions=True)

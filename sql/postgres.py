@@ -14,7 +14,7 @@ from sql.database import Database
 from sql.hidden import Hidden
 from sql.look import Look, look
 from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
-from sql.postgres_errors import failure
+from sql.postgres_errors import LOST, failure
 from sql.postgres_guard import covered, examine, explained, see
 from sql.postgres_moments import MOMENTS
 from sql.postgres_names import FINGERPRINT, PgNames, quoted, read_pg_names
@@ -114,7 +114,7 @@ class PostgresDatabase(Database):
             async with self._free, asyncio.timeout(seconds), self._connection() as connection:
                 try:
                     return await _reading(connection, work)
-                except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError, OverflowError) as error:
+                except (asyncpg.PostgresError, *LOST, ValueError, OverflowError) as error:
                     raise failure(error, self._shown, self.limits.seconds) from error
         except TimeoutError:
             why = f"It was stopped after {self.limits.seconds:g} seconds. Ask for less, or more narrowly."
@@ -138,7 +138,7 @@ class PostgresDatabase(Database):
             connection = self._idle.pop()
             try:
                 await connection.fetchval("SELECT 1")
-            except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError):
+            except (asyncpg.PostgresError, *LOST):
                 connection.terminate()
             else:
                 return connection
@@ -160,7 +160,7 @@ class PostgresDatabase(Database):
                     "standard_conforming_strings": "on",
                 },
             )
-        except (asyncpg.PostgresError, asyncpg.InterfaceError, OSError, ValueError) as error:
+        except (asyncpg.PostgresError, *LOST, ValueError) as error:
             why = f"{self._shown} cannot be reached: {error}. Check host, user, password and the database's name."
             raise QueryFailed("unavailable", why) from error
         try:

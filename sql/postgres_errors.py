@@ -33,6 +33,9 @@ _FAILED: dict[str, Kind] = {
     "XX": "unavailable",
 }
 
+# What asyncpg says of a connection that broke off; the second one of one that the server has ended a moment ago.
+LOST = (asyncpg.InterfaceError, asyncpg.InternalClientError, OSError)
+
 
 def failure(error: Exception, shown: str, seconds: float) -> SqlError:
     """The same in our words."""
@@ -59,7 +62,7 @@ def _of_the_driver(error: Exception, shown: str) -> SqlError:
         return QueryFailed(
             "database", "It gives whole rows that cannot be read. Name their columns, or use to_jsonb()."
         )
-    if isinstance(error, asyncpg.InterfaceError | OSError):
+    if isinstance(error, LOST):
         return QueryFailed("unavailable", f"{shown} broke off: {error}")
     return QueryFailed("database", str(error))
 

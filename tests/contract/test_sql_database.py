@@ -257,6 +257,17 @@ async def test_a_server_that_was_started_again(own_postgres: "PostgresServer") -
     await database.aclose()
 
 
+async def test_connections_that_the_server_ended_a_moment_ago(own_postgres: "PostgresServer") -> None:
+    database = open_database(own_postgres.url)
+    administrator = await asyncpg.connect(own_postgres.url)
+    others = "FROM pg_stat_activity WHERE pid <> pg_backend_pid() AND backend_type = 'client backend'"
+    for _ in range(20):
+        assert (await database.run("SELECT 1 AS one")).rows == ((1,),)
+        assert await administrator.fetchval(f"SELECT count(pg_terminate_backend(pid)) {others}") == 1
+    await administrator.close()
+    await database.aclose()
+
+
 async def test_a_file_that_was_replaced_or_is_gone(tmp_path: Path) -> None:
     first, second = tmp_path / "shop.db", tmp_path / "next.db"
     for place, value in ((first, 1), (second, 2)):

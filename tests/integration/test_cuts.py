@@ -3,11 +3,13 @@
 `python -m chaos.cuts` plays every append of every service; here are those that matter most.
 """
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from chaos.cut_service import Cut
+from chaos.cut_service import CODE, Cut, When
 from chaos.cuts import Cuts, cutting, each_cut, wishes
 
 RETAIL = next(wish for wish in wishes() if wish.name == "retail")
@@ -18,6 +20,26 @@ CUTS = (
     ("executor", Cut(6, "after")),  # the change is begun
     ("executor", Cut(7, "before")),  # it is made, and only its key knows
 )
+
+
+CUT = """
+import sys
+from pathlib import Path
+from chaos.cut_service import Knife
+knife = Knife(Path(sys.argv[1]))
+for what in ("a note", "a change", "a change", "a change"):
+    with knife.around(lambda: what):
+        print(what, flush=True)
+"""
+
+
+@pytest.mark.parametrize(("when", "told"), [("before", 2), ("after", 3)])
+def test_who_is_cut_ends_there_and_whoever_comes_next_does_not(tmp_path: Path, when: When, told: int) -> None:
+    Cut(2, when, "change").arm(tmp_path / "cut")
+    command = [sys.executable, "-c", CUT, str(tmp_path / "cut")]
+    lives = [subprocess.run(command, stdout=subprocess.PIPE, check=False) for _ in range(2)]
+    assert [life.returncode for life in lives] == [CODE, 0]
+    assert [len(life.stdout.splitlines()) for life in lives] == [told, 4]
 
 
 @pytest.mark.long
@@ -32,4 +54,4 @@ async def test_a_cut_session_comes_to_what_an_undisturbed_one_does(tmp_path: Pat
             await cuts.play(RETAIL, service, cut, like)
         assert await cuts.violations() == []
     assert [str(played) for played in cuts.played if played.wrong] == []
-    assert [one.code for one in world.exits].count(70) == len(CUTS)
+    assert [one.asked for one in world.exits].count("cut") == len(CUTS)

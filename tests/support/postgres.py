@@ -83,9 +83,15 @@ class PostgresServer:
             time.sleep(0.02)
         raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text()[-2000:]}")
 
-    def stop(self) -> None:
+    @property
+    def pid(self) -> int:
+        """Of the first of its processes; 0 where it does not run."""
+        return self._process.pid if self._process else 0
+
+    def stop(self, how: signal.Signals = signal.SIGINT) -> None:
+        """A SIGTERM would wait for its clients."""
         if self._process:
-            self._process.send_signal(signal.SIGINT)  # a SIGTERM would wait for its clients
+            self._process.send_signal(how)
             self._process.wait(20)
             self._process = None
 
@@ -109,6 +115,21 @@ def postgres() -> Iterator[PostgresServer | None]:
     finally:
         server.stop()
         shutil.rmtree(folder)
+
+
+EMPTIED = """
+SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid();
+DO $$ DECLARE name text; BEGIN
+  FOR name IN SELECT tablename FROM pg_tables WHERE schemaname = 'public' AND tablename <> 'alembic_version' LOOP
+    EXECUTE format('DELETE FROM %I', name);
+  END LOOP;
+END $$
+"""
+
+
+def emptied(url: str) -> None:
+    """Take all rows away, but not the tables; whoever is still connected is thrown out."""
+    asyncio.run(_execute(url, EMPTIED))
 
 
 async def _execute(url: str, statement: str) -> None:
@@ -137,14 +158,23 @@ def postgres_server() -> Iterator[str]:
             yield server.url
 
 
+@contextmanager
+def database_on(server: str) -> Iterator[str]:
+    """URL of a new, empty database on this server, dropped at the end."""
+    name = f"parley_test_{uuid4().hex[:12]}"
+    asyncio.run(_execute(server, f"CREATE DATABASE {name}"))
+    place, _, query = server.partition("?")
+    try:
+        yield f"{place.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+    finally:
+        asyncio.run(_execute(server, f"DROP DATABASE {name} WITH (FORCE)"))
+
+
 @pytest.fixture
 def postgres_url(postgres_server: str) -> Iterator[str]:
     """URL of an empty database, dropped after the test."""
-    name = f"parley_test_{uuid4().hex[:12]}"
-    asyncio.run(_execute(postgres_server, f"CREATE DATABASE {name}"))
-    server, _, query = postgres_server.partition("?")
-    yield f"{server.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
-    asyncio.run(_execute(postgres_server, f"DROP DATABASE {name} WITH (FORCE)"))
+    with database_on(postgres_server) as url:
+        yield url
 
 
 @pytest.fixture

@@ -26,6 +26,10 @@ NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0
 CANCEL, NOTE = "cancel_pending_order", "trial.note"
 KEY, NOTE_KEY = "s1/1/1.1", "s1/1/1.2"
+ACTIONS = (
+    ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
+    ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),
+)
 ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8")
 
 
@@ -59,11 +63,7 @@ def acted(*, note_known: bool = True) -> Life:
     life = Life()
     settings = SessionSettings(approval="never")
     life.does(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings), "c1")
-    actions = (
-        ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
-        ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),
-    )
-    life.does(c.PlanTurn(sub_goal="Do both", actions=actions, final=True))
+    life.does(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
     life.does(c.Start())
     life.does(c.Finish(action_id="1.1", ok=True, result="cancelled"))
     if note_known:
@@ -123,6 +123,44 @@ def test_what_nobody_can_tell_is_counted() -> None:
         found = replace(evidence(acted(note_known=False)), notes={"hello": times})
         assert broken(found) == set()
         assert f"1 uncertain, {word}" in verdicts(found)["I4"].noted
+
+
+def ended(*outcomes: c.Finish | c.Uncertain) -> Life:
+    """The same request, where the two writes came to this."""
+    life = Life()
+    life.does(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")), "c1")
+    life.does(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
+    life.does(c.Start())
+    for outcome in outcomes:
+        life.does(outcome)
+    life.does(c.Stop())
+    return life
+
+
+DONE = c.Finish(action_id="1.1", ok=True, result="cancelled")
+
+
+def test_what_a_write_came_to_is_what_is_told() -> None:
+    """A store that does a thing again says that it is done already: its state alone shows nothing."""
+    noted = c.Finish(action_id="1.2", ok=True, result="noted")
+    refused = c.Finish(action_id="1.1", ok=False, error="Error: it is cancelled already")
+    away = c.Finish(action_id="1.2", ok=False, error="There is no tool.")
+    lost = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
+    assert broken(evidence(ended(DONE, noted))) == set()
+    assert broken(evidence(ended(refused, noted))) == {"I4"}, "it took effect, and is told as failed"
+    assert broken(evidence(ended(lost, noted))) == {"I4"}, "it knows its key: it can be told"
+    assert broken(evidence(ended(DONE, away))) == {"I4"}, "it was noted, and is told as failed"
+    assert broken(replace(evidence(ended(DONE, noted)), notes={"hello": 2})) == {"I4"}
+    assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "cancelled"})) == set()
+    assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "another"})) == {"I4"}
+
+
+def test_lost_work_is_no_end() -> None:
+    life = Life()
+    life.does(c.Say(text="Write a calculator"), "c1")
+    life.does(c.Fail(reason="The planner lost the work: nothing came of it."))
+    found = replace(evidence(life), shown=[Shown("s1", 0, life.seen)], effects=[], worlds={}, replayed={}, notes={})
+    assert broken(found) == {"I5"}
 
 
 def test_what_a_stranger_overtook_is_counted_and_was_made_again() -> None:
@@ -249,6 +287,8 @@ def test_what_the_suite_itself_put_there_is_no_break_of_the_chain() -> None:
 def test_a_machine_that_does_something_else_is_allowed_for() -> None:
     late = exited(0, "SIGTERM", GRACE + 6.0)(evidence())
     assert broken(late) == {"I8"}
-    assert broken(replace(late, stalls=2.0)) == set()
+    assert broken(replace(late, exits=[one._replace(late=2.0) for one in late.exits])) == set()
     assert broken(replace(late, exits=[one._replace(starved=2.0) for one in late.exits])) == set()
     assert broken(replace(late, exits=[one._replace(crowd=2.0) for one in late.exits])) == set()
+    very_late = exited(0, "SIGTERM", 20.0)(evidence())
+    assert broken(replace(very_late, exits=[one._replace(crowd=9.0) for one in very_late.exits])) == {"I8"}

@@ -2,9 +2,11 @@
 
 import pytest
 
+import retail.tables
+import services.plan_store.tables
 from chaos.deeds import DEEDS
 from chaos.poison import MARK, poison
-from chaos.schedule import KINDS, ON_A_CLUSTER, ON_POSTGRES, POISONS, Fault, schedule
+from chaos.schedule import KINDS, ON_A_CLUSTER, ON_POSTGRES, POISONS, TABLES, Fault, schedule
 from chaos.scripts import WEIGHTS, Scripts
 from retail.generate import generate
 from shared.domain.session import Session
@@ -35,6 +37,10 @@ def test_a_long_run_plays_every_kind() -> None:
 
 def test_every_kind_can_be_played() -> None:
     assert {kind for kind, _ in (*KINDS, *ON_A_CLUSTER, *ON_POSTGRES)} == set(DEEDS)
+
+
+def test_every_table_that_is_held_is_there() -> None:
+    assert set(TABLES) <= {*services.plan_store.tables.METADATA.tables, *retail.tables.METADATA.tables}
 
 
 @pytest.mark.parametrize("kind", POISONS)
