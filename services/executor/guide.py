@@ -18,7 +18,7 @@ from shared.domain.state import Action
 from shared.domain.waves import ready
 from shared.events.values import ActionSpec
 from shared.flows import FlowPage, ListFlows, split
-from shared.store import Loads
+from shared.store import Loads, StoreDown
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
@@ -91,8 +91,8 @@ class PathGuide:
         text = asked.text[:50_000]
         return c.Ask(about="action", action_id=action.spec.id, text=text, options=asked.options, form=asked.form)
 
-    async def list(self, _: str, data: bytes) -> bytes:
-        """For FLOWS_LIST."""
+    async def list(self, subject: str, data: bytes) -> bytes | None:
+        """For FLOWS_LIST. While plan_store is away it is not answered: whoever asks waits, and asks again."""
         try:
             ask = ListFlows.model_validate_json(data or b"{}")
         except ValidationError:
@@ -100,6 +100,10 @@ class PathGuide:
         specs = self._nodes.specs()
         states: dict[str, dict[str, JsonValue]] = {}
         if ask.session_id:
-            session = (await self._store.load(ask.session_id)).session
+            try:
+                session = (await self._store.load(ask.session_id)).session
+            except StoreDown as error:
+                log.warning("request_unanswered", subject=subject, error=str(error))
+                return None
             states = {flow.name: flow.opening(session) for flow in self._nodes.flows()}
         return FlowPage(flows=specs, states=states, troubles=tuple(self._nodes.troubles())).model_dump_json().encode()

@@ -110,7 +110,7 @@ class Walk:
 
     async def page(self, session_id: str = "") -> FlowPage:
         asked = ListFlows(session_id=session_id).model_dump_json().encode()
-        return FlowPage.model_validate_json(await self.guide.list("flows.list", asked))
+        return FlowPage.model_validate_json(await self.guide.list("flows.list", asked) or b"")
 
     @property
     def events(self) -> list[SessionEvent]:

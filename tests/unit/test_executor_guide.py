@@ -1,0 +1,23 @@
+"""What the executor tells of flows while it cannot know how a session stands."""
+
+from flows.loading import Flows
+from services.executor.guide import PathGuide
+from services.executor.nodes import NodeTools
+from services.executor.tools import Registry
+from shared.flows import FlowPage, ListFlows
+from shared.log import Loaded
+from shared.store import StoreDown
+
+
+class Away:
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        raise StoreDown("The plan store does not answer.")
+
+
+async def test_what_a_session_would_begin_with_is_not_guessed() -> None:
+    guide = PathGuide(NodeTools(Flows([]), Registry()), Away())
+    about_a_session = ListFlows(session_id="s").model_dump_json().encode()
+    assert await guide.list("flows.list", about_a_session) is None, "no answer: whoever asks, asks again"
+    page = await guide.list("flows.list", b"")
+    assert page is not None
+    assert [flow.name for flow in FlowPage.model_validate_json(page).flows] == ["complaint_triage"]
