@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from uuid import uuid4
 
+import hypothesis
 import pytest
 import structlog
 
@@ -15,7 +16,11 @@ from shared.domain.commands import By
 from shared.settings import Settings
 
 HERE = Path(__file__).parent
-SLOW = ("e2e", "integration")
+SLOW = ("e2e", "integration", "contract")
+
+# How long an example takes is the machine's affair, which may be busy.
+hypothesis.settings.register_profile("tests", deadline=None)
+hypothesis.settings.load_profile("tests")
 
 # Through the standard library: by itself structlog keeps the stream that pytest captured for one test, and closed.
 structlog.configure(
@@ -30,25 +35,17 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    places = _places(items)
-    items.sort(key=lambda item: places[item.path])
+    items.sort(key=_place)
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
                 item.add_marker(pytest.mark.skip(reason="calls a real model: run with --live"))
 
 
-def _places(items: list[pytest.Item]) -> dict[Path, tuple[bool, float]]:
-    """Where each file comes: the slow ones first, so that two workers come to their ends together, and mixed, so that
-    not both start all services and a browser at a time."""
-    folders: dict[str, list[Path]] = {}
-    for path in dict.fromkeys(item.path for item in items):
-        folders.setdefault(path.relative_to(HERE).parts[0], []).append(path)
-    return {
-        path: (folder not in SLOW, number / len(paths))
-        for folder, paths in folders.items()
-        for number, path in enumerate(paths)
-    }
+def _place(item: pytest.Item) -> int:
+    """The slow ones first, so that two workers come to their ends together; those that share a Parley, in one row."""
+    folder = item.path.relative_to(HERE).parts[0]
+    return SLOW.index(folder) if folder in SLOW else len(SLOW)
 
 
 @pytest.fixture(autouse=True)

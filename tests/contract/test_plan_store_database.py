@@ -36,8 +36,8 @@ async def test_models_and_migrations_say_the_same(database: Database) -> None:
         assert await connection.run_sync(differences) == []
 
 
-async def test_replicas_that_start_together_migrate_once(url: str) -> None:
-    databases = [Database(url) for _ in range(4)]
+async def test_replicas_that_start_together_migrate_once(empty_url: str) -> None:
+    databases = [Database(empty_url) for _ in range(4)]
     # As the service does it: SQLite may say at once that another one has the file.
     await asyncio.gather(*(patiently(database.migrate) for database in databases))
     assert all(not found for found in (await rows(databases[0])).values())
@@ -59,8 +59,8 @@ def alembic(connection: Connection, act: Any, revision: str) -> None:
     act(config, revision)
 
 
-async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, url: str) -> None:
-    database = Database(url)
+async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, empty_url: str) -> None:
+    database = Database(empty_url)
     await database.migrate()
     story = await asked(log)
     await story.worker(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
@@ -84,8 +84,8 @@ async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, url: str) -
     await database.close()
 
 
-async def test_where_requests_began_in_the_rows_of_the_version_before(log: InMemoryLog, url: str) -> None:
-    database = Database(url)
+async def test_where_requests_began_in_the_rows_of_the_version_before(log: InMemoryLog, empty_url: str) -> None:
+    database = Database(empty_url)
     await database.migrate()
     walk = Walk(log)
     await walk.answered('\x00 "intent":"request"')

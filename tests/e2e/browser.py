@@ -44,6 +44,14 @@ SCREEN = """() => [
     .filter((one) => one.checkVisibility() && !one.closest('.cm-editor') && !one.closest('.to-bottom'))
     .map((one) => one.innerText.replace(/\\s+/g, ' ').trim()),
 ].join('\\n')"""
+# The same, once nothing on it has moved for a while: no event tells that a page has come to rest.
+RESTING = f"""async () => {{
+  const look = {SCREEN};
+  for (let before = null, now = look(); ; before = now, now = look()) {{
+    if (before === now) return now;
+    await new Promise((done) => setTimeout(done, 150));
+  }}
+}}"""
 WIDE = {"width": 1280, "height": 800}
 NARROW = {"width": 390, "height": 844}
 
@@ -182,12 +190,13 @@ class Tab:
 
     async def reloaded_the_same(self) -> None:
         """Reload, and wait until everything that could be read before is there again, and nothing else."""
-        before = await self.page.evaluate(SCREEN)
+        before = await self.page.evaluate(RESTING)
         await self.page.reload()
         try:
-            await self.page.wait_for_function(f"(before) => ({SCREEN})() === before", arg=before, timeout=8_000)
+            await self.page.wait_for_function(f"(before) => ({SCREEN})() === before", arg=before)
         except PlaywrightTimeout:
-            assert await self.page.evaluate(SCREEN) == before
+            now = await self.page.evaluate(SCREEN)
+            assert now == before, f"before:\n{before}\nreloaded:\n{now}"
 
     async def wrong_looks(self, state: str) -> list[str]:
         """What is wrong about the page as it is now, on a phone in the dark and on a desk in the light."""

@@ -1,6 +1,11 @@
-"""One running Parley and one browser for each module of end-to-end tests."""
+"""One running Parley and one browser for all end-to-end tests that run one after another, on one loop.
+
+Starting all services takes as long as five tests. Sessions know nothing of each other; what one test does to the
+services and to the model is mended before the next one.
+"""
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 
 import pytest
 import pytest_asyncio
@@ -9,21 +14,38 @@ from playwright.async_api import Browser
 from tests.e2e.browser import Person, chromium
 from tests.e2e.running import Parley, parley
 
-
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
-    """A Parley that lives through all tests of the module."""
-    async with parley(tmp_path_factory.mktemp("home")) as running:
-        yield running
+HERE = Path(__file__).parent
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """What is shared is of one loop, and so is whoever uses it."""
+    for item in items:
+        if item.path.parent == HERE and pytest_asyncio.is_async_test(item):
+            item.add_marker(pytest.mark.asyncio(loop_scope="package"), append=False)
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
+async def stack(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
+    """A Parley that lives through all of them."""
+    async with parley(tmp_path_factory.mktemp("home")) as stack:
+        yield stack
+
+
+@pytest_asyncio.fixture(loop_scope="package")
+async def running(stack: Parley) -> Parley:
+    """The same, with everything up and a model that does nothing wrong."""
+    await stack.restarted()
+    await stack.healthy()
+    return stack
+
+
+@pytest_asyncio.fixture(scope="package", loop_scope="package")
 async def browser() -> AsyncIterator[Browser]:
     async with chromium() as browser:
         yield browser
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="package")
 async def person(browser: Browser, running: Parley) -> AsyncIterator[Person]:
     """Somebody with a browser of their own, who sees every error of the page."""
     async with Person(browser, running.url) as person:

@@ -43,6 +43,11 @@ class Parley:
         async with httpx2.AsyncClient() as http:
             (await http.post(f"{self.rehearsal}/faults", json=fault)).raise_for_status()
 
+    async def healthy(self) -> None:
+        """The model does nothing wrong from now on."""
+        async with httpx2.AsyncClient() as http:
+            (await http.delete(f"{self.rehearsal}/faults")).raise_for_status()
+
     async def calls(self) -> list[Json]:
         async with httpx2.AsyncClient() as http:
             return list((await http.get(f"{self.rehearsal}/calls")).json())

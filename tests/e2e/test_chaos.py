@@ -11,7 +11,7 @@ import pytest_asyncio
 
 from tests.e2e.running import Client, Json, Parley
 
-pytestmark = [pytest.mark.long, pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = [pytest.mark.long, pytest.mark.timeout(180)]
 SLOW = {"token_delay": 0.05, "times": 1}
 TASKS = {"plan": "text_plan", "code": "code", "tests": "tests"}
 LONG = (
@@ -61,14 +61,14 @@ def told(events: list[Json]) -> list[str]:
     return [event["type"] for event in events if event["type"] != "usage.spent"]
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def undisturbed(running: Parley) -> list[str]:
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def undisturbed(stack: Parley) -> list[str]:
     """What happens when nobody is killed."""
 
     async def nothing(_: str) -> None:
         """Let it run."""
 
-    async with Client(running.socket_url) as client:
+    async with Client(stack.socket_url) as client:
         return told(await conversation(client, nothing))
 
 

@@ -1,4 +1,4 @@
-"""The `parley` command against a running Parley: chat, publish, sessions, tail, dead, rebuild, doctor, and Ctrl-C."""
+"""The `parley` command against a running Parley: chat, publish, sessions, tail, dead, rebuild, mcp, doctor, Ctrl-C."""
 
 import asyncio
 import json
@@ -11,12 +11,13 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-import pytest_asyncio
+from mcp import Client as Assistant
 
-from tests.e2e.browser import Person, chromium
+from tests.e2e.browser import Person
 from tests.e2e.running import ROOT, Client, Json, Parley, descendants, parley
+from tests.integration.test_mcp_parley import program, says
 
-pytestmark = [pytest.mark.timeout(90), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(90)
 REQUEST = "Help me create a simple calculator"
 
 
@@ -61,8 +62,8 @@ class Cli:
         return ended.out
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def cli(running: Parley) -> Cli:
+@pytest.fixture
+def cli(running: Parley) -> Cli:
     return Cli(running)
 
 
@@ -93,16 +94,15 @@ async def test_chat_goes_all_the_way_by_itself(cli: Cli, running: Parley) -> Non
     assert f"parley chat --session {newest['id']}" in ended.err
 
 
-async def test_publish_begins_a_session_that_the_page_lists(cli: Cli, running: Parley) -> None:
-    async with chromium() as browser, Person(browser, running.url) as person:
-        tab = await person.tab()
-        await tab.sees("example")
-        session_id = (await cli.fine("publish", "--text", "Write a program for palindromes")).strip()
-        await tab("session-search").fill("palindromes")
-        await tab.sees("session-item", "palindromes")
-        await tab.press("session-item")
-        await tab.state("text_plan_approval")
-        assert tab.session_id == session_id
+async def test_publish_begins_a_session_that_the_page_lists(cli: Cli, person: Person) -> None:
+    tab = await person.tab()
+    await tab.sees("example")
+    session_id = (await cli.fine("publish", "--text", "Write a program for palindromes")).strip()
+    await tab("session-search").fill("palindromes")
+    await tab.sees("session-item", "palindromes")
+    await tab.press("session-item")
+    await tab.state("text_plan_approval")
+    assert tab.session_id == session_id
 
 
 async def test_sessions_are_listed_shown_and_exported(cli: Cli) -> None:
@@ -182,6 +182,20 @@ async def test_rebuild_makes_the_same_rows(cli: Cli, running: Parley) -> None:
     after = await until(settled, lambda rows: len(rows) == len(before))
     assert after == before
     assert [await get(running, f"/api/sessions/{row['id']}/journal") for row in after] == journals
+
+
+async def test_mcp_leads_an_assistant_to_approved_code(running: Parley) -> None:
+    """Found through PARLEY_HOME, from the request to approved code."""
+    async with Assistant(program(running.home)) as client:
+        session_id = (await says(client, "start_session", request=f"{REQUEST} with a quokka on its box"))["session_id"]
+        for wanted, part in (("plan_approval", "plan"), ("code_approval", "code")):
+            state = await says(client, "wait", session_id=session_id, seconds=60)
+            assert state["waits_for"] == wanted
+            item = state[part]
+            state = await says(client, "approve", session_id=session_id, version=item["version"], hash=item["hash"])
+        assert state["waits_for"] == "rest"
+        found = await says(client, "list_sessions", words="quokka")
+        assert [one["session_id"] for one in found["sessions"]] == [session_id]
 
 
 async def test_doctor_finds_nothing_wrong(cli: Cli) -> None:

@@ -8,7 +8,7 @@ from playwright.async_api import Page, WebSocketRoute, expect
 from tests.e2e.browser import Person
 from tests.e2e.running import Parley
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 SLOW_PLAN = {"task": "text_plan", "token_delay": 0.08, "times": 1}
 
 

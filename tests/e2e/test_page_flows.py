@@ -20,18 +20,18 @@ from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
 from tests.e2e.test_page_access import Keys
 from tests.support.serving import serving
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 QUESTION = "How are orders spread by status?"
 OWN_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def fake() -> AsyncIterator[str]:
     async with serving(build()) as url:
         yield url
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="package")
 async def ada(browser: Browser, fake: str) -> AsyncIterator[Person]:
     async with Person(browser, fake) as person:
         yield person

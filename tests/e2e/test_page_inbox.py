@@ -12,11 +12,11 @@ from tests.e2e.fake_gateway import build
 from tests.e2e.test_page_access import Keys
 from tests.support.serving import serving
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 WHY = "The payment method is not the customer's: a person must decide."
 
 
-@pytest_asyncio.fixture(loop_scope="module")
+@pytest_asyncio.fixture(loop_scope="package")
 async def ada(browser: Browser) -> AsyncIterator[Person]:
     """Somebody with a gateway of their own: nothing waits for them yet."""
     async with serving(build()) as url, Person(browser, url) as person:

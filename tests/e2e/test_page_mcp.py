@@ -14,12 +14,12 @@ from retail.generate import generate
 from tests.e2e.browser import Person
 from tests.e2e.running import Parley, parley
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 USER = next(iter(generate()["users"].values()))
 TOKYO = '{"timezone": "Asia/Tokyo"}'
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
 async def running(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Parley]:
     """A Parley that knows the time, but not whether telling it changes anything."""
     home = tmp_path_factory.mktemp("home")

@@ -3,7 +3,6 @@
 import json
 from urllib.parse import urlsplit
 
-import httpx2
 import pytest
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
@@ -14,18 +13,12 @@ from tests.e2e.browser import Person, Tab
 from tests.e2e.running import Client, Parley, parley
 from tests.support.serving import serving
 
-pytestmark = [pytest.mark.timeout(120), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(120)
 HOSTILE = (
     '# Which one?\n\n<img src=x onerror="window.harmed = 1"><script>window.harmed = 2</script>\n\n'
     "[a link](javascript:window.harmed=3) ![a picture](http://127.0.0.1:9/leak.png) [a good one](https://example.org/)"
 )
 OFFLINE = ("WebSocket connection to", "ERR_CONNECTION_REFUSED", "Failed to load resource")
-
-
-async def healthy(running: Parley) -> None:
-    """The model does nothing wrong from now on."""
-    async with httpx2.AsyncClient() as http:
-        (await http.delete(f"{running.rehearsal}/faults")).raise_for_status()
 
 
 async def test_what_is_said_while_the_gateway_is_away_arrives_once(person: Person, running: Parley) -> None:
@@ -78,7 +71,7 @@ async def test_a_broken_model_fails_with_its_reason_and_can_be_tried_again(perso
     await tab.press("retry")
     await tab.sees("note", "tried again")
     await expect(tab("failure")).to_contain_text("500")
-    await healthy(running)
+    await running.healthy()
     await tab.press("retry")
     await tab.state("text_plan_approval")
     await tab.sees("approve")
@@ -92,7 +85,7 @@ async def test_what_a_confused_model_said_is_kept(person: Person, running: Parle
     failure = await tab.sees("failure")
     await failure.get_by_text("What the model said").click()
     await expect(failure.locator("pre")).to_contain_text("~~")
-    await healthy(running)
+    await running.healthy()
 
 
 async def test_an_unknown_session(person: Person) -> None:

@@ -18,7 +18,7 @@ from shared.protocol.server import Snapshot
 from shared.settings import Settings
 from tests.e2e.running import ROOT, Parley
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(180)
 STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]

@@ -5,12 +5,10 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-import pytest_asyncio
 
 from retail.generate import generate
 from retail.tasks.briefs import DEALT, Deck
@@ -21,28 +19,21 @@ from sdk.stages import QUESTIONS, Candidate, Options, Result
 from shared.events.values import SessionSettings
 from tests.e2e.running import ROOT
 from tests.e2e.running import Parley as Running
-from tests.e2e.running import parley as running
 
-pytestmark = [pytest.mark.timeout(180), pytest.mark.asyncio(loop_scope="module")]
+pytestmark = pytest.mark.timeout(180)
 SHOP = Shop(generate())
 OWN = SessionSettings(world="own", recall=False)
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def up(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Running]:
-    async with running(tmp_path_factory.mktemp("home")) as found:
-        yield found
-
-
 async def command(
-    up: Running, *words: str | Path, stdin: int = asyncio.subprocess.DEVNULL
+    running: Running, *words: str | Path, stdin: int = asyncio.subprocess.DEVNULL
 ) -> asyncio.subprocess.Process:
     """`parley tasks …` against this one."""
-    environment = os.environ | {"PARLEY_HOME": str(up.home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
+    environment = os.environ | {"PARLEY_HOME": str(running.home), "PYTHONPATH": str(ROOT), "COLUMNS": "200"}
     return await asyncio.create_subprocess_exec(
         sys.executable,
         *("-m", "cli.main", "tasks", *map(str, words)),
-        cwd=up.home,
+        cwd=running.home,
         env=environment,
         stdin=stdin,
         stdout=asyncio.subprocess.PIPE,
@@ -55,8 +46,8 @@ async def ended(process: asyncio.subprocess.Process) -> tuple[int | None, str]:
     return process.returncode, f"{out.decode()}\n{err.decode()}"
 
 
-async def count_of_sessions(up: Running) -> int:
-    async with Parley(up.url) as parley:
+async def count_of_sessions(running: Running) -> int:
+    async with Parley(running.url) as parley:
         return (await parley.sessions(limit=1)).total
 
 
@@ -77,8 +68,8 @@ def valid(results: list[Any]) -> None:
     assert [report.wrong for report in reports] == [()] * len(results)
 
 
-async def test_one_task_directly_and_one_by_the_loop(up: Running) -> None:
-    async with Parley(up.url) as parley:
+async def test_one_task_directly_and_one_by_the_loop(running: Running) -> None:
+    async with Parley(running.url) as parley:
         generator = TaskGenerator(parley, SHOP.data, seed=3, kinds=("exchange", "cancel"))
         direct = await generator.generate_direct()
         looped = await generator.generate_task(max_turns=6)
@@ -99,9 +90,9 @@ async def test_one_task_directly_and_one_by_the_loop(up: Running) -> None:
     json.dumps(looped)
 
 
-async def test_a_task_for_one_customer(up: Running) -> None:
+async def test_a_task_for_one_customer(running: Running) -> None:
     user_id = next(iter(SHOP.data["users"]))
-    async with Parley(up.url) as parley:
+    async with Parley(running.url) as parley:
         result = await TaskGenerator(parley, SHOP.data).generate_task(user_id)
         email = SHOP.data["users"][user_id]["email"]
         assert result["success"]
@@ -110,9 +101,9 @@ async def test_a_task_for_one_customer(up: Running) -> None:
             await TaskGenerator(parley, generate(8)).generate_direct()
 
 
-async def test_a_draft_that_cannot_be_used_is_replaced_and_counted(up: Running) -> None:
-    await up.fault(fault="garbled", task="task", times=3)
-    async with Parley(up.url) as parley:
+async def test_a_draft_that_cannot_be_used_is_replaced_and_counted(running: Running) -> None:
+    await running.fault(fault="garbled", task="task", times=3)
+    async with Parley(running.url) as parley:
         generator = TaskGenerator(parley, SHOP.data, seed=6, kinds=("return",))
         results = await generator.generate_diverse(2, use_agentflow=False, concurrency=1)
     valid(results)
@@ -121,11 +112,11 @@ async def test_a_draft_that_cannot_be_used_is_replaced_and_counted(up: Running) 
     assert generator.examples["draft failed"].startswith("the draft failed: ")
 
 
-async def test_a_batch_whose_runner_is_killed_goes_on_and_makes_nothing_twice(up: Running) -> None:
-    out = up.home / "tasks.json"
-    sessions = await count_of_sessions(up)
+async def test_a_batch_whose_runner_is_killed_goes_on_and_makes_nothing_twice(running: Running) -> None:
+    out = running.home / "tasks.json"
+    sessions = await count_of_sessions(running)
     words = ("generate", "-n", "6", "--out", out, "--concurrency", "2", "--seed", "4")
-    first = await command(up, *words)
+    first = await command(running, *words)
     state = out.with_name("tasks.json.state")
     await first_task_in(state)
     first.send_signal(signal.SIGKILL)
@@ -134,10 +125,10 @@ async def test_a_batch_whose_runner_is_killed_goes_on_and_makes_nothing_twice(up
     assert 0 < len(before["done"]) < 6
     assert not out.exists()
 
-    other, said = await ended(await command(up, *words[:-1], "5"))
+    other, said = await ended(await command(running, *words[:-1], "5"))
     assert (other, "another batch" in said) == (1, True)
 
-    code, said = await ended(await command(up, *words))
+    code, said = await ended(await command(running, *words))
     assert code == 0, said
     assert "Going on with" in said
     results = json.loads(out.read_text())
@@ -146,33 +137,33 @@ async def test_a_batch_whose_runner_is_killed_goes_on_and_makes_nothing_twice(up
     assert [results[int(index)] for index in before["done"]] == list(before["done"].values())
     assert not state.exists()
     assert len({session for result in results for session in result["spent"]["session_ids"]}) == 18
-    assert await count_of_sessions(up) == sessions + 18
+    assert await count_of_sessions(running) == sessions + 18
     for figure in ("customers", "model calls a task", "tokens a task"):
         assert figure in said
 
 
-async def test_services_killed_in_the_middle_of_a_batch(up: Running) -> None:
+async def test_services_killed_in_the_middle_of_a_batch(running: Running) -> None:
     names = iter(("gateway", "planner", "executor", "generator"))
     done: list[Result] = []
 
     def progress(count: int, total: int, result: Result) -> None:
         done.append(result)
         if name := next(names, ""):
-            up.kill9(name)
+            running.kill9(name)
 
-    async with Parley(up.url) as parley:
+    async with Parley(running.url) as parley:
         generator = TaskGenerator(parley, SHOP.data, seed=5, kinds=DEALT)
         results = await generator.generate_diverse(6, progress_callback=progress, concurrency=3)
     valid(results)
     assert len(results) == len(done) == 6
 
 
-async def test_scenarios_write_their_three_files(up: Running) -> None:
-    code, said = await ended(await command(up, "scenarios", "-n", "2", "--out", up.home / "made"))
+async def test_scenarios_write_their_three_files(running: Running) -> None:
+    code, said = await ended(await command(running, "scenarios", "-n", "2", "--out", running.home / "made"))
     assert code == 0, said
-    basic = json.loads((up.home / "made" / "agentflow_test_task.json").read_text())
-    compared = json.loads((up.home / "made" / "agentflow_comparison.json").read_text())
-    batch = json.loads((up.home / "made" / "agentflow_batch_tasks.json").read_text())
+    basic = json.loads((running.home / "made" / "agentflow_test_task.json").read_text())
+    compared = json.loads((running.home / "made" / "agentflow_comparison.json").read_text())
+    batch = json.loads((running.home / "made" / "agentflow_batch_tasks.json").read_text())
     valid([basic, *batch])
     valid([compared["direct"]])
     valid([compared["agentflow"]])
@@ -180,10 +171,10 @@ async def test_scenarios_write_their_three_files(up: Running) -> None:
     assert len(batch) == 2
 
 
-async def test_questions_are_answered_for_the_customer_and_not_for_ever(up: Running) -> None:
+async def test_questions_are_answered_for_the_customer_and_not_for_ever(running: Running) -> None:
     brief = Deck(SHOP.data, 8, kinds=["cancel"])[0]
     words = f"Please cancel order {brief.orders[0]['order_id']}, it is no longer needed."
-    async with Parley(up.url) as parley:
+    async with Parley(running.url) as parley:
         candidate = Candidate(parley, SHOP, brief, "asked", Options())
         helped = await candidate._run("loop", words, candidate._customer)
         assert helped.answered
@@ -195,10 +186,10 @@ async def test_questions_are_answered_for_the_customer_and_not_for_ever(up: Runn
         assert (await parley.session(silent.session.id).snapshot()).phase == "resting"
 
 
-async def test_on_a_terminal_it_asks(up: Running) -> None:
+async def test_on_a_terminal_it_asks(running: Running) -> None:
     keyboard, terminal = os.openpty()
     try:
-        process = await command(up, stdin=terminal)
+        process = await command(running, stdin=terminal)
         os.write(keyboard, b"y\ny\n0\n2\nn\n")  # the loop, several, none, two, not for all
         code, said = await ended(process)
     finally:
@@ -206,13 +197,13 @@ async def test_on_a_terminal_it_asks(up: Running) -> None:
         os.close(terminal)
     assert code == 0, said
     assert "A number from 1 to" in said
-    results = json.loads((up.home / "tasks.json").read_text())
+    results = json.loads((running.home / "tasks.json").read_text())
     valid(results)
     assert [result["spent"]["model_calls"] for result in results] == [1, 1]
 
 
-async def test_the_client_does_what_a_person_can_do(up: Running) -> None:
-    async with Parley(up.url) as parley:
+async def test_the_client_does_what_a_person_can_do(running: Running) -> None:
+    async with Parley(running.url) as parley:
         session = await parley.start("Help me create a simple calculator", id="sdk-1", settings={"max_turns": 3})
         assert (await parley.start("Help me create a simple calculator", id="sdk-1")).id == session.id
         shown = await session.wait()
@@ -238,10 +229,10 @@ async def test_the_client_does_what_a_person_can_do(up: Running) -> None:
             await parley.session("nothing").snapshot()
 
 
-async def test_events_come_once_and_in_order_over_a_gateway_that_dies(up: Running) -> None:
+async def test_events_come_once_and_in_order_over_a_gateway_that_dies(running: Running) -> None:
     order_id, order = next((key, one) for key, one in SHOP.data["orders"].items() if one["status"] == "pending")
     email = SHOP.data["users"][order["user_id"]]["email"]
-    async with Parley(up.url) as parley:
+    async with Parley(running.url) as parley:
         session = await parley.start(f"Please cancel order {order_id}.", workflow="agentflow", settings=OWN)
         seen: list[int] = []
 
@@ -254,7 +245,7 @@ async def test_events_come_once_and_in_order_over_a_gateway_that_dies(up: Runnin
         following = asyncio.create_task(follow())
         shown = await session.wait()
         assert shown.question is not None
-        up.kill9("gateway")
+        running.kill9("gateway")
         await session.answer(f"My e-mail is {email}.")
         shown = await session.wait()
         while shown.phase == "awaiting_input":

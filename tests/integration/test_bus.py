@@ -302,7 +302,7 @@ async def test_asking_nobody_fails_at_once(bus: Bus, nats: NatsServer) -> None:
     with pytest.raises(BusDown, match="Nobody answers on nobody"):
         await bus.request("nobody", b"", timeout=5)
     nats.kill9()
-    async with asyncio.timeout(2):
+    async with asyncio.timeout(4):
         while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
             await asyncio.sleep(0)
     with pytest.raises(BusDown):
@@ -315,7 +315,7 @@ async def test_asking_nobody_fails_at_once(bus: Bus, nats: NatsServer) -> None:
         await bus.disarm("s", "x")
     with pytest.raises(BusDown):
         await bus.outstanding("planner")
-    assert time.monotonic() - began < 2
+    assert time.monotonic() - began < 4, "none of them waited for its own timeout"
     with pytest.raises(BusDown):
         _ = Bus(Settings(), "new").client
 
@@ -354,4 +354,4 @@ async def test_work_is_begun_within_milliseconds(settings: Settings, bus: Bus, s
             )
             await inbox.until(n + 1)
             waits.append(inbox.times[-1] - began)
-    assert sorted(waits)[10] < 0.25, waits
+    assert sorted(waits)[10] < 0.5, waits

@@ -18,6 +18,7 @@ from shared.bus import Bus
 from shared.domain.session import Session
 from shared.events import dump_event, facts
 from shared.settings import Settings
+from shared.store import Store
 from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary
 from shared.testing import InMemoryStore
 from tests.support.gateway import FakeStore
@@ -216,6 +217,7 @@ async def test_drift_is_reported_and_mended(settings: Settings, bus: Bus, capsys
     assert await provision(settings, check=True) == 0
 
 
-async def test_without_plan_store_it_is_said(settings: Settings) -> None:
+async def test_without_plan_store_it_is_said(settings: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cli.sessions.Store", lambda bus: Store(bus, wait=0.1))
     with pytest.raises(Unreachable, match="plan_store service"):
         await sessions.listing(settings)

@@ -36,7 +36,7 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
     """Two gateways on the same NATS."""
     mine = settings.model_copy(update={"parley_auth": "none"})
     buses = Bus(mine, "gateway"), Bus(mine, "gateway")
-    one, two = (build(mine, bus, Store(bus, wait=3), LateLog(bus)) for bus in buses)
+    one, two = (build(mine, bus, Store(bus, wait=0.5), LateLog(bus)) for bus in buses)
     async with serving(one) as first, serving(two) as second:
         await asyncio.gather(*(_ready(address) for address in (first, second)))
         yield first, second
@@ -187,7 +187,7 @@ async def test_stop_is_stored_fast(addresses: tuple[str, str], bus: Bus) -> None
             await her.send("stop")
             await her.until("stopped")
             times.append(loop.time() - began)
-        assert sorted(times)[5] < 0.2
+        assert sorted(times)[5] < 0.5
 
 
 async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
@@ -212,7 +212,7 @@ async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, na
 async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
     settings = Settings(nats_url="nats://127.0.0.1:9", parley_home=tmp_path, parley_auth="none")
     bus = Bus(settings, "gateway")
-    async with serving(build(settings, bus, Store(bus, wait=3), LateLog(bus))) as address:
+    async with serving(build(settings, bus, Store(bus, wait=0.5), LateLog(bus))) as address:
         async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")

@@ -39,7 +39,7 @@ async def test_it_is_refused_and_told_and_the_service_goes_on(tmp_path: Path, mo
         await store.answer(ASKED, answer)
         await heard_by_the_server(store)
         with structlog.testing.capture_logs() as told:
-            asking = asyncio.create_task(planner.request(ASKED, b"before", timeout=5))
+            asking = asyncio.create_task(planner.request(ASKED, b"before", timeout=2))
             await heard.wait()
             await asyncio.to_thread(server.restart)
             await back.wait()

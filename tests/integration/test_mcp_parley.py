@@ -1,4 +1,4 @@
-"""`parley mcp`: Parley driven by the protocol's own client, against a real gateway and, once, against all of it."""
+"""`parley mcp`: Parley driven by the protocol's own client, against a real gateway. Against all services: tests/e2e."""
 
 import asyncio
 import signal
@@ -22,7 +22,7 @@ from shared.domain import commands as c
 from shared.events.values import ActionSpec, content_hash
 from shared.log import Loaded
 from shared.settings import Settings
-from tests.e2e.running import ROOT, parley
+from tests.e2e.running import ROOT
 from tests.support.gateway import CODE, SECRET, TOKEN, World, serving
 
 REQUEST = "Help me create a simple calculator"
@@ -283,18 +283,3 @@ async def _refused_without_a_token(endpoint: str) -> None:
                 await asyncio.sleep(0.05)
             else:
                 return
-
-
-@pytest.mark.timeout(120)
-async def test_a_whole_parley(tmp_path: Path) -> None:
-    """All services and the rehearsal model: found through PARLEY_HOME, from the request to approved code."""
-    async with parley(tmp_path) as running, Client(program(running.home)) as client:
-        session_id = (await says(client, "start_session", request=REQUEST))["session_id"]
-        for wanted, part in (("plan_approval", "plan"), ("code_approval", "code")):
-            state = await says(client, "wait", session_id=session_id, seconds=60)
-            assert state["waits_for"] == wanted
-            item = state[part]
-            state = await says(client, "approve", session_id=session_id, version=item["version"], hash=item["hash"])
-        assert state["waits_for"] == "rest"
-        found = await says(client, "list_sessions", words="calculator")
-        assert [one["session_id"] for one in found["sessions"]] == [session_id]

@@ -46,7 +46,7 @@ def place(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         yield Path(folder)
         assert not entries(Path(folder))
     assert children() <= known
-    assert descriptors() == before
+    assert descriptors() <= before  # fewer, where one that an earlier test forgot was collected
 
 
 async def until[Value](look: Callable[[], Value | None]) -> Value:

@@ -158,7 +158,7 @@ async def test_cancelling_ends_the_program_at_once(place: Path) -> None:
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert monotonic() - begun < 0.5
+    assert monotonic() - begun < 2
     assert not running(pid)
     assert asyncio.all_tasks() == {asyncio.current_task()}
 

@@ -1,6 +1,7 @@
 """Of two hundred tools those are shown that a request needs, though it names few of them."""
 
 import asyncio
+from functools import cache
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from services.executor.ranking import best
 from services.planner.catalogue import SHOWN
 
 OPEN = "retail_open.jsonl"
+FEW = cache(lambda: bill(OPEN, How()))
 ENOUGH = 0.95
 
 
@@ -24,14 +26,14 @@ def test_there_are_two_hundred_and_no_two_of_one_name() -> None:
 
 
 def test_open_requests_find_the_tools_they_need() -> None:
-    shown = asyncio.run(first_turns(requests_of(OPEN), bill(OPEN, How()).played, catalogue()))
+    shown = asyncio.run(first_turns(requests_of(OPEN), FEW().played, catalogue()))
     assert shown.shown >= ENOUGH * shown.needed
     assert shown.whole >= ENOUGH * shown.requests
     assert shown.tokens <= 0.25 * shown.tokens_of_all
 
 
 def test_where_nothing_tells_what_belongs_together_the_planner_asks_for_more() -> None:
-    hub, few = bill(OPEN, How(tools=of_one_server())), bill(OPEN, How())
+    hub, few = bill(OPEN, How(tools=of_one_server())), FEW()
     assert (hub.solved, hub.calls["TurnReply"] > few.calls["TurnReply"]) == (few.solved, True)
 
 

@@ -32,6 +32,7 @@ def read(name: str) -> list[Any]:
     return [json.loads(line) for line in (REQUESTS / f"retail_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+USERS: dict[str, dict[str, Any]] = generate()["users"]
 OPEN, HELD, MORE = read("open"), read("held"), read("more")
 HUNDRED = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
 ALL = HUNDRED + MORE
@@ -49,7 +50,7 @@ def owner(request: Any) -> tuple[str, dict[str, Any]]:
     """Id and document of the one customer whom the message and the replies name: by e-mail, or name and zip code."""
     said = " ".join([request["q"], *request["replies"]]).lower()
     found = []
-    for user_id, user in generate()["users"].items():
+    for user_id, user in USERS.items():
         name = " ".join(user["name"].values()).lower()
         if user["email"] in said or (name in said and user["address"]["zip"] in said):
             found.append((user_id, user))

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
 import cli.sql
+from cli.main import app
 from cli.sql import serve, shown
 from sql.database import Database, Hidden
 from sql.outcome import Checked, Limits, Table
@@ -20,9 +22,8 @@ from tests.support.sql_shop import sqlite_shop
 ROOT = Path(__file__).parents[2]
 
 
-def parley(*words: str, lines: str = "") -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli.main", "sql", *words]
-    return subprocess.run(command, input=lines, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
+def parley(*words: str) -> Result:
+    return CliRunner().invoke(app, ["sql", *words], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -41,7 +42,9 @@ def test_lines(url: str) -> None:
         {"sql": "SELECT 1 AS one"},
     ]
     text = "not json\n\n" + "".join(json.dumps(one) + "\n" for one in requests)
-    done = parley("--database", url, "--hide", "users.email", "--rows", "2", "--jsonl", lines=text)
+    words = ("--database", url, "--hide", "users.email", "--rows", "2", "--jsonl")
+    command = [sys.executable, "-m", "cli.main", "sql", *words]
+    done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     assert [one.get("kind") for one in answers] == [
@@ -87,14 +90,14 @@ def test_a_line_that_is_far_too_long_is_not_kept(monkeypatch: pytest.MonkeyPatch
 
 def test_a_table_for_people(url: str) -> None:
     done = parley("--database", url, "SELECT title, price FROM products WHERE price > 10 ORDER BY price")
-    assert done.returncode == 0
+    assert done.exit_code == 0
     assert done.stdout.splitlines()[:4] == ["title  price", "─────  ─────", "Lamp    19.5", "Desk     240"]
     assert done.stdout.splitlines()[4].startswith("2 rows (")
 
 
 def test_a_refusal_for_people(url: str) -> None:
     done = parley("--database", url, "DELETE FROM users")
-    assert (done.returncode, done.stdout) == (1, "")
+    assert (done.exit_code, done.stdout) == (1, "")
     assert done.stderr.startswith("parley sql: writes: It begins with DELETE; only a single query that reads")
 
 
@@ -118,7 +121,7 @@ def test_the_schema_for_people(url: str) -> None:
 )
 def test_what_cannot_be_opened_says_what_to_do(words: tuple[str, ...], said: str) -> None:
     done = parley(*words)
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert said in " ".join(done.stderr.replace("│", " ").split())
 
 

@@ -1,15 +1,14 @@
 """`parley tasks validate`, `correct` and `export`, as a person runs them."""
 
 import json
-import subprocess
-import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
+from typer.testing import CliRunner, Result
 
+from cli.main import app
 from retail.generate import generate
-from tests.e2e.running import ROOT
 
 ORDER_ID, ORDER = next((key, one) for key, one in generate()["orders"].items() if one["status"] == "pending")
 EMAIL = generate()["users"][ORDER["user_id"]]["email"]
@@ -23,19 +22,19 @@ BENT["agt"][0].pop("arguments")
 HOPELESS: dict[str, Any] = GOOD | {"agt": [{"name": "sing", "arguments": {}}]}
 
 
-def parley(*words: str | Path, cwd: Path) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "cli.main", "tasks", *map(str, words)]
-    environment = {"PYTHONPATH": str(ROOT), "PARLEY_HOME": str(cwd / "home"), "PATH": "/usr/bin:/bin", "COLUMNS": "200"}
-    return subprocess.run(
-        command,
-        cwd=cwd,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-        stdin=subprocess.DEVNULL,
-    )
+class Parley(Protocol):
+    """`parley tasks …`"""
+
+    def __call__(self, *words: str | Path) -> Result: ...
+
+
+@pytest.fixture
+def parley(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Parley:
+    """In a folder of its own; a process for each would take longer to start than to do it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PARLEY_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("COLUMNS", "200")
+    return lambda *words: CliRunner().invoke(app, ["tasks", *map(str, words)], catch_exceptions=False)
 
 
 @pytest.fixture
@@ -45,56 +44,55 @@ def tasks(tmp_path: Path) -> Path:
     return path
 
 
-@pytest.mark.timeout(120)
-def test_validate_says_what_is_wrong_with_each(tasks: Path, tmp_path: Path) -> None:
-    done = parley("validate", tasks, cwd=tmp_path)
-    assert done.returncode == 1
+def test_validate_says_what_is_wrong_with_each(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+    done = parley("validate", tasks)
+    assert done.exit_code == 1
     assert "task 1: valid" in done.stdout
     assert "task 2: schema: agt.0.arguments" in done.stdout
     assert "task 3: tools: call 1, sing: no such tool" in done.stdout
     assert "1 of 3 tasks are valid." in done.stdout
-    told = json.loads(parley("validate", tasks, "--json", cwd=tmp_path).stdout)
+    told = json.loads(parley("validate", tasks, "--json").stdout)
     assert [one["valid"] for one in told] == [True, False, False]
-    assert "cannot be read" in parley("validate", tmp_path / "none", cwd=tmp_path).stderr
-    assert "cannot be read as the store" in parley("validate", tasks, "--data", tmp_path, cwd=tmp_path).stderr
+    assert "cannot be read" in parley("validate", tmp_path / "none").stderr
+    assert "cannot be read as the store" in parley("validate", tasks, "--data", tmp_path).stderr
 
 
-def test_correct_lists_its_corrections_and_rejects_the_rest(tasks: Path, tmp_path: Path) -> None:
+def test_correct_lists_its_corrections_and_rejects_the_rest(parley: Parley, tasks: Path, tmp_path: Path) -> None:
     out = tmp_path / "right.json"
-    done = parley("correct", tasks, "--out", out, cwd=tmp_path)
-    assert done.returncode == 1
+    done = parley("correct", tasks, "--out", out)
+    assert done.exit_code == 1
     assert 'task 2: call 1, kwargs: another name for it: "kwargs" -> "arguments"' in done.stdout
     assert "task 2: call 1, arguments: a text read as an object" in done.stdout
     assert "task 3: rejected: call 1: there is no tool 'sing'" in done.stderr
     results = json.loads(out.read_text())
     assert [one["task"]["agt"] for one in results] == [[CALL], [CALL]]
     assert [len(one["corrections_applied"]["corrections"]) for one in results] == [0, 2]
-    again = parley("validate", out, cwd=tmp_path)  # the same call in other words is a duplicate
+    again = parley("validate", out)  # the same call in other words is a duplicate
     assert "task 2: duplicates: the same calls as task 1" in again.stdout
 
 
-def test_correct_counts_tasks_as_the_file_does(tasks: Path, tmp_path: Path) -> None:
+def test_correct_counts_tasks_as_the_file_does(parley: Parley, tasks: Path, tmp_path: Path) -> None:
     """A task that is rejected does not shift the numbers of those that come after it."""
     tasks.write_text("".join(f"{json.dumps(one)}\n" for one in (HOPELESS, GOOD, GOOD)))
-    done = parley("correct", tasks, "--out", tmp_path / "right.json", cwd=tmp_path)
+    done = parley("correct", tasks, "--out", tmp_path / "right.json")
     assert "task 2: valid" in done.stdout
     assert "task 3: duplicates: the same words as task 2; the same calls as task 2" in done.stdout
 
 
-def test_export_writes_what_is_valid(tasks: Path, tmp_path: Path) -> None:
-    done = parley("export", tasks, "--out", tmp_path / "out", "--tau-bench", tmp_path, cwd=tmp_path)
-    assert done.returncode == 1
+def test_export_writes_what_is_valid(parley: Parley, tasks: Path, tmp_path: Path) -> None:
+    done = parley("export", tasks, "--out", tmp_path / "out", "--tau-bench", tmp_path)
+    assert done.exit_code == 1
     assert "is no checkout of tau-bench" in done.stderr
     assert [one["user_id"] for one in json.loads((tmp_path / "out" / "tasks_parley.json").read_text())] == [
         ORDER["user_id"]
     ]
 
 
-def test_without_a_terminal_it_says_what_there_is(tmp_path: Path) -> None:
-    done = parley(cwd=tmp_path)
-    assert done.returncode == 2
+def test_without_a_terminal_it_says_what_there_is(parley: Parley, tmp_path: Path) -> None:
+    done = parley()
+    assert done.exit_code == 2
     assert "generate" in done.stdout
-    away = parley("generate", "--url", "http://127.0.0.1:9", cwd=tmp_path)
-    assert away.returncode == 1
+    away = parley("generate", "--url", "http://127.0.0.1:9")
+    assert away.exit_code == 1
     assert "No Parley answers at http://127.0.0.1:9" in away.stderr
     assert list(tmp_path.iterdir()) == []
