@@ -51,7 +51,12 @@ def _elsewhere(stack: Stack, case: Case) -> str:
     return _right(case.who, case.right, *stack.ends("run", *options, IMAGE, *ATTACKS, *case.only, of="docker"))
 
 
+def _ends_of(text: str) -> str:
+    """What was said on stderr comes first, what was made last comes last."""
+    return text if len(text) < 4000 else f"{text[:2000]}\n[…]\n{text[-2000:]}"
+
+
 def _right(who: str, wanted: int, code: int, text: str) -> str:
     wrong = "\n".join(line for line in text.splitlines() if "GOT THROUGH" in line)
-    must(code == wanted, f"the attacks {who} ended with {code} instead of {wanted}:\n{wrong or text[-2000:]}")
+    must(code == wanted, f"the attacks {who} ended with {code} instead of {wanted}:\n{wrong or _ends_of(text)}")
     return f"attacks, {who}: {text.strip().splitlines()[-1] if code == HELD else 'the sandbox refuses to run'}"

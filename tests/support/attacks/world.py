@@ -213,7 +213,10 @@ class World(ExitStack):
 
     def _victim_is_well(self) -> bool:
         """As it was, and able to end by itself when it is told to: a signal on its way would be first."""
-        if self.victim.poll() is not None or self._of_victim() != self._victim_before:
+        try:
+            if self.victim.poll() is not None or self._of_victim() != self._victim_before:
+                return False
+        except ProcessLookupError:  # it ends just now
             return False
         with suppress(subprocess.TimeoutExpired):
             self.victim.communicate(b"\n", timeout=5)
