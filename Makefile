@@ -13,7 +13,7 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 	@exec $(python) -m cli.main up
 
 test: .venv/dev.stamp try-page ## all tests but the long ones; what they need and cannot find is skipped and said at the end (ARGS='-k name')
-	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 2 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: ## the tests that take minutes: every service killed, clusters, full stores
 	@$(MAKE) test ARGS='-m long $(ARGS)'

@@ -21,7 +21,7 @@ from services.plan_store.folded import Folded, row, sealed
 from services.plan_store.tables import journal, sessions, usage
 
 AT_ONCE = 200  # sessions in one transaction
-GATHERS = 0.01  # seconds that a transaction waits for more to write, as long as nobody waits for the rows
+GATHERS, MANY = 0.01, 4  # seconds that a transaction waits for so many sessions, where nobody waits for the rows
 ALONE = (journal, usage)  # tables whose rows nothing changes later: those of all sessions go in together
 Moved = Callable[[Folded, Folded], Awaitable[None]]
 
@@ -85,10 +85,10 @@ class Writer:
         `hurry`: somebody waits for the rows.
         """
         position = held.newest.position
-        if hurry:
-            self._hurry.set()
         while held.stored.position < position and not held.lost:
             self._waiting[held.id] = held
+            if hurry or len(self._waiting) >= MANY:
+                self._hurry.set()
             if self._next is None:
                 self._next = asyncio.get_running_loop().create_future()
             if self._working is None:
