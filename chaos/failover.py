@@ -33,7 +33,7 @@ FAULTS = ("kill", "pause", "step_down")
 
 
 class Acked(NamedTuple):
-    """An append that its writer was told was stored, and when it began and ended."""
+    """An append that its writer was told was stored, at this position or before, and when it began and ended."""
 
     writer: str
     session_id: str
@@ -132,9 +132,12 @@ async def _messages(log: JetStreamLog, session_id: str) -> AsyncIterator[Raw]:
 
 
 def lost(acked: Iterable[Acked], steps: Iterable[Step]) -> list[Acked]:
-    """What was acknowledged and is no event where it was said to be."""
-    there = {step.raw.position: step.event.id for step in steps if step.event}
-    return [one for one in acked if there.get(one.position) != one.event_id]
+    """What was acknowledged and is no event of the session.
+
+    An append that had to be looked for in the tail tells the tail's end, and others may have come after it.
+    """
+    there = {step.event.id: step.raw.position for step in steps if step.event}
+    return [one for one in acked if not 0 < there.get(one.event_id, 0) <= one.position]
 
 
 async def lose_leader(cluster: Cluster, how: str) -> tuple[float, Callable[[], Awaitable[None]]]:
