@@ -26,7 +26,7 @@ type Documents = dict[str, Any]
 
 
 async def read_log(log: JetStreamLog) -> dict[str, list[Raw]]:
-    """Every message of every session, from the stream's leader."""
+    """Every message of every session, as any replica has it: wait until they agree."""
     found: dict[str, list[Raw]] = {}
     for session_id in await log.session_ids():
         raws: list[Raw] = []

@@ -10,7 +10,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple, Self
@@ -18,13 +18,14 @@ from typing import NamedTuple, Self
 import structlog
 
 from chaos.cluster import Cluster
+from chaos.collect import read_log
 from chaos.folding import Step, folded
 from shared.bus import Bus, JetStreamLog
 from shared.bus.provision import provision
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, commit
+from shared.log import Loaded, commit
 from shared.settings import Settings
 
 PATIENCE = 60.0  # seconds that one append may take
@@ -118,17 +119,8 @@ class Race:
 
     async def stored(self) -> list[Step]:
         """Every message of the sessions that were raced for, folded."""
-        ids = sorted({acked.session_id for acked in self.acked})
-        logs = {one: [raw async for raw in _messages(self.log, one)] for one in ids}
+        logs = await read_log(self.log)
         return [step for one, raws in logs.items() for step in folded(one, raws, logs).steps]
-
-
-async def _messages(log: JetStreamLog, session_id: str) -> AsyncIterator[Raw]:
-    after = 0
-    while page := await log.read(session_id, after=after):
-        for raw in page:
-            yield raw
-        after = page[-1].position
 
 
 def lost(acked: Iterable[Acked], steps: Iterable[Step]) -> list[Acked]:
