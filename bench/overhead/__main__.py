@@ -1,10 +1,11 @@
 """Parley's own cost, measured: `python -m bench.overhead [--tiny] [--write] [--only PART]…`
 
-Six parts, a few minutes in all, most of it for the 100,000 sessions that are stored; `--write` puts the tables into
-docs/performance.md and README.md. Nothing is kept.
+Five parts, a few minutes in all, most of it for the 100,000 sessions that are stored; `--write` puts each part's tables
+into docs/performance.md, and the short one into README.md. Nothing is kept.
 """
 
 import argparse
+import logging
 import os
 import resource
 import tempfile
@@ -13,15 +14,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
+import structlog
 import uvloop
 
-from bench.overhead import gateway, growth, pipeline, tables, world
+from bench.overhead import gateway, growth, pipeline, recording, tables, world
+from bench.overhead.kinds import CONVERSATION, KINDS
 
 
 class Sizes(NamedTuple):
     """How much of each is measured."""
 
     plan: dict[int, int]  # conversations by how many at once
+    kinds: dict[int, int]  # sessions of each kind by how many at once
     sessions: int  # long ones
     exchanges: int
     early: int
@@ -34,6 +38,7 @@ class Sizes(NamedTuple):
 
 FULL = Sizes(
     plan={1: 200, 32: 960, 256: 1280},
+    kinds={1: 40, 32: 192},
     sessions=5,
     exchanges=50,
     early=5,
@@ -44,7 +49,16 @@ FULL = Sizes(
     beside=150,
 )
 TINY = Sizes(
-    plan={1: 3, 4: 8}, sessions=1, exchanges=3, early=1, tokens=2, sockets=(10,), starts=1, stored=(5, 20), beside=3
+    plan={1: 3, 4: 8},
+    kinds={1: 2, 4: 4},
+    sessions=1,
+    exchanges=3,
+    early=1,
+    tokens=2,
+    sockets=(10,),
+    starts=1,
+    stored=(5, 20),
+    beside=3,
 )
 
 
@@ -58,13 +72,24 @@ class Told(NamedTuple):
 async def durable(folder: Path, sizes: Sizes) -> Told:
     """Stages and throughput, with either kind of flushing; Parley and the limit one after the other."""
     text, short = "", []
+    lines = (await recording.sessions(folder / "recorded", [CONVERSATION]))[CONVERSATION.name]
     for always in (True, False):
         how = "before each acknowledgement (`sync_interval: always`)" if always else "every 2 minutes (NATS' default)"
-        bare = await pipeline.runs(folder / f"bare-{always}", "bare", always=always, plan=sizes.plan)
-        mine = await pipeline.runs(folder / f"parley-{always}", "parley", always=always, plan=sizes.plan)
+        bare = await pipeline.runs(folder / f"bare-{always}", "bare", lines, always=always, plan=sizes.plan)
+        mine = await pipeline.runs(folder / f"parley-{always}", "parley", lines, always=always, plan=sizes.plan)
         text += f"The log is flushed {how}:\n\n{tables.per_stage(mine, bare)}\n{tables.throughput(mine, bare)}\n"
         short.append(tables.in_short(how, mine, bare))
     return Told(text, tables.table(tables.SHORT, short))
+
+
+async def kinds(folder: Path, sizes: Sizes) -> Told:
+    """Each kind of session and its limit one after the other; flushed as `parley up` has it."""
+    measured = {}
+    for name, lines in (await recording.sessions(folder / "kinds", KINDS)).items():
+        bare = await pipeline.runs(folder / f"{name}-bare", "bare", lines, always=True, plan=sizes.kinds)
+        mine = await pipeline.runs(folder / f"{name}-parley", "parley", lines, always=True, plan=sizes.kinds)
+        measured[name] = tables.Measured(lines, mine, bare)
+    return Told(f"Kinds of sessions, the log flushed before each acknowledgement:\n\n{tables.kinds(measured)}\n")
 
 
 async def long(folder: Path, sizes: Sizes) -> Told:
@@ -81,25 +106,26 @@ async def rest(folder: Path, sizes: Sizes) -> Told:
 
 
 async def grown(folder: Path, sizes: Sizes) -> Told:
-    return Told(f"{tables.grown(await growth.growth(folder / 'growth', sizes.stored, sizes.beside))}\n")
+    lines = (await recording.sessions(folder / "to-load", [CONVERSATION]))[CONVERSATION.name]
+    return Told(f"{tables.grown(await growth.growth(folder / 'growth', lines, sizes.stored, sizes.beside))}\n")
 
 
 PARTS: dict[str, Callable[[Path, Sizes], Awaitable[Told]]] = {
     "durable": durable,
+    "kinds": kinds,
     "long": long,
     "rest": rest,
     "grown": grown,
 }
 
 
-async def run(names: list[str], sizes: Sizes) -> tuple[str, str]:
-    """All these parts; the long text and the short one."""
+async def run(name: str, sizes: Sizes) -> Told:
+    """One part, headed by where and when it was measured."""
+    load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        load = os.getloadavg()[0]
-        told = [await PARTS[name](Path(folder), sizes) for name in names]
+        told = await PARTS[name](Path(folder), sizes)
     when = f"{datetime.now(UTC):%Y-%m-%d}, load average {load:.1f} before and {os.getloadavg()[0]:.1f} at the end"
-    head = f"{tables.machine()}; {when}.\n\n"
-    return head + "".join(one.text for one in told), "".join(one.short for one in told)
+    return told._replace(text=f"{tables.machine()}; {when}.\n\n{told.text}")
 
 
 def main() -> None:
@@ -110,11 +136,14 @@ def main() -> None:
     given = parser.parse_args()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 20_000)), hard))
-    text, short = uvloop.run(run(given.only or list(PARTS), TINY if given.tiny else FULL))
-    print(text)
-    if given.write:
-        tables.put(tables.ROOT / "docs/performance.md", "overhead", text)
-        tables.put(tables.ROOT / "README.md", "overhead", short)
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    for name in given.only or PARTS:
+        told = uvloop.run(run(name, TINY if given.tiny else FULL))
+        print(told.text, flush=True)
+        if given.write:
+            tables.put(tables.ROOT / "docs/performance.md", f"overhead {name}", told.text)
+            if told.short:
+                tables.put(tables.ROOT / "README.md", "overhead", told.short)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,13 @@
-"""The same events through bare nats-py: `python -m bench.overhead.bare <service> <NATS url>`, a process for each stage.
+"""A recorded session through bare nats-py: `python -m bench.overhead.bare <service> <NATS url> <file of lines>`.
 
-Pull, publish, acknowledge; no framework, no domain, no guard, no state: what NATS and its client allow. As in Parley
-there is one consumer besides that takes every event: plan_store, which here does nothing with it.
+Pull, publish, acknowledge; no framework, no domain, no guard, no state: what NATS and its client allow. A header tells
+which of the recorded lines a message is. As in Parley there is one consumer besides that takes every event:
+plan_store, which here does nothing with it.
 """
 
 import asyncio
 import sys
+from pathlib import Path
 
 import nats
 import nats.errors
@@ -13,21 +15,18 @@ import uvloop
 from nats.aio.msg import Msg
 from nats.js import JetStreamContext
 
-from bench.overhead.conversation import Line, played
+from bench.overhead.lines import Lines, load, stage
 from shared.bus.topology import SESSIONS
 
 BATCH = 32
+LINE = "Line"
 
 
-def answers(service: str) -> tuple[Line, ...]:
-    return tuple(line for line in played()[1] if line.by == service)
-
-
-async def work(service: str, url: str) -> None:
+async def work(service: str, url: str, file: str) -> None:
     client = await nats.connect(url)
     jetstream = client.jetstream()
     subscription = await jetstream.pull_subscribe_bind(durable=service, stream=SESSIONS)
-    lines = answers(service)
+    lines = load(Path(file))
     print("ready", file=sys.stderr, flush=True)
     while True:
         try:
@@ -36,15 +35,19 @@ async def work(service: str, url: str) -> None:
             continue
         async with asyncio.TaskGroup() as batch:
             for message in messages:
-                batch.create_task(_stage(jetstream, message, lines))
+                batch.create_task(_stage(jetstream, message, service, lines))
 
 
-async def _stage(jetstream: JetStreamContext, message: Msg, lines: tuple[Line, ...]) -> None:
+async def _stage(jetstream: JetStreamContext, message: Msg, service: str, lines: Lines) -> None:
     session_id = message.subject.split(".")[1]
-    for line in lines:
-        await jetstream.publish(line.subject(session_id), line.told(session_id), stream=SESSIONS)
+    number = int((message.headers or {})[LINE])
+    mine = stage(lines, number) if lines[number].due == service else ()
+    for at, line in enumerate(mine, number + 1):
+        await jetstream.publish(
+            line.subject(session_id), line.body_of(session_id), stream=SESSIONS, headers={LINE: str(at)}
+        )
     await message.ack()
 
 
 if __name__ == "__main__":
-    uvloop.run(work(*sys.argv[1:3]))
+    uvloop.run(work(*sys.argv[1:4]))

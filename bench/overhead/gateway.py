@@ -11,7 +11,7 @@ from pathlib import Path
 from websockets.asyncio.client import ClientConnection, connect
 
 from bench.overhead import world
-from bench.overhead.conversation import REQUEST
+from bench.overhead.kinds import CONVERSATION
 from bench.overhead.stub import Stub, stub
 from cli.ports import free_port
 from cli.spawn import tied
@@ -45,7 +45,7 @@ async def first_tokens(folder: Path, times: int) -> list[float]:
 
 async def _first_token(port: int, model: Stub) -> float:
     async with asyncio.timeout(PATIENCE), connect(f"ws://127.0.0.1:{port}/ws") as socket:
-        await socket.send(json.dumps({"type": "user_message", "content": REQUEST}))
+        await socket.send(json.dumps({"type": "user_message", "content": CONVERSATION.request}))
         async for frame in socket:
             if json.loads(frame)["type"] == "delta":
                 return 1000 * (time.perf_counter() - model.first)

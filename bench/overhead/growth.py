@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import sqlite3
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import batched
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,9 +17,9 @@ import nats
 from nats.aio.client import Client
 
 from bench.overhead import world
-from bench.overhead.conversation import EXCHANGE, Line, played
+from bench.overhead.lines import Lines, ids
 from bench.overhead.person import Person, Stage
-from bench.overhead.pipeline import ids
+from bench.overhead.pipeline import workers_of
 from shared.bus.topology import SESSIONS, WORKERS
 from shared.domain.session import SESSION
 from shared.log import guard
@@ -37,9 +37,9 @@ class Grown(NamedTuple):
     stages: list[Stage]
 
 
-async def growth(folder: Path, counts: Sequence[int], conversations: int) -> list[Grown]:
+async def growth(folder: Path, lines: Lines, counts: Sequence[int], conversations: int) -> list[Grown]:
     """The same conversations one at a time, with more and more sessions beside them."""
-    lines, found, there = played()[1], [], 0
+    found, there = [], 0
     async with world.server(folder, always=False) as (place, _):
         await _measured(place, lines, 1)  # also the session whose rows are copied
         for count in counts:
@@ -50,30 +50,30 @@ async def growth(folder: Path, counts: Sequence[int], conversations: int) -> lis
     return found
 
 
-async def _measured(place: world.Place, lines: Sequence[Line], conversations: int) -> tuple[float, list[Stage]]:
+async def _measured(place: world.Place, lines: Lines, conversations: int) -> tuple[float, list[Stage]]:
     began = time.perf_counter()
-    async with world.running(world.services(place)), await nats.connect(place.url) as client:
+    async with world.running(world.services(place, workers_of(lines))), await nats.connect(place.url) as client:
         start = time.perf_counter() - began
         await Person(client, lines, guarded=True).play(ids(min(WARM, conversations)), 1)
         return start, (await Person(client, lines, guarded=True).play(ids(conversations), 1)).stages
 
 
-async def _load(place: world.Place, lines: Sequence[Line], session_ids: Sequence[str]) -> None:
+async def _load(place: world.Place, lines: Lines, session_ids: Sequence[str]) -> None:
     """The services are not running: what they have not seen they are not told of either."""
     async with await nats.connect(place.url) as client:
         jetstream = client.jetstream(timeout=60)
         first = (await jetstream.stream_info(SESSIONS)).state.last_seq + 1
         await _append(client, lines, session_ids, first)
-        last = first + EXCHANGE * len(session_ids)
+        last = first + len(lines) * len(session_ids)
         for name in ("plan_store", *WORKERS):
             config = (await jetstream.consumer_info(SESSIONS, name)).config
             await jetstream.delete_consumer(SESSIONS, name)
             later = {"deliver_policy": "by_start_sequence", "opt_start_seq": last}
             await jetstream.add_consumer(SESSIONS, config.evolve(**later))
-    await asyncio.to_thread(_insert, place.folder / "parley.db", session_ids, first)
+    await asyncio.to_thread(_insert, place.folder / "parley.db", session_ids, first, len(lines))
 
 
-async def _append(client: Client, lines: Sequence[Line], session_ids: Sequence[str], first: int) -> None:
+async def _append(client: Client, lines: Lines, session_ids: Sequence[str], first: int) -> None:
     """Of each chunk only the last one is acknowledged: by then the broker has looked at all before it."""
     jetstream = client.jetstream(timeout=60)
     messages = _messages(lines, session_ids, first)
@@ -87,18 +87,16 @@ async def _append(client: Client, lines: Sequence[Line], session_ids: Sequence[s
         raise RuntimeError(f"the log is at {last}: it has not taken everything")
 
 
-def _messages(
-    lines: Sequence[Line], session_ids: Sequence[str], first: int
-) -> Iterator[tuple[str, bytes, dict[str, str]]]:
+def _messages(lines: Lines, session_ids: Sequence[str], first: int) -> Iterator[tuple[str, bytes, dict[str, str]]]:
     position = first - 1
     for session_id in session_ids:
         after = 0
         for number, line in enumerate(lines):
-            yield line.subject(session_id), line.told(session_id), guard(session_id, after, f"{session_id}:{number}")
+            yield line.subject(session_id), line.body_of(session_id), guard(session_id, after, f"{session_id}:{number}")
             position = after = position + 1
 
 
-def _insert(file: Path, session_ids: Sequence[str], first: int) -> None:
+def _insert(file: Path, session_ids: Sequence[str], first: int, events: int) -> None:
     """Each table's rows of the session that is copied, again for each new one."""
     with sqlite3.connect(file) as connection:
         connection.execute("PRAGMA synchronous=OFF")
@@ -114,19 +112,21 @@ def _insert(file: Path, session_ids: Sequence[str], first: int) -> None:
                 key = "id" if table == "sessions" else "session_id"
                 found = connection.execute(f"SELECT * FROM {table} WHERE {key} = ?", (model,)).fetchall()
                 marks = ", ".join("?" * len(columns[table]))
-                rows = _copies(columns[table], found, model, some, first + EXCHANGE * start - began)
+                offsets = range(first - began + events * start, first - began + events * (start + len(some)), events)
+                rows = _copies(columns[table], found, model, zip(some, offsets, strict=True))
                 connection.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
             connection.commit()
 
 
 def _copies(
-    columns: Sequence[str], rows: Sequence[tuple[Any, ...]], model: str, session_ids: Sequence[str], offset: int
+    columns: Sequence[str], rows: Sequence[tuple[Any, ...]], model: str, sessions: Iterable[tuple[str, int]]
 ) -> Iterator[tuple[Any, ...]]:
-    for number, session_id in enumerate(session_ids):
+    """The rows for each of these sessions, whose positions are so much higher."""
+    for session_id, offset in sessions:
         for row in rows:
             values = {name: _other(value, model, session_id) for name, value in zip(columns, row, strict=True)}
             if "position" in values:
-                values["position"] += offset + EXCHANGE * number
+                values["position"] += offset
             if "digest" in values:
                 session = SESSION.validate_json(values["session"])
                 values["digest"] = hashlib.sha256(SESSION.dump_json(session)).hexdigest()[:32]

@@ -1,4 +1,4 @@
-"""The person of the conversation, many at once: says their lines when it is their turn, and keeps when what was stored.
+"""The person of a recorded session, many at once: says their lines in their turn, and keeps when what was stored.
 
 All times are those at which the broker stored the events, so that who looks on does not count.
 """
@@ -13,12 +13,12 @@ from typing import NamedTuple
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
-from bench.overhead.conversation import USAGE, Line
-from bench.overhead.world import STAGES
-from shared.bus.topology import SESSIONS
+from bench.overhead.bare import LINE
+from bench.overhead.lines import Line, stage
+from shared.bus.topology import SESSIONS, WORKERS
 from shared.log import guard
 
-PATIENCE = 300.0  # seconds that all conversations of a run may take
+PATIENCE = 300.0  # seconds that all sessions of a run may take
 
 
 class Stage(NamedTuple):
@@ -52,7 +52,7 @@ class Person:
         self._done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
     async def play(self, session_ids: Sequence[str], concurrency: int) -> Played:
-        """All these conversations, so many at once."""
+        """All these sessions, so many at once."""
         feed = await self._client.subscribe("feed.>", cb=self._stored, pending_msgs_limit=-1, pending_bytes_limit=-1)
         await self._client.flush()
         self._left, self._waiting = len(session_ids), list(reversed(session_ids))
@@ -63,7 +63,7 @@ class Person:
             async with asyncio.timeout(PATIENCE):
                 await self._done
         except TimeoutError:
-            raise Wrong(f"{self._left} of {len(session_ids)} conversations have not ended") from None
+            raise Wrong(f"{self._left} of {len(session_ids)} sessions have not ended") from None
         await self._projected()
         seconds = time.perf_counter() - began
         await feed.unsubscribe()
@@ -82,7 +82,7 @@ class Person:
                 self._say(self._waiting.pop(), 0, 0)
             elif self._left == 0:
                 self._done.set_result(None)
-        elif self._lines[len(seen)].by.startswith("user:"):
+        elif self._lines[len(seen)].is_person:
             self._say(session_id, len(seen), int(headers["Nats-Sequence"]))
 
     def _say(self, session_id: str, number: int, after: int) -> None:
@@ -91,10 +91,10 @@ class Person:
         task.add_done_callback(self._tasks.discard)
 
     async def _publish(self, session_id: str, line: Line, number: int, after: int) -> None:
-        headers = guard(session_id, after, f"{session_id}:{number}") if self._guarded else None
+        headers = guard(session_id, after, f"{session_id}:{number}") if self._guarded else {LINE: str(number)}
         try:
             await self._jetstream.publish(
-                line.subject(session_id), line.told(session_id), stream=SESSIONS, headers=headers
+                line.subject(session_id), line.body_of(session_id), stream=SESSIONS, headers=headers
             )
         except Exception as error:
             self._fail(error)
@@ -118,10 +118,9 @@ def stages(lines: Sequence[Line], times: Sequence[str]) -> Iterator[Stage]:
     stored = [_seconds(text) for text in times]
     for number, line in enumerate(lines[:-1]):
         exchange += line.type == "message.received"
-        if line.due in STAGES:
-            first = stored[number + 1]
-            whole = stored[number + 2] if lines[number + 1].type == USAGE else first
-            yield Stage(line.due, exchange, 1000 * (first - stored[number]), 1000 * (whole - stored[number]))
+        if line.due in WORKERS:
+            first, last = stored[number + 1], stored[number + len(stage(lines, number))]
+            yield Stage(line.due, exchange, 1000 * (first - stored[number]), 1000 * (last - stored[number]))
 
 
 def _seconds(text: str) -> float:

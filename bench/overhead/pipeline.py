@@ -1,27 +1,31 @@
-"""Conversations through the services, and the same events through bare NATS: latency per stage, throughput, CPU."""
+"""Recorded sessions through the services, and the same events through bare NATS: latency, throughput, CPU, bytes."""
 
-import secrets
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 import nats
+from nats.aio.client import Client
 
 from bench.overhead import world
-from bench.overhead.conversation import ID, played
+from bench.overhead.kinds import CONVERSATION
+from bench.overhead.lines import Lines, ids, save
 from bench.overhead.person import Person, Played, Stage
+from bench.overhead.recording import recorded
+from shared.bus.topology import SESSIONS, WORKERS
 
-Kind = Literal["parley", "bare"]
-WARM = 20  # conversations before the clock starts, or as many as run at once
+Side = Literal["parley", "bare"]
+WARM = 20  # sessions before the clock starts, or as many as run at once
 
 
 class Run(NamedTuple):
-    """So many conversations, so many at once."""
+    """So many sessions, so many at once. `stored`: bytes of the log that they took, with subjects and headers."""
 
     concurrency: int
     sessions: int
     played: Played
     cpu: Mapping[str, float]  # seconds, by process
+    stored: int
 
     @property
     def rate(self) -> float:
@@ -29,35 +33,46 @@ class Run(NamedTuple):
 
     @property
     def cpu_ms(self) -> float:
-        """Of all processes, for one conversation."""
+        """Of all processes, for one session."""
         return 1000 * sum(self.cpu.values()) / self.sessions
 
+    def cpu_ms_of(self, process: str) -> float:
+        """Of one process, for one session; 0 if it takes no part."""
+        return 1000 * self.cpu.get(process, 0) / self.sessions
 
-def ids(count: int) -> list[str]:
-    """As long as the id that the conversation was written down with."""
-    return [secrets.token_hex(len(ID))[: len(ID)] for _ in range(count)]
+
+def workers_of(lines: Lines) -> list[str]:
+    """The services that take part in a session."""
+    return [name for name in WORKERS if name in {line.by for line in lines}]
 
 
-async def runs(folder: Path, kind: Kind, *, always: bool, plan: Mapping[int, int]) -> list[Run]:
-    """`plan`: how many conversations, by how many at once. A server and processes of its own."""
-    lines = played()[1]
+async def runs(folder: Path, side: Side, lines: Lines, *, always: bool, plan: Mapping[int, int]) -> list[Run]:
+    """`plan`: how many sessions, by how many at once. A server and processes of its own."""
     async with world.server(folder, always=always) as (place, server):
-        processes = world.services(place) if kind == "parley" else world.bare(place)
+        save(lines, folder / "lines.json")
+        workers = workers_of(lines)
+        mine = side == "parley"
+        processes = world.services(place, workers) if mine else world.bare(place, workers, folder / "lines.json")
         async with world.running(processes), await nats.connect(place.url) as client:
             found = []
             for concurrency, sessions in plan.items():
                 for count in (min(max(WARM, concurrency), sessions), sessions):  # the first round only warms up
-                    person = Person(client, lines, guarded=kind == "parley")
+                    before = await _stored(client)
+                    person = Person(client, lines, guarded=mine)
                     with world.clocked({"nats": server, **processes}) as cpu:
-                        told = await person.play(ids(count), concurrency)
-                found.append(Run(concurrency, sessions, told, cpu))
+                        played = await person.play(ids(count), concurrency)
+                found.append(Run(concurrency, sessions, played, cpu, await _stored(client) - before))
             return found
 
 
+async def _stored(client: Client) -> int:
+    return (await client.jetstream().stream_info(SESSIONS)).state.bytes
+
+
 async def long_sessions(place: world.Place, sessions: int, exchanges: int) -> list[Stage]:
-    """One session after the other, each with so many exchanges."""
+    """One conversation after the other, each with so many exchanges."""
+    lines = await recorded(place, CONVERSATION, exchanges)
     async with await nats.connect(place.url) as client:
-        lines = played(exchanges)[1]
         return (await Person(client, lines, guarded=True).play(ids(sessions), 1)).stages
 
 

@@ -1,7 +1,7 @@
 """A worker's own process, with a model that answers at once: `python -m bench.overhead.service <name>`.
 
-What the model costs is left out, in the worker and on the wire; everything else is as in production. The verifier asks
-for tests like the real one and believes the code: its checks run programs, and would be all that is measured.
+What the model costs is left out, in the worker and on the wire; everything else is as in production. Of code, the
+verifier asks for tests like the real one and believes it: its checks run programs, and would be all that is measured.
 """
 
 import sys
@@ -10,9 +10,11 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from bench.overhead.conversation import CHECKS, REPLIES, call
+from bench.overhead.kinds import CHECKS, call, reply_to
+from services.executor.app import executing
 from services.generator.handlers import write
 from services.planner.app import planning
+from services.verifier.handlers import verify
 from services.verifier.prompt import TestsReply, tests_brief, tests_shown
 from shared.domain import commands as c
 from shared.events.values import Service
@@ -36,8 +38,7 @@ class Instant(LateModel):
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        found = REPLIES[reply]
-        assert isinstance(found, reply)
+        found = reply_to(messages, reply)
         await on_call(call(role))
         if on_partial:
             await on_partial(found.model_dump(mode="json"))
@@ -48,12 +49,19 @@ class Instant(LateModel):
         return None
 
 
-async def believe(desk: Desk) -> c.VerifyCode:
+async def believe(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
+    if desk.session.turn:
+        return await verify(desk)
     reply = await desk.ask(tests_brief(desk.session), TestsReply, kind="tests", render=tests_shown)
     return c.VerifyCode(checks=CHECKS, tests=reply.tests)
 
 
-OPENS: dict[Service, Opens] = {"planner": planning, "generator": plain(write), "verifier": plain(believe)}
+OPENS: dict[Service, Opens] = {
+    "planner": planning,
+    "executor": executing,
+    "generator": plain(write),
+    "verifier": plain(believe),
+}
 
 if __name__ == "__main__":
     (name,) = [service for service in OPENS if service == sys.argv[1]]

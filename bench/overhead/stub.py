@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bench.overhead.conversation import REPLIES
+from bench.overhead.kinds import REPLIES
 from services.planner.prompt import PlanReply
 
 PIECE = 40  # characters

@@ -7,14 +7,17 @@ import subprocess
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.metadata import version
 from pathlib import Path
+from typing import NamedTuple
 
 from bench.overhead.growth import Grown
+from bench.overhead.lines import Lines
 from bench.overhead.person import Stage
 from bench.overhead.pipeline import Run, percentile
-from bench.overhead.world import STAGES
 from cli.nats_server import find_binary, version_of
+from shared.bus.topology import WORKERS
 
 ROOT = Path(__file__).parents[2]
+AUTHORS = ("person", *WORKERS)
 PACKAGES = ("nats-py", "faststream", "pydantic", "sqlalchemy", "uvloop")
 
 
@@ -41,7 +44,7 @@ def per_stage(parley: Sequence[Run], bare: Sequence[Run]) -> str:
     """At concurrency 1, milliseconds."""
     mine, limit = parley[0].played.stages, bare[0].played.stages
     rows = []
-    for name in (*STAGES, "all"):
+    for name in (*dict.fromkeys(stage.service for stage in mine), "all"):
         a, b = ([s for s in stages if name in (s.service, "all")] for stages in (mine, limit))
         rows.append([name, *_pair([s.first for s in a], [s.first for s in b])])
         rows.append([f"{name}, whole", *_pair([s.whole for s in a], [s.whole for s in b])])
@@ -63,7 +66,7 @@ def throughput(parley: Sequence[Run], bare: Sequence[Run]) -> str:
             f"1/{limit.rate / mine.rate:.1f}",
             f"{mine.cpu_ms:.1f}",
             f"{limit.cpu_ms:.1f}",
-            f"{1000 * mine.cpu['plan_store'] / mine.sessions:.1f}",
+            f"{mine.cpu_ms_of('plan_store'):.1f}",
         ]
         for mine, limit in zip(parley, bare, strict=True)
     ]
@@ -113,6 +116,92 @@ def rest(tokens: Sequence[float], sockets: Mapping[int, float], starts: Sequence
         *([["the same again: s", f"{min(starts[1:]):.1f}"]] if starts[1:] else []),
     ]
     return table(["The rest", ""], rows)
+
+
+# --- kinds of sessions
+
+
+class Measured(NamedTuple):
+    """A kind of session: its recorded events, and its runs with one and with many at once."""
+
+    lines: Lines
+    parley: Sequence[Run]
+    bare: Sequence[Run]
+
+
+def kinds(measured: Mapping[str, Measured]) -> str:
+    """How many a second, whose CPU time, how long a stage, and what is stored."""
+    parts = (_rates(measured), _cpu(measured), _stage_times(measured), _stored(measured))
+    return "\n".join(parts)
+
+
+def _rates(measured: Mapping[str, Measured]) -> str:
+    head = ["sessions", "at once", "stages", "a second", "bare", "share of bare", "CPU ms each", "bare", "of bare"]
+    rows = [
+        [
+            name,
+            mine.concurrency,
+            len(mine.played.stages) // mine.sessions,
+            f"{mine.rate:.1f}",
+            f"{limit.rate:.0f}",
+            f"1/{limit.rate / mine.rate:.1f}",
+            f"{mine.cpu_ms:.1f}",
+            f"{limit.cpu_ms:.1f}",
+            f"{mine.cpu_ms / limit.cpu_ms:.1f}",
+        ]
+        for name, one in measured.items()
+        for mine, limit in zip(one.parley, one.bare, strict=True)
+    ]
+    return table(head, rows)
+
+
+def _cpu(measured: Mapping[str, Measured]) -> str:
+    processes = (*WORKERS, "plan_store", "nats", "person")
+    rows = [
+        [name, run.concurrency, *(f"{run.cpu_ms_of(process):.1f}" for process in processes)]
+        for name, one in measured.items()
+        for run in one.parley
+    ]
+    return table(["CPU ms a session", "at once", *processes], rows)
+
+
+def _stage_times(measured: Mapping[str, Measured]) -> str:
+    """One session at a time: of each service the median of a stage, and how many of them a session has."""
+    rows = []
+    for name, one in measured.items():
+        mine, limit = one.parley[0].played.stages, one.bare[0].played.stages
+        cells = [_median(mine, service, one.parley[0].sessions) for service in WORKERS]
+        a, b = (percentile([stage.whole for stage in stages], 0.5) for stages in (mine, limit))
+        rows.append([name, *cells, f"{a:.1f}", f"{b:.1f}", f"{a / b:.1f}"])
+    return table(["ms a whole stage, p50", *WORKERS, "all", "bare", "ratio"], rows)
+
+
+def _median(stages: Sequence[Stage], service: str, sessions: int) -> str:
+    whole = [stage.whole for stage in stages if stage.service == service]
+    return f"{len(whole) // sessions} × {percentile(whole, 0.5):.1f}" if whole else ""
+
+
+def _stored(measured: Mapping[str, Measured]) -> str:
+    """Messages and bytes of their bodies, by who wrote them and what they are."""
+    found = {name: _bodies(one.lines) for name, one in measured.items()}
+    order = sorted({key for bodies in found.values() for key in bodies}, key=lambda key: (AUTHORS.index(key[0]), key))
+    rows = [[" ".join(key), *(_sizes(bodies.get(key, ())) for bodies in found.values())] for key in order]
+    rows.append(["all", *(_sizes([size for sizes in bodies.values() for size in sizes]) for bodies in found.values())])
+    rows.append(
+        ["in the log: bytes", *(f"{one.parley[-1].stored / one.parley[-1].sessions:,.0f}" for one in measured.values())]
+    )
+    return table(["messages: bytes of their bodies", *measured], rows)
+
+
+def _bodies(lines: Lines) -> dict[tuple[str, str], list[int]]:
+    found: dict[tuple[str, str], list[int]] = {}
+    for line in lines:
+        found.setdefault(("person" if line.is_person else line.by, line.type), []).append(len(line.body))
+    return found
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    return f"{len(sizes)}: {sum(sizes):,}" if sizes else ""
 
 
 # --- into the documents

@@ -5,7 +5,7 @@ import contextlib
 import json
 import os
 import sys
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,12 +13,12 @@ from cli.nats_server import find_binary, probe
 from cli.ports import free_port
 from cli.spawn import tied
 from shared.bus.provision import provision
+from shared.bus.topology import WORKERS
 from shared.environment import child_environment
 from shared.settings import Settings
 
 TICK = os.sysconf("SC_CLK_TCK")
 PAGE = os.sysconf("SC_PAGE_SIZE")
-STAGES = ("planner", "generator", "verifier")
 PATIENCE = 60.0  # seconds that a process has to be ready
 
 
@@ -147,16 +147,17 @@ async def running(processes: Mapping[str, Process]) -> AsyncIterator[Mapping[str
         await asyncio.gather(*(process.stop() for process in processes.values()))
 
 
-def services(place: Place) -> dict[str, Process]:
-    """Those that take part in the conversation, with a model that answers at once."""
+def services(place: Place, workers: Iterable[str] = WORKERS) -> dict[str, Process]:
+    """plan_store, and these workers with a model that answers at once."""
     store = Process("plan_store", (sys.executable, "-m", "services.plan_store.app"), place)
-    workers = (Process(name, (sys.executable, "-m", "bench.overhead.service", name), place) for name in STAGES)
-    return {one.name: one for one in (store, *workers)}
+    mine = (Process(name, (sys.executable, "-m", "bench.overhead.service", name), place) for name in workers)
+    return {one.name: one for one in (store, *mine)}
 
 
-def bare(place: Place) -> dict[str, Process]:
+def bare(place: Place, workers: Iterable[str], lines: Path) -> dict[str, Process]:
+    """The same processes without Parley; `lines` is the file with the recorded session."""
     command = (sys.executable, "-m", "bench.overhead.bare")
-    return {name: Process(name, (*command, name, place.url), place) for name in ("plan_store", *STAGES)}
+    return {name: Process(name, (*command, name, place.url, str(lines)), place) for name in ("plan_store", *workers)}
 
 
 @contextlib.contextmanager

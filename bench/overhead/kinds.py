@@ -1,0 +1,151 @@
+"""The kinds of sessions that are measured: what the person asks for, and what the model replies at once."""
+
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from flows.text_to_sql import prompts as sql
+from services.generator.answer_prompt import AnswerReply
+from services.generator.prompt import CodeReply
+from services.planner.agentflow_prompt import Planned, TurnReply
+from services.planner.flow_prompt import FlowPath, PathReply
+from services.planner.prompt import PlanReply
+from services.verifier.prompt import TestsReply
+from shared.events.values import Check, Planning, SessionSettings, Workflow
+from shared.llm import Call, Message, Role
+
+
+class Kind(NamedTuple):
+    """A request, and how its session is to be worked on; None: as the session is, or by default."""
+
+    name: str
+    workflow: Workflow | None
+    request: str
+    settings: SessionSettings | None = None
+
+
+CONVERSATION = Kind(
+    "conversation", "conversation", "Write a program that prints the first twenty Fibonacci numbers, one a line."
+)
+LOOKUP = Kind(
+    "look-up", "agentflow", "I am Tara Foster, zip 95837. What is the state of order #W3833642, and what is in it?"
+)
+WRITE = Kind(
+    "write",
+    "agentflow",
+    "I am Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it.",
+    SessionSettings(world="own"),  # an order can be cancelled once
+)
+QUESTION = Kind(
+    "question",
+    "flow",
+    "Which 5 states have the most pending orders?",
+    SessionSettings(planning=Planning(cache=False)),  # every path is planned by the model
+)
+KINDS = (CONVERSATION, LOOKUP, WRITE, QUESTION)
+
+CODE = """def fibonacci(count: int) -> list[int]:
+    found, a, b = [], 0, 1
+    for _ in range(count):
+        found.append(a)
+        a, b = b, a + b
+    return found
+
+
+if __name__ == "__main__":
+    print(*fibonacci(20), sep="\\n")
+"""
+TESTS = """import unittest
+
+from program import fibonacci
+
+
+class Fibonacci(unittest.TestCase):
+    def test_first(self):
+        self.assertEqual(fibonacci(5), [0, 1, 1, 2, 3])
+"""
+CHECKS = (Check(name="parses", ok=True), Check(name="lints", ok=True), Check(name="tests", ok=True))
+SQL = (
+    "SELECT orders.state, COUNT(*) AS orders FROM orders WHERE orders.status = 'pending' AND orders.state IS NOT NULL "
+    "GROUP BY orders.state ORDER BY COUNT(*) DESC, orders.state LIMIT 5"
+)
+NODES = [
+    "classify_prompt",
+    "rewrite_prompt",
+    "get_relevant_tables",
+    "has_user_approved",
+    "trim_relevant_tables",
+    "generate_sql",
+    "validate_sql",
+    "execute_sql",
+    "format_final_response",
+]
+REPLIES: dict[type[BaseModel], BaseModel] = {
+    PlanReply: PlanReply(
+        goal="A program prints the first twenty Fibonacci numbers.",
+        steps=[
+            "Keep the last two numbers.",
+            "Print the smaller one, twenty times.",
+            "Call it when the program is run.",
+        ],
+    ),
+    CodeReply: CodeReply(code=CODE, explanation="It adds the last two numbers."),
+    TestsReply: TestsReply(tests=TESTS),
+    AnswerReply: AnswerReply(
+        answer="Order #W3833642 is done with, as the results show.", confidence=0.9, evidence=["3.1"]
+    ),
+    PathReply: PathReply(paths=[FlowPath(flow="text_to_sql", nodes=NODES)], reasoning="A question about the data."),
+    sql.ClassifyReply: sql.ClassifyReply(kind="data"),
+    sql.RewriteReply: sql.RewriteReply(question=QUESTION.request),
+    sql.RelevantReply: sql.RelevantReply(tables=[sql.RelevantTable(name="orders", reason="It has the states.")]),
+    sql.TrimReply: sql.TrimReply(columns={"orders": ["state", "status"]}),
+    sql.GenerateReply: sql.GenerateReply(sql=SQL, explanation="Pending orders, counted by state."),
+    sql.FormatReply: sql.FormatReply(answer="Wisconsin has the most of them.", chart="bar"),
+}
+
+
+def _turn(sub_goal: str, tool: str, *, final: bool = False, **arguments: str) -> TurnReply:
+    """A turn of one call."""
+    return TurnReply(
+        sub_goal=sub_goal, actions=[Planned(tool=tool, arguments={**arguments}, text=sub_goal)], final=final
+    )
+
+
+FIND = _turn("Find the customer", "find_user_id_by_name_zip", first_name="Tara", last_name="Foster", zip="95837")
+ACCOUNT = _turn("Look at the account", "get_user_details", user_id="tara_foster_4577")
+ORDER = _turn("Look at the order", "get_order_details", order_id="#W3833642")
+CANCEL = _turn("Cancel the order", "cancel_pending_order", order_id="#W3833642", reason="no longer needed", final=True)
+TURNS = {
+    LOOKUP.request: (FIND, ACCOUNT, ORDER.model_copy(update={"final": True})),
+    WRITE.request: (FIND, ORDER, CANCEL),
+}
+
+
+def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
+    """What the model says to this prompt; of a turn it depends on the request and on the turn's number."""
+    found: Any = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES[reply]
+    assert isinstance(found, reply)
+    return found
+
+
+def _planned(data: str) -> TurnReply:
+    request, number = (re.findall(rf"<{name}>\n(.*?)\n</{name}>", data)[0] for name in ("request", "turn"))
+    return TURNS[request][int(number.split()[0]) - 1]
+
+
+def call(role: Role) -> Call:
+    """What each model call is said to have cost."""
+    return Call(
+        model="instant",
+        role=role,
+        prompt_tokens=400,
+        cached_tokens=0,
+        completion_tokens=100,
+        cost=0.0,
+        latency=0.0,
+        attempts=1,
+        outcome="ok",
+        estimated=False,
+    )

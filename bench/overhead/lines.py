@@ -1,0 +1,59 @@
+"""A recorded session's events, as whoever plays a part in it publishes them again."""
+
+import json
+import secrets
+from collections.abc import Sequence
+from itertools import takewhile
+from pathlib import Path
+from typing import NamedTuple
+
+from shared.events import Due
+
+ID = "the-session-at-hand"  # stands for the session's id, which has as many characters
+
+
+class Line(NamedTuple):
+    """One recorded event: `by` wrote it, and it makes `due` act next."""
+
+    by: str
+    due: Due
+    type: str
+    body: bytes
+
+    @property
+    def is_person(self) -> bool:
+        return self.by.startswith("user:")
+
+    def subject(self, session_id: str) -> str:
+        return f"session.{session_id}.{self.due}.{self.type}"
+
+    def body_of(self, session_id: str) -> bytes:
+        """The body as an event of this session. An id of another length changes the body's size."""
+        return self.body.replace(ID.encode(), session_id.encode())
+
+
+type Lines = tuple[Line, ...]
+
+
+def ids(count: int) -> list[str]:
+    """Session ids, as long as the one in the recorded events."""
+    return [secrets.token_hex(len(ID))[: len(ID)] for _ in range(count)]
+
+
+def stage(lines: Sequence[Line], number: int) -> Sequence[Line]:
+    """What the service that line `number` makes due writes until its turn ends."""
+    mine = list(takewhile(lambda line: line.by == lines[number].due, lines[number + 1 :]))
+    ends = next((at for at, line in enumerate(mine) if line.due != "nobody"), len(mine))
+    return mine[: ends + 1]
+
+
+def save(lines: Lines, file: Path) -> None:
+    """For another process to `load`."""
+    rows = [(line.by, line.due, line.type, line.body.decode()) for line in lines]
+    file.write_text(json.dumps(rows), encoding="utf-8")
+
+
+def load(file: Path) -> Lines:
+    return tuple(
+        Line(by, due, kind, body.encode()) for by, due, kind, body in json.loads(file.read_text(encoding="utf-8"))
+    )
