@@ -38,7 +38,7 @@ class Sizes(NamedTuple):
 
 FULL = Sizes(
     plan={1: 200, 32: 960, 256: 1280},
-    kinds={1: 40, 32: 192},
+    kinds={1: 20, 32: 128},
     sessions=5,
     exchanges=50,
     early=5,
