@@ -6,7 +6,6 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from flows.text_to_sql import prompts as sql
 from services.generator.answer_prompt import AnswerReply
 from services.generator.prompt import CodeReply
 from services.planner.agentflow_prompt import Planned, TurnReply
@@ -71,17 +70,17 @@ SQL = (
     "SELECT orders.state, COUNT(*) AS orders FROM orders WHERE orders.status = 'pending' AND orders.state IS NOT NULL "
     "GROUP BY orders.state ORDER BY COUNT(*) DESC, orders.state LIMIT 5"
 )
-NODES = [
-    "classify_prompt",
-    "rewrite_prompt",
-    "get_relevant_tables",
-    "has_user_approved",
-    "trim_relevant_tables",
-    "generate_sql",
-    "validate_sql",
-    "execute_sql",
-    "format_final_response",
-]
+NODES: dict[str, dict[str, Any]] = {  # the path, and what the model replies to those of its nodes that ask it
+    "classify_prompt": {"kind": "data"},
+    "rewrite_prompt": {"question": QUESTION.request},
+    "get_relevant_tables": {"tables": [{"name": "orders", "reason": "It has the states."}]},
+    "has_user_approved": {},
+    "trim_relevant_tables": {"columns": {"orders": ["state", "status"]}},
+    "generate_sql": {"sql": SQL, "explanation": "Pending orders, counted by state."},
+    "validate_sql": {},
+    "execute_sql": {},
+    "format_final_response": {"answer": "Wisconsin has the most of them.", "chart": "bar"},
+}
 REPLIES: dict[type[BaseModel], BaseModel] = {
     PlanReply: PlanReply(
         goal="A program prints the first twenty Fibonacci numbers.",
@@ -96,13 +95,9 @@ REPLIES: dict[type[BaseModel], BaseModel] = {
     AnswerReply: AnswerReply(
         answer="Order #W3833642 is done with, as the results show.", confidence=0.9, evidence=["3.1"]
     ),
-    PathReply: PathReply(paths=[FlowPath(flow="text_to_sql", nodes=NODES)], reasoning="A question about the data."),
-    sql.ClassifyReply: sql.ClassifyReply(kind="data"),
-    sql.RewriteReply: sql.RewriteReply(question=QUESTION.request),
-    sql.RelevantReply: sql.RelevantReply(tables=[sql.RelevantTable(name="orders", reason="It has the states.")]),
-    sql.TrimReply: sql.TrimReply(columns={"orders": ["state", "status"]}),
-    sql.GenerateReply: sql.GenerateReply(sql=SQL, explanation="Pending orders, counted by state."),
-    sql.FormatReply: sql.FormatReply(answer="Wisconsin has the most of them.", chart="bar"),
+    PathReply: PathReply(
+        paths=[FlowPath(flow="text_to_sql", nodes=list(NODES))], reasoning="A question about the data."
+    ),
 }
 
 
@@ -125,9 +120,11 @@ TURNS = {
 
 def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
     """What the model says to this prompt; of a turn it depends on the request and on the turn's number."""
-    found: Any = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES[reply]
-    assert isinstance(found, reply)
-    return found
+    found: BaseModel | None = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES.get(reply)
+    if isinstance(found, reply):
+        return found
+    (node,) = re.findall(r"^Task: (\w+)$", messages[0]["content"], re.MULTILINE)
+    return reply.model_validate(NODES[node])
 
 
 def _planned(data: str) -> TurnReply:
