@@ -41,7 +41,7 @@ def test_a_stage_is_from_what_makes_it_due_to_the_end_of_its_turn(tmp_path: Path
 
 
 @pytest.mark.long
-@pytest.mark.timeout(180)  # five processes and a server, four times
+@pytest.mark.timeout(300)  # five processes and a server, four times
 async def test_sessions_of_each_kind_through_the_services_and_through_bare_nats(tmp_path: Path) -> None:
     recorded = await recording.sessions(tmp_path / "recorded", KINDS)
     found = {
@@ -62,7 +62,7 @@ async def test_sessions_of_each_kind_through_the_services_and_through_bare_nats(
 
 
 @pytest.mark.long
-@pytest.mark.timeout(180)  # four processes and a server, four times
+@pytest.mark.timeout(300)  # four processes and a server, four times
 async def test_long_conversations_and_conversations_beside_stored_ones(tmp_path: Path) -> None:
     async with world.server(tmp_path / "long", always=False) as (place, _), world.running(world.services(place)):
         lines = await recording.recorded(place, CONVERSATION)
