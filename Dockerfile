@@ -33,12 +33,13 @@ WORKDIR /app
 COPY retail retail
 COPY sql sql
 COPY flows flows
+COPY rehearsal rehearsal
 COPY sdk sdk
 COPY shared shared
 COPY services services
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
 # Compiled here, because the one who runs it may write nothing.
-RUN python -m compileall -q shared services retail sql flows sdk cli
+RUN python -m compileall -q shared services retail sql flows rehearsal sdk cli
 USER parley
 CMD ["python", "-m", "services.gateway.app"]

@@ -12,13 +12,13 @@ from typing import Any
 from pydantic import BaseModel
 
 from bench.requests import solved
+from rehearsal.tokens import count
 from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.tasks.replay import Shop
 from services.planner.agentflow import Tools
 from services.planner.agentflow_prompt import TurnReply
-from services.rehearsal.tokens import count
 from shared.domain.memory import Judged
 from shared.events.values import Quality
 from shared.llm.types import Message

@@ -126,7 +126,8 @@ def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
 
 
 def _program(name: str, environment: dict[str, str]) -> Program:
-    return Program(name, (sys.executable, "-m", f"services.{name}.app"), environment)
+    module = "rehearsal.app" if name == REHEARSAL_MODEL else f"services.{name}.app"
+    return Program(name, (sys.executable, "-m", module), environment)
 
 
 def page_url(settings: Settings, *, login: bool = True) -> str:

@@ -8,7 +8,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from playwright.async_api import Browser, expect
 
-from services.rehearsal import wire
+from rehearsal import wire
 from tests.e2e.browser import Person, Tab
 from tests.e2e.running import Client, Parley, parley
 from tests.support.serving import serving

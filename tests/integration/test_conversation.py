@@ -5,7 +5,7 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
-from services.rehearsal.app import build
+from rehearsal.app import build
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import Step

@@ -9,8 +9,8 @@ import httpx2
 import pytest
 from pydantic import BaseModel, ConfigDict
 
-from services.rehearsal.app import build
-from services.rehearsal.faults import FAULTS
+from rehearsal.app import build
+from rehearsal.faults import FAULTS
 from shared.llm import Call, Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings

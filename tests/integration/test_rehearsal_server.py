@@ -13,7 +13,7 @@ import pytest
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionChunk
 
-from services.rehearsal.app import build
+from rehearsal.app import build
 from tests.support.serving import serving
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
@@ -145,7 +145,7 @@ async def test_as_its_own_process_it_serves_and_ends_at_sigterm() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = free.getsockname()[1]
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "services.rehearsal.app"),
+        *(sys.executable, "-m", "rehearsal.app"),
         env={"REHEARSAL_PORT": str(port), "PATH": "/usr/bin:/bin"},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,

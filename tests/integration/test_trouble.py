@@ -11,9 +11,9 @@ from contextlib import asynccontextmanager
 import pytest
 
 from cli.nats_server import NatsServer
+from rehearsal.app import build
 from services.plan_store.app import PlanStore
 from services.planner.handlers import draft_plan
-from services.rehearsal.app import build
 from shared.bus import Bus, BusDown, Delivery
 from shared.bus.provision import provision
 from shared.domain import commands as c

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from rehearsal.faults import FAULTS
 from services.planner.handlers import draft_plan
 from services.planner.prompt import PlanReply
-from services.rehearsal.faults import FAULTS
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
 from shared.domain.decide import decide

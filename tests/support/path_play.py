@@ -14,13 +14,13 @@ from uuid import uuid4
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from rehearsal.flows.nonsense import spoilt
+from rehearsal.prompt import read_prompt
+from rehearsal.rules import answer
+from rehearsal.wire import ChatMessage
 from services.executor.app import executing
 from services.generator.handlers import write
 from services.planner.app import planning
-from services.rehearsal.flows.nonsense import spoilt
-from services.rehearsal.prompt import read_prompt
-from services.rehearsal.rules import answer
-from services.rehearsal.wire import ChatMessage
 from services.verifier.handlers import verify
 from shared.bus import Bus
 from shared.domain import commands as c

@@ -7,7 +7,7 @@ from typing import Any
 
 import httpx2
 
-from services.rehearsal.app import build
+from rehearsal.app import build
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving

@@ -11,6 +11,9 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from rehearsal.prompt import read_prompt
+from rehearsal.rules import answer
+from rehearsal.wire import ChatMessage
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.tasks.replay import Changed, Replay, Shop
@@ -21,9 +24,6 @@ from services.generator.handlers import write_answer
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.catalogue import FEW, SHOWN
-from services.rehearsal.prompt import read_prompt
-from services.rehearsal.rules import answer
-from services.rehearsal.wire import ChatMessage
 from services.verifier.handlers import verify
 from services.verifier.prompt import VerdictReply
 from shared.domain import commands as c

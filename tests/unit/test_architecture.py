@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = ("services", "shared", "retail", "sql", "flows", "cli", "sdk", "bench", "chaos", "scripts")
+CODE = ("services", "shared", "retail", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
     "domain",

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from fastapi import Request
 
-from services.rehearsal.faults import Fault
-from services.rehearsal.prompt import read_prompt
-from services.rehearsal.rules import answer
-from services.rehearsal.server import Rehearsal
-from services.rehearsal.wire import ChatMessage, ChatRequest
+from rehearsal.faults import Fault
+from rehearsal.prompt import read_prompt
+from rehearsal.rules import answer
+from rehearsal.server import Rehearsal
+from rehearsal.wire import ChatMessage, ChatRequest
 from shared.flows import FlowPage, FlowSpec, NodeSpec, chain_problems
 from shared.llm.sections import prompt
 from shared.llm.types import Role

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from services.rehearsal.flows.nonsense import spoilt
-from services.rehearsal.flows.words import likeness
+from rehearsal.flows.nonsense import spoilt
+from rehearsal.flows.words import likeness
 from shared.flows import FlowPage, FlowSpec, chain_problems, full_path, path_problems
 from tests.unit.test_rehearsal_flows import PAGE, SQL, TRIAGE, node, plan
 

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from services.rehearsal.catalogue import HONEST, PROGRAMS, Program
-from services.rehearsal.coding import Variant, from_code
-from services.rehearsal.variants import SECOND, render
+from rehearsal.catalogue import HONEST, PROGRAMS, Program
+from rehearsal.coding import Variant, from_code
+from rehearsal.variants import SECOND, render
 
 
 def all_variants() -> list[Variant]:
@@ -79,7 +79,7 @@ def test_the_two_approaches_differ_in_plan_and_code(program: Program) -> None:
 
 @pytest.mark.parametrize("program", [*PROGRAMS, HONEST], ids=lambda program: program.name)
 def test_a_source_file_with_all_variants_can_be_imported(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
-    assert importlib.import_module(f"services.rehearsal.programs.{program.name}").__doc__
+    assert importlib.import_module(f"rehearsal.programs.{program.name}").__doc__
     assert capsys.readouterr().out == ""
 
 

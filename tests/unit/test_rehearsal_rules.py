@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from services.rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
-from services.rehearsal.plans import Plan, propose
-from services.rehearsal.prompt import read_prompt
-from services.rehearsal.rules import answer
-from services.rehearsal.wire import ChatMessage
+from rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
+from rehearsal.plans import Plan, propose
+from rehearsal.prompt import read_prompt
+from rehearsal.rules import answer
+from rehearsal.wire import ChatMessage
 from tests.unit.test_rehearsal_programs import run_tests
 
 CALCULATOR = "Help me create a simple calculator"

@@ -12,9 +12,9 @@ import pytest
 from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
+from rehearsal.sql import Tables, read_tables, write_sql
 from retail import relations
 from retail.generate import generate
-from services.rehearsal.sql import Tables, read_tables, write_sql
 from tests.support.questions import same
 
 CLINIC = """

@@ -7,8 +7,8 @@ from functools import cache
 
 import pytest
 
-from services.rehearsal.sql import Tables, read_tables, write_sql
-from services.rehearsal.sql.agreement import contradiction
+from rehearsal.sql import Tables, read_tables, write_sql
+from rehearsal.sql.agreement import contradiction
 from sql.database import open_database
 from tests.support.questions import same, store_database
 

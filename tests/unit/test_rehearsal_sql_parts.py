@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from services.rehearsal.sql import (
+from rehearsal.sql import (
     Tables,
     answer,
     classify,
@@ -20,9 +20,9 @@ from services.rehearsal.sql import (
     rewrite,
     write_sql,
 )
-from services.rehearsal.sql.canonical import canonical
-from services.rehearsal.sql.vocabulary import FUNCTION
-from services.rehearsal.sql.words import near, singular, split, tokens
+from rehearsal.sql.canonical import canonical
+from rehearsal.sql.vocabulary import FUNCTION
+from rehearsal.sql.words import near, singular, split, tokens
 
 SCHEMA = """
 create table shops(shop_id integer primary key, name text, town text);

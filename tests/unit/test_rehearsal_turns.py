@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from rehearsal.tooluse import asked_calls
 from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.tasks.replay import Shop
-from services.rehearsal.tooluse import asked_calls
 from shared.tools import ToolSpec
 from tests.support.retail_play import TOOLS, Played, model, play
 

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from pydantic_core import to_json
 
+from rehearsal.tokens import count
 from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import SPECS
@@ -17,7 +18,6 @@ from retail.store import World, Worlds
 from services.executor.tools import LARGEST
 from services.generator.answer_prompt import answer_brief
 from services.planner.agentflow_prompt import brief
-from services.rehearsal.tokens import count
 from services.verifier.prompt import turn_brief
 from shared.domain import commands as c
 from shared.domain.session import ROUNDS_KEPT, SESSION, Session

@@ -1,0 +1,71 @@
+"""Wiring of the rehearsal model: `python -m rehearsal.app`."""
+
+from typing import Annotated, Any
+
+import uvicorn
+from fastapi import Body, FastAPI, Request, Response
+
+from rehearsal import wire
+from rehearsal.catalogue import INTRODUCTION
+from rehearsal.faults import Fault
+from rehearsal.server import Rehearsal
+from shared.settings import Settings
+
+PACE = 0.01  # seconds before each of at most 40 chunks
+
+
+def build(*, pace: float = PACE) -> FastAPI:
+    """The application; `pace` is the pause in seconds before each of at most 40 chunks of a reply."""
+    app = FastAPI(title="Parley's rehearsal model", description=INTRODUCTION)
+    model = Rehearsal(pace)
+
+    @app.get("/healthz")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok"}
+
+    @app.get("/v1/models")
+    async def models() -> dict[str, Any]:
+        entry = {
+            "id": wire.MODEL_ID,
+            "object": "model",
+            "created": 0,
+            "owned_by": "parley",
+            "description": INTRODUCTION,
+        }
+        return {"object": "list", "data": [entry]}
+
+    @app.post("/v1/chat/completions")
+    async def complete(body: wire.ChatRequest, request: Request) -> Response:
+        return await model.complete(body, request)
+
+    @app.post("/faults")
+    async def arm(fault: Annotated[Fault, Body()]) -> list[Fault]:
+        model.faults.arm(fault)
+        return model.faults.armed
+
+    @app.delete("/faults", status_code=204)
+    async def clear() -> None:
+        model.faults.clear()
+
+    @app.get("/calls")
+    async def calls() -> list[Any]:
+        return model.calls.all()
+
+    return app
+
+
+def main() -> None:
+    """Serve until SIGTERM or Ctrl-C."""
+    settings = Settings()
+    uvicorn.run(
+        build(),
+        host=settings.agent_host,
+        port=settings.rehearsal_port,
+        log_level=settings.log_level.lower(),
+        access_log=False,
+        timeout_graceful_shutdown=1,  # a reply that hangs on order must not hold up the end
+    )
+
+
+if __name__ == "__main__":
+    main()

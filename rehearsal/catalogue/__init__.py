@@ -1,0 +1,44 @@
+"""What the rehearsal model can write: the programs, their plans, and the features it knows for each."""
+
+from rehearsal.catalogue.program import Feature, Program
+from rehearsal.catalogue.puzzles import (
+    CAESAR,
+    FIBONACCI,
+    FIZZBUZZ,
+    GUESSING,
+    PALINDROME,
+    PRIMES,
+    ROMAN,
+    TICTACTOE,
+)
+from rehearsal.catalogue.tools import BANK, CALCULATOR, CSV, PASSWORD, TEMPERATURE, TODO, WORDS
+
+__all__ = ["BY_NAME", "CONFIGURE", "HONEST", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
+
+PROGRAMS = (
+    CALCULATOR,
+    TODO,
+    TEMPERATURE,
+    PASSWORD,
+    WORDS,
+    GUESSING,
+    PRIMES,
+    FIBONACCI,
+    CSV,
+    TICTACTOE,
+    ROMAN,
+    PALINDROME,
+    BANK,
+    FIZZBUZZ,
+    CAESAR,
+)
+HONEST = Program("honest", "a program that tells what the rehearsal model is", (), ((), ()))
+KINDS = ", ".join(program.title for program in PROGRAMS)
+CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
+BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'
+INTRODUCTION = (
+    "This is Parley's rehearsal model. It is a set of rules and no language model. "
+    f"It can plan, write and revise these programs: {KINDS}. "
+    "It plans paths through flows, and writes SQL for plain questions about the tables that it is shown. "
+    f"With tools it serves the customers of a sample retail store. {BY_NAME} {CONFIGURE}"
+)

@@ -1,0 +1,80 @@
+"""Finds out what people mean, by words. A word of the catalogue stands for every word that begins with it."""
+
+import re
+from collections.abc import Iterable
+from functools import reduce
+
+from rehearsal.catalogue import PROGRAMS, Feature, Program
+
+_VAGUE = re.compile(
+    r"(a|an|and|any|app|application|build|can|cod(e|ing)|cool|could|create|do|for|give|good|hello|help|hey|hi|i|in|it|like"
+    r"|make|me|my|need|nice|of|one|please|program(me)?|project|python|script|simple|small|some(thing)?|that|the|thing|to"
+    r"|tool|useful|want|we|what|with|would|write|you)"
+)
+_DROP = re.compile(r"\b(without|no longer|no|remove|drop|delete|leave out|avoid)\b", re.IGNORECASE)
+
+
+def says(text: str, phrase: str) -> bool:
+    """Whether every word of the phrase begins a word of the text; with short words, as in `to do`, all in a row."""
+    parts = phrase.lower().split()
+    if min(map(len, parts)) < 4:
+        pattern = r"\W+".join(rf"{re.escape(part)}\w*" if len(part) > 3 else rf"{re.escape(part)}\b" for part in parts)
+        return re.search(rf"\b{pattern}", text, re.IGNORECASE) is not None
+    words = re.findall(r"[^\W_]+", text.lower())
+    return all(any(word.startswith(part) for word in words) for part in parts)
+
+
+def find_program(*texts: str) -> Program | None:
+    """The program that the first telling text is about: the one with the longest phrase in it."""
+    for text in texts:
+        scored = [(max((len(p) for p in program.words if says(text, p)), default=0), program) for program in PROGRAMS]
+        score, best = max(scored, key=lambda entry: entry[0])
+        if score:
+            return best
+    return None
+
+
+def find_features(program: Program, text: str) -> list[Feature]:
+    """The features of this program that the text mentions."""
+    return [feature for feature in program.features if any(says(text, phrase) for phrase in feature.words)]
+
+
+def apply_features(program: Program, features: frozenset[str], lines: Iterable[str]) -> frozenset[str]:
+    """The features after each line has added what it mentions, or taken it away where it says so."""
+
+    def step(now: frozenset[str], line: str) -> frozenset[str]:
+        drops = _DROP.search(line) and not re.search(r"\badd\b", line, re.IGNORECASE)
+        named = find_features(program, line)
+        gone = {feature.name for feature in named if drops and not feature.avoids}
+        return now - gone | {feature.name for feature in named} - gone
+
+    return reduce(step, lines, features)
+
+
+def is_vague(request: str) -> bool:
+    """Whether the request names no thing at all."""
+    return all(_VAGUE.fullmatch(word) for word in re.findall(r"[^\W_]+", request.lower()))
+
+
+def directives(text: str) -> list[str]:
+    """Feedback as a list of things to do: one a line, or between semicolons."""
+    return [part.strip() for part in re.split(r"[\n;]", text) if part.strip()]
+
+
+_NUMBER = re.compile(
+    r"\b(?:up to|below|under|first|top|use|length|limit|shift|maximum|count|size|range|between \d+ and|\d+ to"
+    r"|(?:length|limit|shift|maximum|count|attempts|guesses|instead|change it|set it) (?:of|to|by|is))\s+(\d+)\b"
+    r"|\b(\d+) (?:instead|characters?|chars?|letters|numbers|attempts|guesses|words|tries)\b",
+    re.IGNORECASE,
+)
+
+
+def find_number(program: Program, line: str) -> tuple[str, int] | None:
+    """The constant that a line sets, as (name, value): `use 20 characters instead`, `up to 50`."""
+    found = _NUMBER.search(line)
+    feature = next((feature.number for feature in find_features(program, line) if feature.number), "")
+    name = feature or program.number
+    if not found or not name:
+        return None
+    value = int(found[1] or found[2])
+    return (name, value) if program.least <= value <= 1000 else None

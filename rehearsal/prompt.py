@@ -1,0 +1,37 @@
+"""Reads the prompts that Parley's services write."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rehearsal.wire import ChatMessage
+
+_HEAD = re.compile(r"\ARole: *(\w+) *\nTask: *([\w.-]+)")
+_SECTION = re.compile(r"^<(\w+)>[ \t]*\n(.*?)\n?^</\1>[ \t]*$", re.MULTILINE | re.DOTALL)
+_REPLAN = re.compile(r"^<replan */>", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Prompt:
+    """Who asks for what; `sections` maps tag to text. A prompt that is not Parley's has an empty task."""
+
+    role: str = ""
+    task: str = ""
+    sections: dict[str, str] = field(default_factory=dict)
+    replan: bool = False
+
+    def __getitem__(self, tag: str) -> str:
+        """The section's text, "" where it is missing."""
+        return self.sections.get(tag, "")
+
+
+def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
+    """Take the head from the system message, the sections from the last user message that has some: what follows it
+    tells what was wrong with a reply."""
+    system = next((message.text for message in messages if message.role == "system"), "")
+    head = _HEAD.match(system)
+    users = [message.text for message in reversed(messages) if message.role == "user"]
+    body = next((text for text in users if _SECTION.match(text) or "<request>" in text), "")
+    sections = {tag: text.strip("\n") for tag, text in _SECTION.findall(body)}
+    replan = "replan" in sections or bool(_REPLAN.search(_SECTION.sub("", body)))
+    return Prompt(head[1] if head else "", head[2] if head else "", sections, replan)

@@ -1,0 +1,52 @@
+"""The whole model: one function from a prompt to a reply."""
+
+from typing import Any
+
+from rehearsal.catalogue import INTRODUCTION
+from rehearsal.coding import answer_code, answer_tests
+from rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
+from rehearsal.flows.general import answer_general
+from rehearsal.flows.path import answer_path
+from rehearsal.flows.text_to_sql import (
+    answer_classify,
+    answer_format,
+    answer_generate,
+    answer_rewrite,
+    answer_tables,
+    answer_trim,
+)
+from rehearsal.plans import answer_plan
+from rehearsal.prompt import Prompt
+from rehearsal.retail.answers import answer_answer
+from rehearsal.retail.drafts import answer_task
+from rehearsal.retail.turns import answer_turn
+from rehearsal.retail.verdicts import answer_turn_verdict
+from rehearsal.verdicts import answer_verdict
+
+TASKS = {
+    "text_plan": answer_plan,
+    "code": answer_code,
+    "tests": answer_tests,
+    "verdict": answer_verdict,
+    "turn": answer_turn,
+    "turn_verdict": answer_turn_verdict,
+    "answer": answer_answer,
+    "task": answer_task,
+    "path": answer_path,
+    "classify_prompt": answer_classify,
+    "rewrite_prompt": answer_rewrite,
+    "get_relevant_tables": answer_tables,
+    "trim_relevant_tables": answer_trim,
+    "generate_sql": answer_generate,
+    "format_final_response": answer_format,
+    "general_questions": answer_general,
+    "complaint_triage.classify_complaint": answer_complaint,
+    "complaint_triage.assess": assess_complaint,
+    "complaint_triage.write_reply": write_reply,
+}
+
+
+def answer(prompt: Prompt) -> dict[str, Any] | str:
+    """The reply as an object; a plain sentence for prompts that are not Parley's."""
+    task = TASKS.get(prompt.task)
+    return task(prompt) if task else INTRODUCTION

@@ -1,0 +1,145 @@
+"""Answers one chat completion, well or with the fault that was asked for."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from itertools import count as count_up
+from typing import Any
+from uuid import uuid4
+
+from fastapi import Request
+from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
+
+from rehearsal import wire
+from rehearsal.calls import CallLog, CallRecord
+from rehearsal.faults import Fault, FaultBoard
+from rehearsal.flows.nonsense import spoilt
+from rehearsal.prompt import read_prompt
+from rehearsal.rules import answer
+from rehearsal.tokens import PrefixCache, count
+
+LONGEST_HANG = 600.0
+CHUNKS = 40  # at most, however long the reply is
+PAGE = "<!doctype html><title>Proxy</title><p>This page stands where a model was expected.</p>"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A reply ready to be sent, with what shall go wrong while sending it."""
+
+    id: str
+    text: str
+    finish: str | None
+    usage: wire.Usage
+    fault: Fault
+
+
+class Rehearsal:
+    """The model behind the endpoints; `pace` is the pause in seconds before each of at most 40 chunks."""
+
+    def __init__(self, pace: float) -> None:
+        self.faults = FaultBoard()
+        self.calls = CallLog()
+        self._cache = PrefixCache()
+        self._spoilt = count_up()
+        self._pace = pace
+
+    async def complete(self, body: wire.ChatRequest, request: Request) -> Response:
+        """Answer as an OpenAI-compatible server does."""
+        prompt = read_prompt(body.messages)
+        try:
+            fault = self.faults.pick(body.model, prompt.task)
+        except ValueError as bad:
+            return JSONResponse(wire.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
+        record = self.calls.begin(prompt.role, prompt.task, body.model)
+        if await gone(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
+            record.outcome = fault.fault or "cancelled"
+            return Response(status_code=499)
+        if (refusal := refuse(fault, body)) is not None:
+            record.outcome = str(fault.fault)
+            return refusal
+        said = answer(prompt)
+        if fault.fault == "nonsense" and prompt.task == "path" and isinstance(said, dict):
+            said = spoilt(said, next(self._spoilt))
+        reply = self._reply(body, json_text(said, body.response_format.type, fault), fault)
+        if body.stream:
+            return StreamingResponse(self._stream(body, reply, record), media_type="text/event-stream")
+        record.outcome = fault.fault or "ok"
+        return JSONResponse(wire.completion(reply.id, reply.text, reply.finish, reply.usage))
+
+    def _reply(self, body: wire.ChatRequest, text: str, fault: Fault) -> Reply:
+        finish: str | None = "stop"
+        match fault.fault:
+            case "cut" | "midstream":
+                text, finish = text[: len(text) // 2], None
+            case "truncated":
+                text, finish = text[: len(text) // 2], "length"
+            case "garbled":
+                text = text[: len(text) // 2] + ' ~~ "'
+        texts = [message.text for message in body.messages]
+        usage = wire.Usage(prompt=sum(map(count, texts)), cached=self._cache.cached(texts), completion=count(text))
+        return Reply(f"chatcmpl-{uuid4().hex}", text, finish, usage, fault)
+
+    async def _stream(self, body: wire.ChatRequest, reply: Reply, record: CallRecord) -> AsyncIterator[str]:
+        delay = self._pace if reply.fault.token_delay is None else reply.fault.token_delay
+        size = max(8, -(-len(reply.text) // CHUNKS))
+        try:
+            yield wire.piece(reply.id, text="")
+            for start in range(0, len(reply.text), size):
+                await asyncio.sleep(delay)
+                yield wire.piece(reply.id, text=reply.text[start : start + size])
+            record.outcome = reply.fault.fault or "ok"
+        finally:  # a client that leaves closes this generator
+            if record.outcome == "running":
+                record.outcome = "cancelled"
+        if reply.fault.fault == "midstream":
+            yield wire.event(wire.error("the model broke down in mid-sentence", "server_error"))
+        if reply.finish is None:
+            return
+        yield wire.piece(reply.id, finish=reply.finish)
+        if body.stream_options.include_usage:
+            yield wire.usage_piece(reply.id, reply.usage)
+        yield "data: [DONE]\n\n"
+
+
+async def gone(request: Request, seconds: float) -> bool:
+    """Wait so long; True if the client left meanwhile, or if a hang came to its end."""
+    if not seconds:
+        return False
+    try:
+        async with asyncio.timeout(seconds):
+            while (await request.receive())["type"] != "http.disconnect":
+                pass
+    except TimeoutError:
+        return seconds >= LONGEST_HANG
+    return True
+
+
+def refuse(fault: Fault, body: wire.ChatRequest) -> Response | None:
+    """The answer that is no completion at all, where the fault wants one."""
+    match fault.fault:
+        case "429":
+            content = wire.error("too many requests, as ordered", "rate_limit_error", "rate_limit_exceeded")
+            return JSONResponse(content, 429, headers={"retry-after": f"{fault.retry_after:g}"})
+        case "500":
+            return JSONResponse(wire.error("broken, as ordered", "server_error"), 500)
+        case "error200":
+            return JSONResponse(wire.error("broken with status 200, as ordered", "server_error"))
+        case "html":
+            return HTMLResponse(PAGE)
+        case _ if fault.refuses(body.response_format.type):
+            kind = body.response_format.type
+            return JSONResponse(wire.error(f"response_format {kind} is not supported", "invalid_request_error"), 400)
+        case _:
+            return None
+
+
+def json_text(reply: dict[str, Any] | str, shape: str, fault: Fault) -> str:
+    """The reply as a model would write it: bare JSON where a format was asked for, else JSON in prose."""
+    if isinstance(reply, str):
+        return reply if shape == "text" else json.dumps({"message": reply}, ensure_ascii=False)
+    if fault.fault == "invented":
+        reply = {**reply, "confidence_level": 0.9, "mood": "cheerful"}
+    text = json.dumps(reply, ensure_ascii=False)
+    return text if shape != "text" else f"Here is my reply.\n\n```json\n{text}\n```\n\nThat is all."
