@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from shared.bus import Bus, BusDown
 from shared.domain.session import SESSION
 from shared.log import Loaded
+from shared.retry import retry_while_unavailable
 from shared.telemetry import tracing
 
 WITHOUT_NATS = 3.0  # seconds; while there is no connection at all, waiting longer tells nobody anything
@@ -87,13 +88,7 @@ class Store:
             patience, pause = patience * 2, min(pause * 2, 0.5)
 
 
-async def patiently(store: Loads, session_id: str, *, at_least: int, log: Any) -> Loaded:
+@retry_while_unavailable(StoreDown, longest=3)
+async def load_when_available(store: Loads, session_id: str, *, at_least: int) -> Loaded:
     """Load, for as long as it takes: the caller's message is kept alive by heartbeats meanwhile."""
-    delay = 0.1
-    while True:
-        try:
-            return await store.load(session_id, at_least=at_least)
-        except StoreDown as error:
-            log.warning("waiting_for_plan_store", session_id=session_id, error=str(error))
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 3)
+    return await store.load(session_id, at_least=at_least)

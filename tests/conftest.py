@@ -10,6 +10,7 @@ import pytest
 import structlog
 
 from cli.nats_server import NatsServer, nats_server
+from shared import retry
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain.commands import By
@@ -52,6 +53,7 @@ def _place(item: pytest.Item) -> int:
 def logging_as_it_was() -> Iterator[None]:
     """A command that is run within a test sets logging up for a process of its own: that must not outlive the test."""
     before = structlog.get_config()
+    retry.logged.clear()
     yield
     structlog.configure(**before)
 

@@ -1,6 +1,5 @@
 """Run the executor: `python -m services.executor.app`."""
 
-import asyncio
 import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -20,12 +19,12 @@ from services.executor.requests import Requests
 from services.executor.retail import Retail
 from services.executor.tools import Fixed, Registry, Source
 from shared.flows import FLOWS_LIST
+from shared.retry import retry_while_unavailable
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 from shared.worker import Handler, Here, run_worker
 
 log = structlog.get_logger("executor")
-RETRY = 2.0  # seconds
 
 
 @asynccontextmanager
@@ -50,15 +49,11 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
 async def _worlds(settings: Settings) -> Worlds:
     folder = settings.parley_retail_data
     worlds = Worlds(settings.retail_url, lambda: load(folder) if folder else generate())
-    while True:
-        try:
-            await worlds.open()
-            return worlds
-        except WrongBase as error:
-            sys.exit(str(error))  # a person must choose: starting again would not help
-        except WorldsDown as error:
-            log.warning("waiting_for_the_store", error=str(error))
-            await asyncio.sleep(RETRY)
+    try:
+        await retry_while_unavailable(WorldsDown)(worlds.open)()
+    except WrongBase as error:
+        sys.exit(str(error))  # a person must choose: starting again would not help
+    return worlds
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack) -> tuple[Source, ...]:

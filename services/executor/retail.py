@@ -1,18 +1,15 @@
 """The retail store's tools, each call in its session's world."""
 
-import asyncio
 from collections.abc import Iterable
 from functools import partial
-
-import structlog
 
 from retail.specs import SPECS
 from retail.store import SHARED, World, Worlds, WorldsDown
 from services.executor.tools import Arguments, Call, Result, Tool
 from shared.domain.session import Session
+from shared.retry import retry_while_unavailable
 from shared.tools import Preview
 
-log = structlog.get_logger("executor")
 SECONDS = 60.0
 
 
@@ -41,18 +38,14 @@ class Retail:
         return self._worlds.world(own_world(session.id) if session.settings.world == "own" else SHARED)
 
     async def _run(self, name: str, call: Call) -> Result:
-        """While the database is away the call waits; with its key it may be made again whatever became of it."""
-        delay = 0.1
-        while True:
-            try:
-                said = await self._world(call.session).call(name, call.arguments, key=call.key)
-                break
-            except WorldsDown as error:
-                log.warning("waiting_for_the_store", error=str(error))
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, 5)
+        said = await self._reply(name, call)
         refused = said.startswith("Error: ") or said.startswith("Unknown action ")
         return Result(ok=False, error=said) if refused else Result(ok=True, value=said)
+
+    @retry_while_unavailable(WorldsDown)
+    async def _reply(self, name: str, call: Call) -> str:
+        """While the database is away the call waits; with its key it may be made again whatever became of it."""
+        return await self._world(call.session).call(name, call.arguments, key=call.key)
 
     async def _preview(self, name: str, session: Session, arguments: Arguments) -> Preview:
         return await self._world(session).preview(name, arguments)

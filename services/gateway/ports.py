@@ -1,19 +1,17 @@
 """What the gateway needs of the bus and of plan_store: the real ones fit, and so do the fakes of its tests."""
 
-import asyncio
-import time
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
 from services.gateway.trouble import AWAY, Trouble
 from services.gateway.users import missing
 from shared.log import Loaded, Log
+from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
 from shared.store_api import Message, Verb
 
 PATIENCE = 5.0  # seconds that a client waits for a log that does not answer
 ELECTION = 12.0  # where the log has replicas: one that lost its leader needs 7 to 9 for another one
-FIRST_PAUSE, LONGEST_PAUSE = 0.1, 1.0  # seconds between two tries to read
 REFUSED = {
     "unknown": "not_found",
     "purged": "not_found",
@@ -62,15 +60,12 @@ class Core(NamedTuple):
 
     async def patiently[T](self, read: Callable[[], Awaitable[T]]) -> T:
         """What `read` finds. A log with replicas is read again while they elect a leader; raises as `read` does."""
-        late, pause = time.monotonic() + self.patience, FIRST_PAUSE
-        while True:
-            try:
-                return await read()
-            except AWAY:
-                if self.replicas == 1 or time.monotonic() + pause > late:
-                    raise
-            await asyncio.sleep(pause)
-            pause = min(pause * 2, LONGEST_PAUSE)
+        return await (_through_an_election(read) if self.replicas > 1 else read())
+
+
+@retry_while_unavailable(*AWAY, longest=1, patience=ELECTION)
+async def _through_an_election[T](read: Callable[[], Awaitable[T]]) -> T:
+    return await read()
 
 
 async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request: Q) -> A:

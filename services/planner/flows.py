@@ -1,11 +1,10 @@
 """The flows there are, as the executor tells them, and what was accepted for similar requests, as plan_store does."""
 
-import asyncio
-
 import structlog
 
+from services.planner.executor_client import ask_executor
 from services.planner.recall import Asks
-from shared.bus import Bus, BusDown
+from shared.bus import Bus
 from shared.domain.session import Session
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.store_api.library import LibraryEntry, LibraryPage
@@ -13,25 +12,14 @@ from shared.store_api.library import LibraryEntry, LibraryPage
 log = structlog.get_logger("planner")
 EXAMPLES = 3
 ASKED = 5_000  # characters of the request
-LONGEST_WAIT = 5.0
 
 
 class KnownFlows:
-    """While the executor is away the planner waits, and its work stays alive."""
-
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
     async def page(self, session_id: str) -> FlowPage:
-        delay = 0.1
-        ask = ListFlows(session_id=session_id).model_dump_json().encode()
-        while True:
-            try:
-                return FlowPage.model_validate_json(await self._bus.request(FLOWS_LIST, ask, timeout=5))
-            except BusDown as error:
-                log.warning("waiting_for_executor", error=str(error))
-            await asyncio.sleep(delay)
-            delay = min(delay * 2, LONGEST_WAIT)
+        return await ask_executor(self._bus, FLOWS_LIST, ListFlows(session_id=session_id), FlowPage)
 
 
 async def accepted(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:

@@ -17,7 +17,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
 from shared.log import EXPECTED, Loaded, LogDown, NeedsParent, TooLarge, accept, follows
-from shared.store import StoreRefused, patiently
+from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
 
@@ -69,7 +69,7 @@ class Worker:
 
         Raises FalseStop.
         """
-        loaded = await patiently(self._kit.store, event.session_id, at_least=0, log=log)
+        loaded = await load_when_available(self._kit.store, event.session_id, at_least=0)
         if loaded.session.work == Work(service=self._kit.service, version=event.version):
             raise FalseStop("The session was not stopped: its work is due again.")
 
@@ -110,7 +110,7 @@ class Worker:
         which only the newest state shows; a replica of the log that lags behind the delivery is not that.
         """
         if delivery.deliveries > 1:
-            newest = await patiently(self._kit.store, session_id, at_least=0, log=log)
+            newest = await load_when_available(self._kit.store, session_id, at_least=0)
             if newest.position >= delivery.position:
                 return newest
         elif self._kit.settings.nats_replicas == 1:  # a guard proves nothing where a cluster keeps the log
@@ -118,10 +118,10 @@ class Worker:
                 return begun
             if before := _before(delivery):
                 # plan_store may not have been given this message yet, but nearly always the one that it follows.
-                loaded = await patiently(self._kit.store, session_id, at_least=before, log=log)
+                loaded = await load_when_available(self._kit.store, session_id, at_least=before)
                 if with_it := _with(loaded, delivery):
                     return with_it
-        return await patiently(self._kit.store, session_id, at_least=delivery.position, log=log)
+        return await load_when_available(self._kit.store, session_id, at_least=delivery.position)
 
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""

@@ -71,7 +71,7 @@ async def test_a_change_waits_for_a_store_that_somebody_writes_to(
         ann, yes = await asked_to_approve(bus)
         async with held(settings.parley_home / "retail.db"):
             await ann.does(yes)
-            await said(caplog, "waiting_for_the_store")
+            await said(caplog, "WorldsDown")
         ended = await ann.phase("resting", "failed")
     assert "database is locked" in caplog.text
     assert ended.reason == "answered", ended.failure
@@ -87,7 +87,7 @@ async def test_a_change_waits_for_a_store_that_is_away(
         ann, yes = await asked_to_approve(bus)
         await asyncio.to_thread(own_postgres.stop)
         await ann.does(yes)
-        await said(caplog, "waiting_for_the_store")
+        await said(caplog, "WorldsDown")
         await asyncio.to_thread(own_postgres.start)
         ended = await ann.phase("resting", "failed", seconds=40)
     assert ended.reason == "answered", ended.failure

@@ -23,6 +23,7 @@ SHARED = {
     "logging",
     "protocol",
     "repair",
+    "retry",
     "sandbox",
     "settings",
     "store",

@@ -1,0 +1,56 @@
+"""Retries while something is away: exponential back-off with jitter, by stamina.
+
+The log says what is waited for, once a minute and however many wait. stamina's own hooks stay off: they write a line
+for each retry, and count in series whose number grows with the retries.
+"""
+
+from collections.abc import Callable, Coroutine
+from contextlib import suppress
+from functools import wraps
+from typing import Any
+
+import stamina
+import structlog
+from cachetools import TTLCache
+from stamina.instrumentation import RetryDetails, set_on_retry_hooks
+
+log = structlog.get_logger("retry")
+QUIET = 60.0  # seconds between two lines about the same wait
+
+logged: TTLCache[tuple[str, str], bool] = TTLCache(maxsize=100, ttl=QUIET)
+type _Async[**P, T] = Callable[P, Coroutine[Any, Any, T]]
+
+
+def retry_while_unavailable[**P, T](
+    *on: type[Exception], first: float = 0.1, longest: float = 5.0, patience: float | None = None
+) -> Callable[[_Async[P, T]], _Async[P, T]]:
+    """Decorate a coroutine function to be called again while it raises one of these. Only for what may be done twice.
+
+    The first retry follows at once. The next one waits `first` seconds, and each later one twice as long, up to
+    `longest`. `patience` seconds after the first failure the error is raised; None: never.
+    """
+
+    def decorate(function: _Async[P, T]) -> _Async[P, T]:
+        retrying = stamina.retry(
+            on=on, attempts=None, timeout=patience, wait_initial=first, wait_max=longest, wait_jitter=first
+        )(function)
+
+        @wraps(function)
+        async def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            with suppress(*on):  # stamina takes 50 µs for a call that succeeds: too much for every event
+                return await function(*args, **kwargs)
+            return await retrying(*args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+def _log(details: RetryDetails) -> None:
+    reason = type(details.caused_by).__name__
+    if (details.name, reason) not in logged:
+        logged[details.name, reason] = True
+        log.warning("waiting", operation=details.name, reason=reason, error=str(details.caused_by)[:500])
+
+
+set_on_retry_hooks([_log])

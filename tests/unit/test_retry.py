@@ -1,0 +1,101 @@
+"""Retries while something is away: what is tried again, for how long, and what the log says of it."""
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+import stamina
+from prometheus_client import REGISTRY
+from structlog.testing import capture_logs
+
+from shared.retry import retry_while_unavailable
+
+
+class Away(Exception): ...
+
+
+class Locked(Exception): ...
+
+
+@pytest.fixture
+def no_waits() -> Iterator[None]:
+    with stamina.set_testing(True, attempts=100):
+        yield
+
+
+async def test_it_is_tried_until_it_works_and_the_log_says_once_what_many_wait_for(no_waits: None) -> None:
+    tries = 0
+
+    @retry_while_unavailable(Away, Locked)
+    async def attempt(word: str) -> str:
+        nonlocal tries
+        tries += 1
+        if tries <= 50:
+            raise Locked("by somebody") if tries % 2 else Away("no leader")
+        return word
+
+    with capture_logs() as lines:
+        assert await asyncio.gather(*(attempt("done") for _ in range(10))) == ["done"] * 10
+    assert {(line["event"], line["reason"], line["error"]) for line in lines} == {
+        ("waiting", "Locked", "by somebody"),
+        ("waiting", "Away", "no leader"),
+    }
+    assert len(lines) == 2
+    assert lines[0]["operation"].endswith("attempt")
+    assert not [metric.name for metric in REGISTRY.collect() if metric.name.startswith("stamina")]
+
+
+async def test_a_blip_is_not_worth_a_line() -> None:
+    outcomes = [Away(), None]
+
+    @retry_while_unavailable(Away)
+    async def attempt() -> None:
+        if error := outcomes.pop(0):
+            raise error
+
+    with capture_logs() as lines:
+        await attempt()
+    assert (outcomes, lines) == ([], [])
+
+
+async def test_patience_ends_with_the_error_itself() -> None:
+    tries = 0
+
+    @retry_while_unavailable(Away, first=0.001, patience=0.05)
+    async def attempt() -> None:
+        nonlocal tries
+        tries += 1
+        raise Away(str(tries))
+
+    with pytest.raises(Away) as caught:
+        await attempt()
+    assert tries > 2
+    assert str(caught.value) == str(tries)
+
+
+async def test_another_error_is_no_reason_to_wait(no_waits: None) -> None:
+    tries = 0
+
+    @retry_while_unavailable(Away)
+    async def attempt() -> None:
+        nonlocal tries
+        tries += 1
+        raise Away if tries < 3 else ValueError(tries)
+
+    with pytest.raises(ValueError, match="3"):
+        await attempt()
+
+
+async def test_who_waits_can_be_cancelled() -> None:
+    tried = asyncio.Event()
+
+    @retry_while_unavailable(Away, first=60)
+    async def attempt() -> None:
+        tried.set()
+        raise Away
+
+    waiting = asyncio.create_task(attempt())
+    await tried.wait()
+    waiting.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
