@@ -4,10 +4,11 @@ import hashlib
 import ipaddress
 import math
 import time
-from collections import Counter, OrderedDict
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+from cachetools import LRUCache
 from starlette.requests import HTTPConnection
 
 from services.gateway.trouble import Trouble
@@ -43,32 +44,20 @@ class TokenBucket:
         return max(0.0, (1 - self._tokens) / self._rate)
 
 
-class _Recent[V](OrderedDict[str, V]):
-    """The entries that were used last; no stranger can make it grow over `MOST`."""
-
-    def seen(self, name: str, make: Callable[[], V]) -> V:
-        if name not in self:
-            self[name] = make()
-        self.move_to_end(name)
-        if len(self) > MOST:
-            self.popitem(last=False)
-        return self[name]
-
-
 class Requests:
     """What each user asks over REST, and how many sockets they have open. Raises Trouble(slow_down)."""
 
     def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
         self._rate, self._sockets = settings.requests_per_second, settings.sockets_per_user
         self._clock = clock
-        self._buckets: _Recent[TokenBucket] = _Recent()
+        self._buckets: LRUCache[str, TokenBucket] = LRUCache(maxsize=MOST)
         self._open: Counter[str] = Counter()
 
     def count(self, user: str) -> None:
         """One more request, or one more handshake."""
         if not self._rate:
             return
-        bucket = self._buckets.seen(user, self._new)
+        bucket = self._buckets.setdefault(user, self._new())
         if not bucket.take():
             raise _slow_down("Too many requests at once.", "REQUESTS_PER_SECOND", bucket.wait)
 
@@ -98,8 +87,8 @@ class Guesses:
     def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
         self._most = settings.failed_logins_per_minute if settings.parley_auth in GUESSABLE else 0
         self._clock = clock
-        self._failed: _Recent[TokenBucket] = _Recent()
-        self._right: _Recent[bool] = _Recent()
+        self._failed: LRUCache[str, TokenBucket] = LRUCache(maxsize=MOST)
+        self._right: LRUCache[str, None] = LRUCache(maxsize=MOST)  # digests of secrets
 
     @contextmanager
     def attempt(self, connection: HTTPConnection, secret: str) -> Iterator[None]:
@@ -114,9 +103,9 @@ class Guesses:
         try:
             yield
         except Trouble:
-            self._failed.seen(address, self._new).take()
+            self._failed.setdefault(address, self._new()).take()
             raise
-        self._right.seen(digest, lambda: True)
+        self._right[digest] = None
 
     def _new(self) -> TokenBucket:
         return TokenBucket(burst=max(self._most, 1), rate=self._most / MINUTE, clock=self._clock)

@@ -1,11 +1,11 @@
 """The projection: a session's tail from the log into its rows, exactly once, whoever else does the same."""
 
 import re
-from collections import OrderedDict
 from contextlib import suppress
 from functools import partial
 
 import structlog
+from cachetools import LRUCache
 from sqlalchemy import Connection, RowMapping, select
 
 from services.plan_store import parking
@@ -38,7 +38,7 @@ class Projector:
         self._database = database
         self._vouched = vouched
         self._writer = Writer(database)
-        self._held: OrderedDict[str, Held] = OrderedDict()
+        self._held: LRUCache[str, Held] = LRUCache(maxsize=REMEMBERED)
 
     @property
     def on_moved(self) -> Moved | None:
@@ -58,7 +58,7 @@ class Projector:
             await parking.park_all(self._log, self._database, session_id, "not the id of a session")
             return
         with suppress(StoreError):  # purged: what came is put aside
-            held = self._recalled(session_id) or self._begun(session_id, raw) or await self._from_row(session_id)
+            held = self._held.get(session_id) or self._begun(session_id, raw) or await self._from_row(session_id)
             while held.stored.position < position:
                 await self._fold(held, raw)
                 if raw and held.newest.position < position:  # whoever was asked lags: nobody comes again for it
@@ -80,7 +80,7 @@ class Projector:
 
     async def look(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
         """As `load`, but its rows may not be there yet. Whoever names a position needs nothing newer than that."""
-        held = self._recalled(session_id)
+        held = self._held.get(session_id)
         if held and at_least and not held.lost:
             await held.comes_to(at_least, SOON)
             await self._fold(held, at_least=at_least)
@@ -135,7 +135,7 @@ class Projector:
 
     async def _checked(self, session_id: str) -> Held | None:
         """What is remembered, if it is what the row tells."""
-        held = self._recalled(session_id)
+        held = self._held.get(session_id)
         while held and held.stored.times and not held.lost:
             await self._writer.settled()
             stored = held.stored
@@ -143,12 +143,6 @@ class Projector:
                 return held
             held.lost = held.stored is stored  # another replica has moved it, or reset it; else we have meanwhile
         return None
-
-    def _recalled(self, session_id: str) -> Held | None:
-        held = self._held.get(session_id)
-        if held:
-            self._held.move_to_end(session_id)
-        return held
 
     def _begun(self, session_id: str, raw: Raw | None) -> Held | None:
         """A session that begins with this message; a row that is there all the same will not be overwritten."""
@@ -184,8 +178,6 @@ class Projector:
         if (other := self._held.get(held.id)) and not other.lost and other.stored.position >= held.stored.position:
             return other
         self._held[held.id] = held
-        while len(self._held) > REMEMBERED:
-            self._held.popitem(last=False)
         return held
 
 

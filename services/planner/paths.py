@@ -2,8 +2,9 @@
 
 import hashlib
 import json
-from collections import OrderedDict
 from typing import NamedTuple
+
+from cachetools import LRUCache
 
 from shared.domain.session import Session
 from shared.flows import FlowPage
@@ -20,8 +21,7 @@ class Paths:
     """At most `size` paths; the one that was not used for longest is forgotten first."""
 
     def __init__(self, size: int) -> None:
-        self._size = size
-        self._known: OrderedDict[str, Known] = OrderedDict()
+        self._known: LRUCache[str, Known] = LRUCache(maxsize=size)
 
     def key(self, session: Session, page: FlowPage) -> str:
         """What a plan depends on: the person, their words, the flows, and what their states hold."""
@@ -31,18 +31,11 @@ class Paths:
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
     def find(self, key: str) -> Known | None:
-        if not key or key not in self._known:
-            return None
-        self._known.move_to_end(key)
-        return self._known[key]
+        return self._known.get(key)
 
     def keep(self, key: str, chain: Chain, reasoning: str) -> None:
-        if not key or not self._size:
-            return
-        self._known[key] = Known(chain, reasoning)
-        self._known.move_to_end(key)
-        while len(self._known) > self._size:
-            self._known.popitem(last=False)
+        if key and self._known.maxsize:
+            self._known[key] = Known(chain, reasoning)
 
     def __len__(self) -> int:
         return len(self._known)
