@@ -16,7 +16,6 @@ REFUSED = {
     "unknown": "not_found",
     "purged": "not_found",
     "busy": "not_now",
-    "refused": "not_now",
     "bad_request": "invalid",
 }
 

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from datetime import UTC, datetime
 from functools import partial
 
 import structlog
@@ -19,9 +18,7 @@ from services.plan_store.purge import purge
 from services.plan_store.recall import list_memories, recall
 from shared import store_api as api
 from shared.bus import Delivery
-from shared.domain.commands import By, DeletePlan
-from shared.domain.errors import Refused
-from shared.log import LogDown, commit
+from shared.log import LogDown
 
 log = structlog.get_logger("plan_store")
 MAX_ANSWER = 3_500_000  # bytes; the broker's limit for a message is 4 MB
@@ -58,7 +55,6 @@ class Requests:
                 _responder(api.PLAN_GET, self.plan),
                 _responder(api.PLAN_VERSIONS, self.plan_versions),
                 _responder(api.PLAN_DIFF, self.plan_diff),
-                _responder(api.PLAN_DELETE, self.delete_plan),
                 _responder(api.CODE_VERSIONS, self.code_versions),
                 _responder(api.USAGE_TOTALS, self.usage),
                 _responder(api.MEMORY_RECALL, partial(recall, self._database)),
@@ -95,17 +91,6 @@ class Requests:
         old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))
         new = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.new))
         return await asyncio.to_thread(diff, old, new)
-
-    async def delete_plan(self, ask: api.DeletePlan) -> api.PlanRecord:
-        """Raises Refused where the session does not allow it now."""
-        loaded = await self._projector.load(ask.session_id)
-        session = loaded.session
-        if session.owner != ask.user and not session.shared_with.get(ask.user):
-            raise api.StoreError("forbidden", "Only its owner, or whoever may act in the session, can delete its plan.")
-        version = session.plan.version if session.plan else None
-        by = By(actor=f"user:{ask.user}", at=datetime.now(UTC), id=ask.id)
-        await commit(self._log, loaded, DeletePlan(), by)
-        return await self.plan(api.GetPlan(session_id=ask.session_id, version=version))
 
     async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
         await self._projector.load(ask.session_id)
@@ -146,8 +131,6 @@ def _refusal(verb: str, error: Exception) -> bytes:
         case ValidationError() if error.title in _REQUESTS:
             problems = (f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
             code, message = "bad_request", "; ".join(problems)
-        case Refused():
-            code = "refused"
         case DatabaseDown():
             code = "database_down"
         case LogDown():

@@ -28,7 +28,7 @@ MAKES: dict[str, tuple[str, ...]] = {
     "executor": (*_ANY_WORKER, "actions.started", "action.finished", "action.uncertain", "path.changed"),
     "verifier": (*_ANY_WORKER, "code.verified", "turn.verified"),
     "generator": (*_ANY_WORKER, "code.drafted", "answer.given"),
-    "plan_store": ("approval.expired", "session.failed", "plan.deleted"),  # the keeper's, and what its requests make
+    "plan_store": ("approval.expired", "session.failed"),  # the keeper's
     "gateway": (
         *("message.received", "question.answered", "question.asked", "answer.judged"),
         *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),

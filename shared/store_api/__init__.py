@@ -20,7 +20,6 @@ from shared.store_api.messages import (
     CodeVersions,
     DeadPage,
     DeadRecord,
-    DeletePlan,
     DiffPlans,
     GetPlan,
     GetSession,
@@ -61,7 +60,6 @@ PLAN_LIST = Verb("plan.list", ListPlans, PlanPage)
 PLAN_GET = Verb("plan.get", GetPlan, PlanRecord)
 PLAN_VERSIONS = Verb("plan.versions", PlanVersions, PlanHistory)
 PLAN_DIFF = Verb("plan.diff", DiffPlans, PlanDiff)
-PLAN_DELETE = Verb("plan.delete", DeletePlan, PlanRecord)
 CODE_VERSIONS = Verb("code.versions", CodeVersions, CodeHistory)
 USAGE_TOTALS = Verb("usage.totals", UsageTotals, UsageReport)
 MEMORY_RECALL = Verb("memory.recall", RecallMemories, Memories)
@@ -81,7 +79,6 @@ __all__ = [
     "LIBRARY_SIMILAR",
     "MEMORY_LIST",
     "MEMORY_RECALL",
-    "PLAN_DELETE",
     "PLAN_DIFF",
     "PLAN_GET",
     "PLAN_LIST",
@@ -100,7 +97,6 @@ __all__ = [
     "CodeVersions",
     "DeadPage",
     "DeadRecord",
-    "DeletePlan",
     "DiffPlans",
     "Failed",
     "GetPlan",

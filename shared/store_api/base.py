@@ -13,7 +13,6 @@ Code = Literal[
     "forbidden",  # somebody else's session
     "busy",  # work is going on: stop it first
     "has_forks",  # purging would take from other sessions what they were forked from: say force
-    "refused",  # the session does not allow it now
     "behind",  # the log does not hold the wanted position
     "too_large",  # the answer: ask for less
     "log_down",

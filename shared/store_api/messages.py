@@ -127,13 +127,6 @@ class DiffPlans(OfSession):
     new: Version
 
 
-class DeletePlan(OfSession):
-    """A person removes the plan from the lists. `id` is the client's id of the command."""
-
-    user: User
-    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
-
-
 class PlanRecord(Message):
     """One version of a plan; `status` is the domain's, or "superseded" when a newer one took its place in review.
 

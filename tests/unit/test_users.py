@@ -25,7 +25,8 @@ from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
-NOBODY = {"session.escalated", "session.shared"}  # no service makes these: an operator can, with `parley publish`
+# No service makes these: an operator can, with `parley publish`.
+NOBODY = {"plan.deleted", "session.escalated", "session.shared"}
 
 
 @cache
