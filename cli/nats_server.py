@@ -4,7 +4,6 @@ import contextlib
 import json
 import re
 import shutil
-import signal
 import socket
 import subprocess
 import time
@@ -174,11 +173,13 @@ class NatsServer:
 
     def stop(self) -> None:
         """End it as an administrator would, and wait until it has."""
-        self._end(signal.SIGTERM)
-
-    def kill9(self) -> None:
-        """End it as a crash would."""
-        self._end(signal.SIGKILL)
+        if self._process.poll() is None:
+            self._process.terminate()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
 
     def restart(self) -> None:
         """Run it again on the same port and store; it is ready on return."""
@@ -205,15 +206,6 @@ class NatsServer:
         process.kill()
         process.wait()
         raise NatsMissing(f"nats-server did not start:\n{log.read_text()[-2000:]}")
-
-    def _end(self, how: signal.Signals) -> None:
-        if self._process.poll() is None:
-            self._process.send_signal(how)
-        try:
-            self._process.wait(10)
-        except subprocess.TimeoutExpired:
-            self._process.kill()
-            self._process.wait()
 
 
 @contextlib.contextmanager

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, get_args
 
-from pydantic import JsonValue
-
 from retail.data import Data, Document
 from retail.tasks.wishes import WISHES, Customer, Wish
 
@@ -125,8 +123,3 @@ class Deck:
         orders = tuple(data["orders"][order_id] for order_id in order_ids)
         products = tuple(data["products"][product_id] for product_id in product_ids)
         return Brief(user_id, data["users"][user_id], orders, products, kind, wishes)
-
-
-def wished_calls(brief: Brief) -> list[dict[str, JsonValue]]:
-    """The calls that carry the wishes out."""
-    return [{"name": wish.tool, "arguments": dict(wish.arguments)} for wish in brief.wishes if wish.tool]

@@ -206,10 +206,6 @@ class Hub:
         except (BusDown, ValidationError):
             return None
 
-    @property
-    def open_sessions(self) -> int:
-        return len(self._rooms)
-
     async def _all_nudged(self) -> None:
         for room in self._rooms.values():
             room.nudge()

@@ -40,6 +40,7 @@ from shared.log import (
 )
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
+from tests.support.nats import kill9
 
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
 
@@ -258,7 +259,7 @@ async def test_a_server_that_is_killed_and_comes_back(
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
     log = Watched(bus.log)
     start, _ = await commit(log, Loaded(Session(session_id), 0), c.Say(text="hello"), person())
-    nats.kill9()
+    kill9(nats)
     with pytest.raises(LogDown):
         await bus.log.read(session_id)
     writing = asyncio.create_task(commit(log, start, c.Say(text="once more"), person(), patience=20))
@@ -274,7 +275,7 @@ async def test_patience_has_an_end(
 ) -> None:
     monkeypatch.setattr(jetstream, "APPEND_TIMEOUT", 0.3)
     monkeypatch.setattr(jetstream, "READ_TIMEOUT", 0.3)
-    nats.kill9()
+    kill9(nats)
     with pytest.raises(LogDown):
         await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
     for asked in (bus.log.session_ids(), bus.log.message(1), bus.log.purge(session_id)):

@@ -18,6 +18,7 @@ from shared.log import Loaded, LostRace, commit, guard
 from shared.settings import Settings
 from tests.conftest import person
 from tests.support.inbox import Inbox, api, consuming, settled, store
+from tests.support.nats import kill9
 
 # --- provisioning
 
@@ -301,7 +302,7 @@ async def test_asking_nobody_fails_at_once(bus: Bus, nats: NatsServer) -> None:
     began = time.monotonic()
     with pytest.raises(BusDown, match="Nobody answers on nobody"):
         await bus.request("nobody", b"", timeout=5)
-    nats.kill9()
+    kill9(nats)
     async with asyncio.timeout(4):
         while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
             await asyncio.sleep(0)

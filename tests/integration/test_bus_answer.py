@@ -7,6 +7,7 @@ import pytest
 from cli.nats_server import NatsServer
 from shared.bus import Bus, BusDown
 from shared.settings import Settings
+from tests.support.nats import kill9
 
 GONE = "request_unanswered"
 
@@ -26,7 +27,7 @@ async def test_nats_goes_away_before_the_answer(
     await asking.connect()
 
     async def late(_: str, body: bytes) -> bytes:
-        nats.kill9()
+        kill9(nats)
         async with asyncio.timeout(10):
             while bus.ready:  # noqa: ASYNC110  the bus tells when it is back, not when it is gone
                 await asyncio.sleep(0.01)

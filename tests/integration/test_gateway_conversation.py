@@ -179,6 +179,6 @@ async def test_closing_leaves_the_session(world: World) -> None:
             await her.send("close")
             assert await her.closed() == 1000
         hub = world.app.state.gateway.hub
-        assert hub.open_sessions == 0
+        assert not hub._rooms
         assert world.bus.subscribed == []
         assert (await world.workers("s").session()).phase == "awaiting_approval"

@@ -21,6 +21,7 @@ from shared.settings import Settings
 from shared.store import Store
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.support.gateway import CODE, Client, Workers, client, serving
+from tests.support.nats import kill9
 
 
 @pytest.fixture
@@ -194,7 +195,7 @@ async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, na
     async with client(addresses[0]) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
-        nats.kill9()
+        kill9(nats)
         async with httpx2.AsyncClient(base_url=f"http://{addresses[0]}") as http:
             assert (await http.get("/healthz")).status_code == 200
         away = await _ready(address=addresses[0], status=503)

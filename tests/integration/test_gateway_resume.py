@@ -157,7 +157,7 @@ async def test_an_unknown_session(world: World) -> None:
         await her.error("not_found")
         await her.send("stop", session_id="nobody")
         await her.error("not_found")
-        assert world.app.state.gateway.hub.open_sessions == 0
+        assert not world.app.state.gateway.hub._rooms
 
 
 async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

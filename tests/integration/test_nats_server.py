@@ -24,6 +24,7 @@ from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_
 from shared.bus.provision import provision
 from shared.bus.users import OPERATOR, USERS
 from shared.settings import Settings
+from tests.support.nats import kill9
 
 
 @pytest.fixture
@@ -62,7 +63,7 @@ async def test_what_was_acknowledged_survives_a_kill_and_the_url_stays(server: N
     for number in range(20):
         await client.jetstream().publish("kept.it", str(number).encode())
     await client.close()
-    server.kill9()
+    kill9(server)
     with pytest.raises(OSError, match="refused"):
         probe(url)
     server.restart()

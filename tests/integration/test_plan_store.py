@@ -30,6 +30,7 @@ from shared.log import Loaded, LogDown, commit
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from tests.conftest import person
+from tests.support.nats import kill9
 from tests.support.plan_store import STEPS, rows
 
 if TYPE_CHECKING:
@@ -202,7 +203,7 @@ async def test_nats_away_for_a_while(
     service: PlanStore, store: Store, bus: Bus, nats: NatsServer, session_id: str
 ) -> None:
     first = await act(bus, session_id, c.Say(text="Write a calculator"))
-    nats.kill9()
+    kill9(nats)
     await asyncio.to_thread(nats.restart)
     second, _ = await eventually(
         lambda: commit(bus.log, first, PLAN, By("planner", datetime.now(UTC), work=first.session.work))

@@ -23,6 +23,7 @@ from shared.settings import Settings
 from shared.store import Store
 from shared.worker import Drafts, Kit, Worker
 from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.nats import kill9
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.serving import serving
 from tests.support.stack import OPENS, Person, working
@@ -48,7 +49,7 @@ async def test_a_server_killed_in_the_middle_of_work(settings: Settings, nats: N
     async with consuming(settings, inbox):
         await store(bus, b"first")
         await inbox.until(1)
-        nats.kill9()
+        kill9(nats)
         await asyncio.to_thread(nats.restart)
         restarted = time.monotonic()
         go.set()
@@ -76,7 +77,7 @@ async def test_a_server_that_is_away_for_long(settings: Settings, nats: NatsServ
         await store(bus, b"before")
         await inbox.until(1)
         await settled(bus)
-        nats.kill9()
+        kill9(nats)
         busy = time.process_time()
         await asyncio.sleep(AWAY)
         assert time.process_time() - busy < AWAY / 4, "waiting costs next to nothing"
@@ -110,7 +111,7 @@ async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsSe
     await replica.start()
     await store(bus, b"work")
     await inbox.until(1)
-    nats.kill9()
+    kill9(nats)
     async with asyncio.timeout(6):
         await replica.stop()
 
@@ -147,7 +148,7 @@ async def test_nats_killed_while_the_model_writes(
         await server.fault(task="text_plan", token_delay=0.05, times=1)
         await person.does(c.Say(text=REQUEST))
         await person.drafting("plan")
-        nats.kill9()
+        kill9(nats)
         await server.until(lambda calls: calls[0]["outcome"] == "ok")  # the plan is whole, and cannot be recorded
         await asyncio.to_thread(nats.restart)
         async with asyncio.timeout(10):

@@ -8,7 +8,7 @@ import pytest
 
 from retail.generate import generate
 from retail.tasks import export, outputs, task
-from retail.tasks.briefs import KINDS, Brief, Deck, Kind, NoScenario, wished_calls
+from retail.tasks.briefs import KINDS, Brief, Deck, Kind, NoScenario
 from retail.tasks.correct import correct
 from retail.tasks.diversity import diversity
 from retail.tasks.replay import Shop
@@ -26,7 +26,7 @@ def drafted(brief: Brief, more: str = "") -> dict[str, Any]:
     wishes = "; ".join(wish.about for wish in brief.wishes)
     return {
         "q": f"You are {name}, your zip code is {user['address']['zip']}. You want: {wishes}.{more}",
-        "agt": wished_calls(brief),
+        "agt": [{"name": wish.tool, "arguments": dict(wish.arguments)} for wish in brief.wishes if wish.tool],
         "ogt": [answer for wish in brief.wishes for answer in wish.answers],
     }
 

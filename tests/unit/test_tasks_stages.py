@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from retail.generate import generate
-from retail.tasks.briefs import Deck, wished_calls
+from retail.tasks.briefs import Deck
 from retail.tasks.replay import Shop
 from retail.tasks.task import Task, TaskCall
 from sdk.client import Parley
@@ -21,7 +21,7 @@ USER = BRIEF.user
 DRAFT = Task.model_validate(
     {
         "q": f"Your e-mail is {USER['email']}. You want: {'; '.join(wish.about for wish in BRIEF.wishes)}.",
-        "agt": wished_calls(BRIEF),
+        "agt": [{"name": wish.tool, "arguments": dict(wish.arguments)} for wish in BRIEF.wishes if wish.tool],
         "ogt": [answer for wish in BRIEF.wishes for answer in wish.answers],
     }
 )
