@@ -9,7 +9,6 @@ from sqlalchemy import RowMapping, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from chaos.evidence import Effect, Row, Rows
-from chaos.world import World
 from retail.data import Data
 from retail.generate import generate
 from retail.store import Worlds
@@ -101,11 +100,6 @@ def read_notes(path: Path) -> dict[str, int]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         found[line] = found.get(line, 0) + 1
     return found
-
-
-async def read_waiting(world: World, consumers: Iterable[str]) -> dict[str, int]:
-    """What each consumer still has."""
-    return {name: await world.bus.outstanding(name) for name in consumers}
 
 
 def _differing(data: Data, base: Data) -> Documents:

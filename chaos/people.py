@@ -36,7 +36,6 @@ class Person:
         self.why = ""  # it failed
         self.acknowledged: list[tuple[str, int]] = []  # REST said that this command is stored, by this version
         self.declined: Counter[str] = Counter()
-        self.uncertain = 0
         self._urls = urls
         self._said = 0
         self._did: Counter[str] = Counter()
@@ -185,7 +184,6 @@ class Person:
         assert asked
         options = asked.options
         if asked.about == "uncertain":
-            self.uncertain += 1
             options = (options[0], options[-1])
         about = f"question {self._did['question']}"
         self._did["question"] += 1
