@@ -15,7 +15,10 @@ from pathlib import Path
 
 from bench.assault import Assault, Told
 from bench.requests_fuzz import told_over_rest
-from tests.e2e.running import Client, Parley, parley
+from sdk import Parley as Remote
+from shared.protocol import client as c
+from shared.protocol import server as s
+from tests.e2e.running import Parley, parley
 
 SERVICES = ("gateway", "plan_store", "planner", "generator", "verifier", "executor")
 GROWTH, SLACK = 1.25, 24.0  # of a service's memory after the warm-up: by a quarter and 24 MB at most
@@ -52,12 +55,12 @@ def complaints(home: Path) -> Counter[str]:
 
 
 async def talks(running: Parley) -> None:
-    """A conversation up to code, as if nothing had been. Raises AssertionError, TimeoutError."""
-    async with Client(running.socket_url) as client:
-        await client.send(type="user_message", content="Help me create a simple calculator")
-        plan = await client.until("text_plan_review", seconds=120)
-        await client.send(type="approval", approved=True, version=plan["version"])
-        await client.until("code_review", seconds=120)
+    """A conversation up to code, as if nothing had been. Raises Refused, TimeoutError."""
+    async with asyncio.timeout(240), Remote(running.url) as remote, remote.connect() as connection:
+        await connection.send(c.UserMessage(type="user_message", content="Help me create a simple calculator"))
+        plan = await connection.until(s.TextPlanReview)
+        await connection.send(c.Approval(type="approval", approved=True, version=plan.version))
+        await connection.until(s.CodeReview)
 
 
 async def fuzz(frames: int, requests: int, seed: int, at_once: int) -> int:

@@ -10,94 +10,116 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
-from datetime import datetime
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from tests.e2e.running import Client, Parley, parley
+from sdk import Connection
+from sdk import Parley as Remote
+from shared.events import SessionEvent
+from shared.protocol import client as c
+from shared.protocol import server as s
+from tests.e2e.running import Parley, parley
 
 ROUNDS = 10
 SLOW = {"token_delay": 0.2, "times": 1}
 SLEEPS = "import time\n\n\ndef main():\n    time.sleep(5)\n\n\nif __name__ == '__main__':\n    main()\n"
-Reach = Callable[[Parley, Client], Awaitable[None]]
+Reach = Callable[[Parley, Connection], Awaitable[None]]
 
 
-async def planning(running: Parley, client: Client) -> None:
+async def event(connection: Connection, kind: str) -> SessionEvent:
+    """The next event of this type."""
+    return (await connection.until(s.Event, lambda message: message.event.type == kind)).event
+
+
+async def drafting(connection: Connection, kind: str) -> None:
+    """Until a piece of such a draft is shown."""
+    await connection.until(s.Delta, lambda message: message.kind == kind)
+
+
+async def request(connection: Connection) -> None:
+    await connection.send(c.UserMessage(type="user_message", content="Help me create a simple calculator"))
+
+
+async def approve(connection: Connection) -> None:
+    await connection.send(c.Approval(type="approval", approved=True))
+
+
+async def planning(running: Parley, connection: Connection) -> None:
     await running.fault(task="text_plan", **SLOW)
-    await client.send(type="user_message", content="Help me create a simple calculator")
-    await client.until("delta", kind="plan")
+    await request(connection)
+    await drafting(connection, "plan")
 
 
-async def review(_: Parley, client: Client) -> None:
-    await client.send(type="user_message", content="Help me create a simple calculator")
-    await client.until("text_plan_review")
+async def review(_: Parley, connection: Connection) -> None:
+    await request(connection)
+    await connection.until(s.TextPlanReview)
 
 
-async def coding(running: Parley, client: Client) -> None:
-    await review(running, client)
+async def coding(running: Parley, connection: Connection) -> None:
+    await review(running, connection)
     await running.fault(task="code", **SLOW)
-    await client.send(type="approval", approved=True)
-    await client.until("delta", kind="code")
+    await approve(connection)
+    await drafting(connection, "code")
 
 
-async def verifying(running: Parley, client: Client) -> None:
-    await review(running, client)
+async def verifying(running: Parley, connection: Connection) -> None:
+    await review(running, connection)
     await running.fault(task="tests", **SLOW)
-    await client.send(type="approval", approved=True)
-    await client.until("delta", kind="tests")
+    await approve(connection)
+    await drafting(connection, "tests")
 
 
-async def executing(running: Parley, client: Client) -> None:
-    await review(running, client)
-    await client.send(type="approval", approved=True)
-    code = await client.until("code_review")
-    await client.send(type="edit", target="code", version=code["version"], content=SLEEPS)
-    await client.until("code_review")
-    await client.send(type="approval", approved=True)
-    await client.until("continue")
-    await client.send(type="run")
-    await client.event("actions.started")
+async def executing(running: Parley, connection: Connection) -> None:
+    await review(running, connection)
+    await approve(connection)
+    code = await connection.until(s.CodeReview)
+    await connection.send(c.Edit(type="edit", target="code", version=code.version or 0, content=SLEEPS))
+    await connection.until(s.CodeReview)
+    await approve(connection)
+    await connection.until(s.Continue)
+    await connection.send(c.Run(type="run"))
+    await event(connection, "actions.started")
 
 
 PHASES: dict[str, Reach] = {f.__name__: f for f in (planning, review, coding, verifying, executing)}
 
 
-@asynccontextmanager
-async def in_phase(running: Parley, reach: Reach) -> AsyncIterator[Client]:
-    async with Client(running.socket_url) as client:
-        await reach(running, client)
-        yield client
-
-
-async def timed(client: Client, wanted: str, **message: str) -> float:
-    """Milliseconds from sending the message to hearing of it."""
+async def renamed(connection: Connection) -> float:
+    """Milliseconds from sending a rename to its event."""
     began = time.perf_counter()
-    await client.send(**message)
-    await (client.event(wanted) if "." in wanted else client.until(wanted))
+    await connection.send(c.Rename(type="rename", title="measured"))
+    await event(connection, "session.renamed")
     return (time.perf_counter() - began) * 1000
 
 
-async def last_call(running: Parley, client: Client) -> float:
+async def stopped(connection: Connection) -> tuple[float, SessionEvent]:
+    """Milliseconds from sending stop to hearing that it is done; its event."""
+    began = time.perf_counter()
+    await connection.send(c.Stop(type="stop"))
+    stored = await event(connection, "session.stopped")
+    await connection.until(s.Stopped)
+    return (time.perf_counter() - began) * 1000, stored
+
+
+async def last_call(running: Parley, stored: SessionEvent) -> float:
     """Milliseconds from the stored stop to the begin of the last model call: below 0 where none began after it."""
-    stopped = next(event for event in client.events if event["type"] == "session.stopped")
-    at = datetime.fromisoformat(stopped["at"]).timestamp()
-    return (max(float(call["at"]) for call in await running.calls()) - at) * 1000
+    return (max(float(call["at"]) for call in await running.calls()) - stored.at.timestamp()) * 1000
 
 
 async def main(rounds: int) -> None:
     with tempfile.TemporaryDirectory() as home:
-        async with parley(Path(home)) as running:
+        async with parley(Path(home)) as running, Remote(running.url) as remote:
             print(
                 f"{'phase':<10} {'rename':>8} {'stop':>8} {'ratio':>6} {'worst':>8} {'last call':>10}   (ms, medians)"
             )
             for phase, reach in PHASES.items():
                 rows = []
                 for _ in range(rounds):
-                    async with in_phase(running, reach) as client:
-                        plain = await timed(client, "session.renamed", type="rename", title="measured")
-                        stop = await timed(client, "stopped", type="stop")
-                        rows.append((plain, stop, await last_call(running, client)))
+                    async with asyncio.timeout(60), remote.connect() as connection:
+                        await reach(running, connection)
+                        plain = await renamed(connection)
+                        stop, stored = await stopped(connection)
+                        rows.append((plain, stop, await last_call(running, stored)))
                 plain, stop = (statistics.median(row[i] for row in rows) for i in (0, 1))
                 worst, call = (max(row[i] for row in rows) for i in (1, 2))
                 print(f"{phase:<10} {plain:>8.1f} {stop:>8.1f} {stop / plain:>6.2f} {worst:>8.1f} {call:>+10.1f}")

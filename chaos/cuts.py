@@ -24,9 +24,9 @@ from chaos.cut_service import Cut, When
 from chaos.evidence import Evidence, Left
 from chaos.folding import NOTE
 from chaos.invariants import Violation, judge
-from chaos.line import Json
 from chaos.people import Person
 from chaos.process import crowd
+from chaos.recorder import Json
 from chaos.scripts import Kind, Script
 from chaos.world import GRACE, Shape, World, world
 from retail.generate import generate
@@ -204,7 +204,7 @@ class Cuts:
         people = [played.person for played in self.played]
         evidence = Evidence(
             log=await collect.read_log(log),
-            shown=[shown for person in people for shown in person.line.shown],
+            shown=[shown for person in people for shown in person.line.recorder.shown],
             left=[Left(one.script.session_id, one.script.kind, one.ending, one.why) for one in people],
             rows=await collect.read_rows(it.settings.sql_url),
             folded=await collect.read_folded(log, it.folder),

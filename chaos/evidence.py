@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from chaos.line import Shown
 from chaos.process import Exit
+from chaos.recorder import Shown
 from shared.log import Raw
 
 Row = tuple[Any, ...]

@@ -7,8 +7,8 @@ from collections import Counter
 import structlog
 
 from chaos.deeds import DEEDS
-from chaos.line import Shown
 from chaos.load import Load
+from chaos.recorder import Shown
 from chaos.schedule import Fault
 from chaos.stage import Stage
 from chaos.world import World

@@ -6,11 +6,12 @@ from collections import Counter
 import structlog
 
 from chaos.evidence import Acknowledged, Left
-from chaos.line import Json, Shown
 from chaos.people import Person
+from chaos.recorder import Shown
 from chaos.scripts import Scripts
 from chaos.world import World
 from retail.generate import generate
+from shared.events import SessionEvent
 
 log = structlog.get_logger("chaos")
 
@@ -32,8 +33,8 @@ class Load:
         self._waiting.setdefault(kind, []).append(seen)
         await seen.wait()
 
-    def _seen(self, event: Json) -> None:
-        for waiting in self._waiting.pop(event["type"], ()):
+    def _seen(self, event: SessionEvent) -> None:
+        for waiting in self._waiting.pop(event.type, ()):
             waiting.set()
 
     def begin(self) -> None:
@@ -72,7 +73,7 @@ class Load:
 
     @property
     def shown(self) -> list[Shown]:
-        return [shown for person in self.everybody for shown in person.line.shown]
+        return [shown for person in self.everybody for shown in person.line.recorder.shown]
 
     @property
     def acknowledged(self) -> list[Acknowledged]:
@@ -91,7 +92,7 @@ class Load:
     @property
     def errors(self) -> Counter[str]:
         """What gateways refused, by code."""
-        return sum((person.line.errors + person.declined for person in self.everybody), Counter())
+        return sum((person.line.recorder.errors + person.declined for person in self.everybody), Counter())
 
 
 def _line_of(person: Person) -> list[Person]:

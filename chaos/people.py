@@ -7,14 +7,12 @@ the session has come to an end.
 import asyncio
 import random
 from collections import Counter
-from contextlib import suppress
 
-import httpx2
-
-from chaos.line import AWAY, Declined, Json, Line
+from chaos.line import AGAIN, Line
+from chaos.recorder import Json
 from chaos.scripts import Script
 from sdk import Parley as Remote
-from sdk import ParleyDown, Refused
+from sdk import ParleyDown, ParleyError, Refused
 from shared.protocol.server import Snapshot
 
 LOOK_AGAIN = 10.0  # seconds after which somebody looks though nothing new was shown
@@ -31,7 +29,8 @@ class Person:
     def __init__(self, script: Script, urls: list[str]) -> None:
         self.script = script
         self.fork: Person | None = None  # who went on in a fork of the session
-        self.line = Line(urls, script.session_id, random.Random(f"{script.seed}/{script.n}/gateways"))
+        gateways = random.Random(f"{script.seed}/{script.n}/gateways")
+        self.line = Line(urls, script.session_id, gateways, begun=script.forked)
         self.ending = ""  # where the session stood when they left
         self.why = ""  # it failed
         self.acknowledged: list[tuple[str, int]] = []  # REST said that this command is stored, by this version
@@ -68,7 +67,6 @@ class Person:
     async def _go_on_in_a_fork(self) -> None:
         fork_id = await self._forked()
         self.fork = Person(self.script.in_a_fork(fork_id), self._urls)
-        self.fork.line.begun = True
         await self.fork.live()
 
     # --- seeing and saying
@@ -86,7 +84,7 @@ class Person:
     async def _wait(self, version: int) -> None:
         """Until there is something newer than this version, or for a while; now and then the connection is lost."""
         if self.script.draw(f"tunnel {version}") < TUNNELS:
-            await self.line.drop()
+            self.line.drop()
         try:
             async with asyncio.timeout(LOOK_AGAIN):
                 while self.line.version <= version:
@@ -105,7 +103,7 @@ class Person:
                 await self._by_rest(command)
             else:
                 await self.line.tell(command)
-        except (Declined, Refused) as refused:
+        except Refused as refused:
             self.declined[refused.code] += 1
             await asyncio.sleep(CALM)  # it has moved on: look again
             return False
@@ -122,20 +120,18 @@ class Person:
             except ParleyDown:
                 await asyncio.sleep(0.5)
             except Refused as refused:
-                if refused.code not in AWAY:
+                if refused.code != AGAIN:
                     raise
                 await asyncio.sleep(0.5)
 
     async def _forked(self) -> str:
         """The id of a new session that begins where this one ended; the same one, however often it is asked for."""
         while True:
-            url = f"{self.script.pick('fork', self._urls)}/api/sessions/{self.script.session_id}/messages"
-            with suppress(httpx2.HTTPError):
-                async with httpx2.AsyncClient(trust_env=False) as http:
-                    found = await http.post(url, json={"type": "fork", "id": "fork"})
-                if found.status_code < 300:
-                    return str(found.json()["fork_id"])
-            await asyncio.sleep(0.5)
+            try:
+                async with Remote(self.script.pick("fork", self._urls), patience=5) as remote:
+                    return (await remote.session(self.script.session_id).fork(id="fork")).id
+            except ParleyError:
+                await asyncio.sleep(0.5)
 
     # --- wanting
 

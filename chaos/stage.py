@@ -4,8 +4,8 @@ import asyncio
 from collections import defaultdict
 from dataclasses import dataclass, field
 
-from chaos.line import Shown
 from chaos.load import Load
+from chaos.recorder import Shown
 from chaos.world import World
 
 

@@ -1,15 +1,14 @@
 """A reconnect storm: every socket lost at once, and a hundred people who come back at any version they remember."""
 
 import asyncio
-import json
 import random
 from contextlib import suppress
 
-from websockets.asyncio.client import connect
-from websockets.exceptions import InvalidHandshake, WebSocketException
-
-from chaos.line import Shown
 from chaos.load import Load
+from chaos.recorder import Recorder, Shown
+from sdk import Connection, ParleyError
+from sdk.endpoint import Endpoint
+from shared.protocol.server import Error
 
 SOCKETS = 100
 LOOKS = 6.0  # seconds that each of them stays at the most
@@ -19,29 +18,24 @@ async def storm(load: Load, urls: list[str], choice: random.Random) -> list[Show
     """What a hundred sockets showed that resumed recent sessions from random versions."""
     known = [person.line for person in load.people[-50:] if person.line.version]
     for line in known:
-        await line.drop()
+        line.drop()
     if not known:
         return []
     looks = []
     for _ in range(SOCKETS):
         line = choice.choice(known)
-        shown = Shown(line.session_id, choice.randint(0, line.version))
-        looks.append((f"ws{choice.choice(urls).removeprefix('http')}/ws", shown, line.version))
-    await asyncio.gather(*(_look(url, shown, until) for url, shown, until in looks))
-    return [shown for _, shown, _ in looks]
+        after = choice.randint(0, line.version)
+        looks.append(_look(Endpoint(choice.choice(urls)), line.recorder.session_id, after, line.version))
+    return [shown for found in await asyncio.gather(*looks) for shown in found]
 
 
-async def _look(url: str, shown: Shown, until: int) -> None:
-    """Resume, and read on until what is known to be there has come, or the gateway is lost."""
-    with suppress(OSError, TimeoutError, WebSocketException, InvalidHandshake):
-        async with asyncio.timeout(LOOKS), connect(url, max_size=None, proxy=None, close_timeout=1) as socket:
-            resume = {"type": "resume", "session_id": shown.session_id, "after": shown.after}
-            await socket.send(json.dumps(resume))
-            version = shown.after
-            while version < until:
-                message = json.loads(await socket.recv())
-                if message["type"] == "error":
-                    return
-                if message["type"] == "event" and message["session_id"] == shown.session_id:
-                    shown.events.append(message["event"])
-                    version = message["event"]["version"]
+async def _look(gateway: Endpoint, session_id: str, after: int, until: int) -> list[Shown]:
+    """Resume, and read on until what is known to be there has come, or the gateway is lost for long."""
+    recorder = Recorder(session_id)
+    connection = Connection(gateway, session_id=session_id, after=after, patience=LOOKS, tap=recorder)
+    with suppress(TimeoutError, ParleyError):
+        async with asyncio.timeout(LOOKS), connection:
+            async for message in connection:
+                if isinstance(message, Error) or connection.after >= until:
+                    break
+    return recorder.shown

@@ -152,7 +152,7 @@ def chat(
 
     Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
     """
-    from cli.chat.run import First
+    from cli.chat.first import First
     from cli.chat.run import chat as talk
 
     first = First(workflow, flow, confirm)

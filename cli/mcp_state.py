@@ -96,11 +96,6 @@ class Sessions(Told):
     total: int
 
 
-def is_due(state: SessionState) -> bool:
-    """A person is asked for something, or nothing goes on."""
-    return state.waits_for != "work"
-
-
 def state_of(snapshot: s.Snapshot) -> SessionState:
     plan, code, question, asked = snapshot.plan, snapshot.code, snapshot.question, snapshot.approval_request
     return SessionState(

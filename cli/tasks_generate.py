@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from cli import tasks_show as show
-from cli.chat.run import find_gateway
+from cli.gateway import find_gateway
 from cli.running import Declined, Unreachable
 from cli.tasks_files import shop_of
 from retail.tasks.briefs import DEALT, Kind, NoScenario

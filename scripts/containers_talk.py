@@ -5,8 +5,9 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
-from cli.client import Client
 from scripts.containers_stack import Failed, must
+from sdk import Connection, Parley
+from sdk.socket import Link
 from shared.events import SessionEvent
 from shared.protocol import client as c
 from shared.protocol import server as s
@@ -22,21 +23,21 @@ Disturb = Callable[[], Awaitable[None]]
 class Talk:
     """A socket that comes back by itself, and all that it was sent."""
 
-    def __init__(self, client: Client) -> None:
-        self._client = client
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
         self._came: asyncio.Queue[s.AnyServerMessage] = asyncio.Queue()
         self.events: list[SessionEvent] = []
 
     async def listen(self) -> None:
-        async for message in self._client.messages():
-            if isinstance(message, str):
+        async for message in self._connection:
+            if isinstance(message, Link):
                 continue  # the link is down, or up again
             if isinstance(message, s.Event):
                 self.events.append(message.event)
             await self._came.put(message)
 
     async def says(self, message: c.ClientMessage) -> None:
-        await self._client.send(message)
+        await self._connection.send(message)
 
     async def until(self, fits: Callable[[s.AnyServerMessage], Any], what: str) -> Any:
         """The next message that fits. Raises Failed for an error, and when it takes too long."""
@@ -72,8 +73,8 @@ class Talk:
 @asynccontextmanager
 async def talk(url: str, token: str) -> AsyncIterator[Talk]:
     """A new session with whoever is behind this URL."""
-    async with Client(url.replace("http", "ws", 1) + "ws", token=token) as client:
-        here = Talk(client)
+    async with Parley(url, token=token) as parley, parley.connect() as connection:
+        here = Talk(connection)
         reading = asyncio.create_task(here.listen())
         try:
             yield here

@@ -1,23 +1,25 @@
 """A running Parley as an object: begin sessions, follow them, and do what a person can do in them."""
 
+import math
 import uuid
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
 from typing import Any, Self
+from urllib.parse import quote
 
-from pydantic import TypeAdapter
-
+from sdk.connection import Connection, refusal
+from sdk.endpoint import Endpoint
 from sdk.errors import Refused
-from sdk.wire import Wire, plain
+from sdk.rest import Rest, plain
 from shared.events import SessionEvent
 from shared.events.values import Knowledge, SessionSettings, Workflow
-from shared.protocol import client as c
-from shared.protocol.server import Event, Snapshot
-from shared.store_api import JournalPage, SessionPage
-from shared.tools import ToolPage
+from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.server import Error, Event, Snapshot
+from shared.store_api import JournalPage, LibraryPage, MemoryPage, SessionPage
+from shared.tools import Preview, ToolPage
 
 _DUE = frozenset({"awaiting_approval", "awaiting_input", "escalated", "resting", "failed"})
 _PAGE = 500  # events asked for at once
-_MESSAGE: TypeAdapter[c.AnyClientMessage] = TypeAdapter(c.AnyClientMessage)
 
 
 class Parley:
@@ -28,14 +30,16 @@ class Parley:
     """
 
     def __init__(self, url: str, *, token: str = "", patience: float = 60) -> None:
-        self._wire = Wire(url, token=token, patience=patience)
-        self.url = self._wire.url
+        self._endpoint = Endpoint(url, token)
+        self._rest = Rest(self._endpoint, patience=patience)
+        self._patience = patience
+        self.url = self._endpoint.url
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        await self._wire.close()
+        await self._rest.close()
 
     async def start(
         self,
@@ -57,87 +61,122 @@ class Parley:
             "settings": plain(settings) if isinstance(settings, SessionSettings) else settings,
             "knowledge": [plain(item) for item in knowledge],
         }
-        found = await self._wire.ask("POST", "/api/sessions", body=body)
-        return Session(self._wire, found["session_id"])
+        answer = await self._rest.ask("POST", "/api/sessions", body=body)
+        return self.session(answer["session_id"])
 
     def session(self, session_id: str) -> "Session":
         """A session that exists already."""
-        return Session(self._wire, session_id)
+        return Session(self._rest, self._endpoint, session_id, patience=self._patience)
+
+    def connect(self, session_id: str | None = None) -> Connection:
+        """A live connection to this session, or to a new one. It comes back however long Parley was away."""
+        return Connection(self._endpoint, session_id=session_id)
 
     async def sessions(
         self, query: str = "", *, states: Sequence[str] = (), limit: int = 50, offset: int = 0
     ) -> SessionPage:
         """My sessions, newest first, with every word of `query`."""
-        params = {"q": query, "state": list(states), "limit": limit, "offset": offset}
-        return SessionPage.model_validate(await self._wire.ask("GET", "/api/sessions", params=params))
+        return await self._rest.get(
+            SessionPage, "/api/sessions", q=query, state=list(states), limit=limit, offset=offset
+        )
+
+    async def inbox(self) -> SessionPage:
+        """My sessions in which a person is asked for something."""
+        return await self._rest.get(SessionPage, "/api/inbox")
+
+    async def memories(self, query: str = "") -> MemoryPage:
+        """What the planner may be told of my earlier requests, newest first, with every word of `query`."""
+        return await self._rest.get(MemoryPage, "/api/memories", q=query)
+
+    async def library(self, query: str = "") -> LibraryPage:
+        """Answers that I accepted, with every word of `query`."""
+        return await self._rest.get(LibraryPage, "/api/library", q=query)
 
     async def tools(self, query: str = "", *, limit: int = 500) -> ToolPage:
         """The tools there are, those first whose words fit `query`."""
-        params = {"q": query, "limit": limit}
-        return ToolPage.model_validate(await self._wire.ask("GET", "/api/tools", params=params))
+        return await self._rest.get(ToolPage, "/api/tools", q=query, limit=limit)
 
     async def me(self) -> dict[str, Any]:
         """Who I am there, and what that Parley can do."""
-        found: dict[str, Any] = await self._wire.ask("GET", "/api/me")
-        return found
+        answer: dict[str, Any] = await self._rest.ask("GET", "/api/me")
+        return answer
 
     async def socket_url(self) -> str:
         """Where one WebSocket can be opened as me, once and soon, by whoever cannot send headers: a browser, say."""
-        found = await self._wire.ask("POST", "/api/tickets")
-        return f"{self._wire.socket_url}?ticket={found['ticket']}"
+        answer = await self._rest.ask("POST", "/api/tickets")
+        return f"{self._endpoint.socket_url}?ticket={answer['ticket']}"
 
 
 class Session:
     """One session. What is said to it goes by REST and is done once, however often it had to be sent."""
 
-    def __init__(self, wire: Wire, session_id: str) -> None:
-        self._wire = wire
+    def __init__(self, rest: Rest, endpoint: Endpoint, session_id: str, *, patience: float) -> None:
+        self._rest, self._endpoint, self._patience = rest, endpoint, patience
+        self._path = f"/api/sessions/{session_id}"
         self.id = session_id
 
     async def snapshot(self) -> Snapshot:
         """Where things stand."""
-        return Snapshot.model_validate(await self._wire.ask("GET", f"/api/sessions/{self.id}"))
+        return await self._rest.get(Snapshot, self._path)
 
     async def journal(self, after: int = 0) -> tuple[SessionEvent, ...]:
         """All its events after this version, in order."""
         events: list[SessionEvent] = []
         while True:
-            params = {"after": after, "limit": _PAGE}
-            found = await self._wire.ask("GET", f"/api/sessions/{self.id}/journal", params=params)
-            page = JournalPage.model_validate(found)
+            page = await self._rest.get(JournalPage, f"{self._path}/journal", after=after, limit=_PAGE)
             events += page.events
             if not page.events or page.events[-1].version >= page.version:
                 return tuple(events)
             after = page.events[-1].version
 
-    async def events(self, after: int = 0) -> AsyncIterator[SessionEvent]:
+    async def preview(self, action_id: str) -> Preview:
+        """What an action that waits for approval would change if it ran now."""
+        return await self._rest.get(Preview, f"{self._path}/actions/{quote(action_id, safe='')}/preview")
+
+    async def events(self, after: int = 0) -> AsyncGenerator[SessionEvent]:
         """Every event after this version, once and in order, as it happens; it has no end."""
-        async for message in self._wire.listen(self.id, after):
-            if isinstance(message, Event):
-                yield message.event
+        async with self.connect(after, patience=self._patience) as connection:
+            async for message in connection:
+                if isinstance(message, Error):
+                    raise refusal(message)
+                if isinstance(message, Event):
+                    yield message.event
+
+    def connect(self, after: int = 0, *, patience: float = math.inf) -> Connection:
+        """A live connection, with every event after this version."""
+        return Connection(self._endpoint, session_id=self.id, after=after, patience=patience)
 
     async def wait(self) -> Snapshot:
         """Until nothing will happen by itself: a person is asked for something, or it rests, failed or is paused."""
         shown = await self.snapshot()
         if _due(shown):
             return shown
-        async for event in self.events(_version(shown)):
-            if event.version > _version(shown):
-                shown = await self.snapshot()
-                if _due(shown):
-                    return shown
+        async with aclosing(self.events(_version(shown))) as events:
+            async for event in events:
+                if event.version > _version(shown):
+                    shown = await self.snapshot()
+                    if _due(shown):
+                        return shown
         raise AssertionError("the events of a session have no end")
 
     async def send(self, **message: Any) -> int:
         """Any client message of the protocol, by its fields; the session's version after it."""
-        ready = _MESSAGE.validate_python({"id": uuid.uuid4().hex, **message})
+        return int((await self._post(message))["version"])
+
+    async def fork(self, version: int | None = None, *, id: str | None = None) -> "Session":  # noqa: A002
+        """A new session that begins as this one was at `version` (now). With an `id` the same call makes only one."""
+        answer = await self._post({"type": "fork", "version": version} | ({"id": id} if id else {}))
+        return Session(self._rest, self._endpoint, answer["fork_id"], patience=self._patience)
+
+    async def _post(self, message: Mapping[str, Any]) -> dict[str, Any]:
+        ready = CLIENT_MESSAGES.validate_python({"id": uuid.uuid4().hex, **message})
         try:
-            found = await self._wire.ask("POST", f"/api/sessions/{self.id}/messages", body=plain(ready))
+            answer: dict[str, Any] = await self._rest.ask("POST", f"{self._path}/messages", body=plain(ready))
         except Refused as error:
             if error.code != "already_done":  # sent again after an answer that was lost
                 raise
-            return _version(await self.snapshot())
-        return int(found["version"])
+            return {"version": _version(await self.snapshot())}
+        return answer
 
     async def say(self, text: str) -> int:
         """A request at rest, feedback in a review, an answer to a question: what the moment makes of it."""

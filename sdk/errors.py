@@ -3,23 +3,29 @@
 ParleyError
 ├── ParleyDown    it cannot be reached, or not now: the same again later may work
 ├── NotAllowed    it does not let us in, or is none: the same again will not work
-└── Refused       it understood and said no; `code` for programs, the words for people
+└── Refused       it understood and said no
 """
 
 
 class ParleyError(Exception):
-    """Any of the below; the message says what to do."""
+    """Any of the below. `code` is for programs, `message` and `hint` (what to do) are for people."""
+
+    code = ""
+
+    def __init__(self, message: str, hint: str = "", *, code: str = "") -> None:
+        super().__init__(f"{message} {hint}".strip())
+        self.message, self.hint = message, hint
+        self.code = code or self.code
 
 
 class ParleyDown(ParleyError):
-    pass
+    code = "unreachable"
 
 
 class NotAllowed(ParleyError):
-    pass
+    code = "unauthorized"
 
 
 class Refused(ParleyError):
     def __init__(self, code: str, message: str, hint: str = "") -> None:
-        super().__init__(f"{message} {hint}".strip())
-        self.code = code
+        super().__init__(message, hint, code=code)

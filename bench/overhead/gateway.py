@@ -1,7 +1,6 @@
 """The gateway: from a model's first token to the screen, what an idle socket costs, and how long a start takes."""
 
 import asyncio
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -15,7 +14,10 @@ from bench.overhead.kinds import CONVERSATION
 from bench.overhead.stub import Stub, stub
 from cli.ports import free_port
 from cli.spawn import tied
+from sdk import Parley
 from shared.environment import child_environment
+from shared.protocol.client import UserMessage
+from shared.protocol.server import Delta
 
 PATIENCE = 30.0  # seconds
 HANDSHAKES = 50  # at once
@@ -44,12 +46,14 @@ async def first_tokens(folder: Path, times: int) -> list[float]:
 
 
 async def _first_token(port: int, model: Stub) -> float:
-    async with asyncio.timeout(PATIENCE), connect(f"ws://127.0.0.1:{port}/ws") as socket:
-        await socket.send(json.dumps({"type": "user_message", "content": CONVERSATION.request}))
-        async for frame in socket:
-            if json.loads(frame)["type"] == "delta":
-                return 1000 * (time.perf_counter() - model.first)
-    raise RuntimeError("the gateway closed the socket")
+    async with (
+        asyncio.timeout(PATIENCE),
+        Parley(f"http://127.0.0.1:{port}") as parley,
+        parley.connect() as connection,
+    ):
+        await connection.send(UserMessage(type="user_message", content=CONVERSATION.request))
+        await connection.until(Delta)
+        return 1000 * (time.perf_counter() - model.first)
 
 
 # --- idle sockets

@@ -4,25 +4,26 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.rest import Asks, Unanswered
 from cli.chat.text import clean, short
+from sdk import Parley, ParleyError
 from shared.store_api import LibraryPage, MemoryPage, SessionSummary
 from shared.tools import ToolPage
 
 NAMES = ("tools", "inbox", "memories", "library")
+BEST = 5  # tools that are shown for some words
 
 
-async def listed(name: str, words: str, asks: Asks) -> RenderableType:
+async def listed(name: str, words: str, parley: Parley) -> RenderableType:
     """The list of this name, or why there is none."""
     try:
         if name == "tools":
-            return tools(await asks.tools(words))
+            return tools(await parley.tools(words, limit=BEST if words else 500))
         if name == "memories":
-            return memories(await asks.memories(words))
+            return memories(await parley.memories(words))
         if name == "library":
-            return library(await asks.library(words))
-        return inbox((await asks.inbox()).sessions)
-    except Unanswered as why:
+            return library(await parley.library(words))
+        return inbox((await parley.inbox()).sessions)
+    except ParleyError as why:
         return Text(clean(str(why)), style="yellow")
 
 

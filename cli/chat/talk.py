@@ -17,12 +17,12 @@ from cli.chat.edit import edit
 from cli.chat.first import AS_IT_IS, First
 from cli.chat.forms import tables
 from cli.chat.local import locally
-from cli.chat.rest import Asks, Unanswered
 from cli.chat.slash import command
 from cli.chat.state import Ask, View
 from cli.chat.text import clean
 from cli.chat.view import fold
-from cli.client import Client, Link
+from sdk import Connection, Parley, ParleyError
+from sdk.socket import Link
 from shared.events.values import Workflow
 from shared.protocol import client as c
 from shared.protocol import server as s
@@ -44,33 +44,34 @@ class Front(Protocol):
 
 
 class Talk:
-    """One conversation over one client. `yes` approves whatever is in review; `scripted`: nobody is there to ask.
+    """One conversation over one connection. `yes` approves whatever is in review; `scripted`: nobody is there to ask.
 
     `first` is chosen for the first request; else it is as the session has it.
     """
 
     def __init__(  # noqa: PLR0913  what a conversation consists of
         self,
-        client: Client,
+        parley: Parley,
+        connection: Connection,
         front: Front,
-        asks: Asks,
         *,
         yes: bool = False,
         scripted: bool = False,
         first: First = AS_IT_IS,
     ) -> None:
-        self._client, self._front, self._asks, self._yes, self._scripted = client, front, asks, yes, scripted
+        self._parley, self._connection, self._front = parley, connection, front
+        self._yes, self._scripted = yes, scripted
         self._first = first
         self._cards: set[str] = set()  # hashes of the actions that were shown for a yes
-        self.view = View(session_id=client.session_id or "")
-        self._joined: int | None = None if client.session_id else 0  # the session's version when we came to it
+        self.view = View(session_id=connection.session_id or "")
+        self._joined: int | None = None if connection.session_id else 0  # the session's version when we came to it
         self._held: dict[str, Ask] = {}  # by message id: what it answers, asked again if it is refused
         self._seen: Ask | None = None  # what was asked last on the screen
         self._news = asyncio.Event()
         self._refused = self._stopping = self._looking = False  # _looking: up what the actions would change
 
     async def run(self, request: str = "") -> int:
-        """Until the person leaves or the script ends; the exit code. Raises GatewayDown."""
+        """Until the person leaves or the script ends; the exit code. Raises ParleyError."""
         reading = asyncio.create_task(self._read())
         typing = asyncio.create_task(self._follow_script() if self._scripted else self._follow_person(request))
         try:
@@ -87,21 +88,21 @@ class Talk:
             return True
         self._stopping = True
         self._front.show(Text("Stopping. Ctrl-C again leaves.", style="yellow"))
-        self._task = asyncio.create_task(self._client.send(c.Stop(type="stop")))
+        self._task = asyncio.create_task(self._connection.send(c.Stop(type="stop")))
         return False
 
     @property
     def ready(self) -> bool:
         """Something is asked, all that led to it has been shown, and it is not what I have answered just now."""
-        answered = bool(self._held.keys() & self._client.unsure)
+        answered = bool(self._held.keys() & self._connection.pending)
         known = self.view.ask is not None and self.view.version >= self.view.known
         return known and not answered and not self._looking
 
     # --- from the gateway
 
     async def _read(self) -> int:
-        async for message in self._client.messages():
-            if isinstance(message, str):
+        async for message in self._connection:
+            if isinstance(message, Link):
                 self._link(message)
             elif not self._take(message):
                 return FAILED
@@ -114,11 +115,11 @@ class Talk:
         return FAILED
 
     def _link(self, link: Link) -> None:
-        if self._scripted and not self.view.online and link == "up":
+        if self._scripted and not self.view.online and link is Link.UP:
             self._front.show(Text("Connected again."))
-        elif self._scripted and link == "down":
-            self._front.show(Text(f"No connection to {self._client.url}: trying again."))
-        self.view = replace(self.view, online=link == "up")
+        elif self._scripted and link is Link.DOWN:
+            self._front.show(Text(f"No connection to {self._connection.url}: trying again."))
+        self.view = replace(self.view, online=link is Link.UP)
 
     def _take(self, message: s.AnyServerMessage) -> bool:
         """Fold one message in and show it; False when there is nothing to go on with."""
@@ -148,7 +149,7 @@ class Talk:
         if self.view.version == before.version:
             return
         if event.version > joined:
-            shown = render.happened(event, self.view, mine=self._client.is_mine(event.id))
+            shown = render.happened(event, self.view, mine=self._connection.is_mine(event.id))
             if shown is not None:
                 self._front.show(shown)
         elif event.version > joined - HISTORY:
@@ -176,8 +177,8 @@ class Talk:
 
     async def _preview(self, action: s.ActionView) -> Preview | None:
         try:
-            return await self._asks.preview(self.view.session_id, action)
-        except Unanswered:
+            return await self._parley.session(self.view.session_id).preview(action.action_id)
+        except ParleyError:
             return None
 
     def _was_refused(self, error: s.Error) -> bool:
@@ -217,7 +218,7 @@ class Talk:
         """What was sent has been heard of again; or nobody tells, for what changes nothing makes no event."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(ECHO):
-                await self._until(lambda: not self._client.unsure or self._refused)
+                await self._until(lambda: not self._connection.pending or self._refused)
 
     async def _until(self, condition: Callable[[], bool]) -> None:
         while not condition():
@@ -264,7 +265,7 @@ class Talk:
                 self._first = self._first._replace(workflow=TypeAdapter(Workflow).validate_python(argument))
                 self._front.show(Text(f"The next request follows the workflow {argument}.", style="dim"))
             case Local(name=name, argument=argument) if name in lists.NAMES:
-                self._front.show(await lists.listed(name, argument, self._asks))
+                self._front.show(await lists.listed(name, argument, self._parley))
             case Local(name=name, argument=argument):
                 self._front.show(locally(self.view, name, argument))
 
@@ -278,7 +279,7 @@ class Talk:
         message_id = uuid.uuid4().hex
         if moves and held:
             self._held[message_id] = held.back or held
-        await self._client.send(message.model_copy(update={"id": message_id}))
+        await self._connection.send(message.model_copy(update={"id": message_id}))
 
 
 def _agreed(view: View) -> Doing | None:

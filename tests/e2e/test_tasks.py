@@ -263,5 +263,5 @@ async def test_events_come_once_and_in_order_over_a_gateway_that_dies(running: R
 
 async def test_a_parley_that_is_not_there() -> None:
     async with Parley("http://127.0.0.1:9", patience=0.2) as parley:
-        with pytest.raises(ParleyDown, match="is it up"):
+        with pytest.raises(ParleyDown, match="Is it up"):
             await parley.tools()

@@ -14,10 +14,9 @@ from prompt_toolkit.data_structures import Size
 from prompt_toolkit.input import PipeInput, create_pipe_input
 from prompt_toolkit.output.vt100 import Vt100_Output
 
-from cli.chat.rest import Rest
 from cli.chat.screen import Screen
 from cli.chat.talk import Talk
-from cli.client import Client
+from sdk import Parley
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
@@ -131,9 +130,9 @@ async def sitting(
     terminal = Terminal()
     output = Vt100_Output(terminal, lambda: Size(rows=40, columns=columns), term="xterm", enable_cpr=False)
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
-        async with Client(url, session_id=session_id) as client:
+        async with Parley(url) as gateway, gateway.connect(session_id) as connection:
             screen = Screen(url)
-            talk = Talk(client, screen, Rest(url), yes=yes)
+            talk = Talk(gateway, connection, screen, yes=yes)
             screen.on_interrupt = talk.interrupt
             running = asyncio.create_task(talk.run())
             try:

@@ -15,7 +15,7 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from cli import mcp as module
-from cli.chat.run import Gateway
+from cli.gateway import Gateway
 from cli.ports import free_port
 from cli.running import Declined
 from shared.domain import commands as c
@@ -159,7 +159,7 @@ async def test_a_wait_in_vain_ends_in_time(world: World) -> None:
 
 
 async def test_refusals_are_the_gateways_words(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "PAUSES", (0.01,))
+    monkeypatch.setattr(module, "PATIENCE", 0.1)
     async with assistant(world) as client:
         assert (await refused(client, "read_session", session_id="nothing")).endswith("[not_found]")
         assert "session_id" in await refused(client, "read_session", session_id="a/../b")
@@ -172,7 +172,7 @@ async def test_refusals_are_the_gateways_words(world: World, monkeypatch: pytest
 
 async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is sent again carries the id that it had."""
-    monkeypatch.setattr(module, "PAUSES", (0.01,) * 500)
+    monkeypatch.setattr(module, "PATIENCE", 30)
     async with assistant(world) as client:
         begun = await says(client, "start_session", request=REQUEST)
         workers = world.workers(begun["session_id"])

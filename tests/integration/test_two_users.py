@@ -15,7 +15,7 @@ from fastapi.routing import iter_route_contexts
 from mcp import Client as Assistant
 
 from bench.frames import TYPES, Frames
-from cli.chat.run import Gateway
+from cli.gateway import Gateway
 from cli.mcp import build as mcp_server
 from sdk import Parley
 from sdk.errors import ParleyError, Refused

@@ -10,8 +10,8 @@ import pytest
 
 from chaos.evidence import Acknowledged, Effect, Evidence, Left, Rows
 from chaos.invariants import Verdict, judge
-from chaos.line import Shown
 from chaos.process import Exit
+from chaos.recorder import Shown
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due

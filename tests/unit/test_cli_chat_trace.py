@@ -9,10 +9,10 @@ from rich.console import Console, RenderableType
 
 from cli.chat import lists, render, trace
 from cli.chat.choices import Local, More, Say, Send, understand
-from cli.chat.rest import Unanswered
 from cli.chat.slash import command
 from cli.chat.state import Ask, View
 from cli.chat.view import fold
+from sdk import Parley, ParleyDown
 from shared.domain import commands as c
 from shared.events import facts
 from shared.events.values import ActionSpec, SessionSettings
@@ -210,33 +210,31 @@ def test_a_workflow_is_chosen_before_there_is_a_session() -> None:
     )
 
 
-class Asked:
+class Asked(Parley):
     """The gateway's lists, or its refusal."""
 
     def __init__(self, page: ToolPage | None) -> None:
+        super().__init__("http://127.0.0.1:9")
         self._page = page
 
-    async def tools(self, words: str) -> ToolPage:
+    async def tools(self, query: str = "", *, limit: int = 500) -> ToolPage:
         if self._page is None:
-            raise Unanswered("The executor does not answer.")
+            raise ParleyDown("The executor does not answer.")
         return self._page
 
     async def inbox(self) -> SessionPage:
         return SessionPage(sessions=(), total=0)
 
-    async def memories(self, words: str) -> MemoryPage:
+    async def memories(self, query: str = "") -> MemoryPage:
         told = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}
         record = MemoryRecord.model_validate(told | {"session_id": "s0", "round": 1, "version": 1, "at": AT})
         return MemoryPage(items=(record,), total=3)
 
-    async def library(self, words: str) -> LibraryPage:
+    async def library(self, query: str = "") -> LibraryPage:
         told = {"request": "How many?", "flows": ["sql"], "path": ["sql.run"], "question": "How many orders?"}
         more = {"sql": "SELECT 1", "tables": [], "answer": "7", "accepted": True, "saved": True, "at": AT}
         entry = LibraryEntry.model_validate(told | more | {"session_id": "s0", "round": 1, "version": 9})
         return LibraryPage(items=(entry,), total=1)
-
-    async def preview(self, session_id: str, action: s.ActionView) -> Preview:
-        raise Unanswered("no")
 
 
 def test_lists() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from cli.chat.run import find_gateway
+from cli.gateway import find_gateway
 from cli.home import Running, announce, hold
 from cli.main import app
 from cli.rebuild import rebuild
@@ -63,7 +63,7 @@ def test_starting_imports_nothing_heavy() -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "where"), [(["sessions"], "NATS"), (["dead"], "NATS"), (["tail"], "NATS"), (["chat", "hi"], "gateway")]
+    ("words", "where"), [(["sessions"], "NATS"), (["dead"], "NATS"), (["tail"], "NATS"), (["chat", "hi"], "Parley")]
 )
 def test_what_is_not_there_is_said_with_a_place_and_a_remedy(
     words: list[str], where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from sdk import Parley
 from sdk.batch import Batch
 from sdk.errors import NotAllowed, ParleyDown, Refused
 from sdk.stages import Result
 from sdk.trace import trace
-from sdk.wire import Wire
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
 
@@ -150,16 +150,15 @@ async def test_a_name_is_noted_before_any_candidate_is_made(tmp_path: Path) -> N
 def test_what_is_no_address_is_said_at_once() -> None:
     for url in ("parley", "ftp://x", "http://"):
         with pytest.raises(NotAllowed, match="http://127"):
-            Wire(url)
+            Parley(url)
 
 
 async def test_a_parley_that_is_away_is_waited_for_and_then_given_up() -> None:
-    wire = Wire("http://127.0.0.1:9", patience=0.3)
-    with pytest.raises(ParleyDown, match="is it up"):
-        await wire.ask("GET", "/api/me")
-    with pytest.raises(ParleyDown, match="is it up"):
-        await anext(aiter(wire.listen("x", 0)))
-    await wire.close()
+    async with Parley("http://127.0.0.1:9", patience=0.3) as parley:
+        with pytest.raises(ParleyDown, match="Is it up"):
+            await parley.me()
+        with pytest.raises(ParleyDown, match="Is it up"):
+            await anext(parley.session("x").events())
 
 
 # --- the journal of a run

@@ -1,16 +1,16 @@
-"""The client against a scripted gateway on a real socket: lost connections, repeated messages, closed doors."""
+"""The connection against a scripted gateway on a real socket: lost, repeated and refused messages, refused clients."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 
 import pytest
 from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from cli import client as module
-from cli.client import Client, GatewayDown, NotAllowed
+from sdk import Connection, NotAllowed, Parley, ParleyDown, ParleyError, Refused, endpoint
+from sdk.socket import Link
 from services.gateway.views import snapshot
 from shared.domain import commands as c
 from shared.protocol import client as m
@@ -62,17 +62,20 @@ def url_of(server: Server) -> str:
 
 @pytest.fixture(autouse=True)
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "FIRST_DELAY", 0.01)
-    monkeypatch.setattr(module, "_PAUSE", 0.01)
+    monkeypatch.setattr(endpoint, "FIRST_PAUSE", 0.01)
 
 
-async def hear(client: Client, kind: str, count: int = 1, *, says: str = "") -> list[str]:
+def connected(url: str, session_id: str | None = None, *, token: str = "") -> Connection:
+    return Connection(endpoint.Endpoint(url, token), session_id=session_id)
+
+
+async def hear(client: Connection, kind: str, count: int = 1, *, says: str = "") -> list[str]:
     """The types of what comes, until `count` of this kind have come; links as they are. The first greeting is
     answered with the request `says`."""
     found: list[str] = []
     async with asyncio.timeout(10):
-        async for message in client.messages():
-            found.append(message if isinstance(message, str) else message.type)
+        async for message in client:
+            found.append(message.value if isinstance(message, Link) else message.type)
             if says and found[-1] == "greeting" and found.count("greeting") == 1:
                 await client.send(m.UserMessage(type="user_message", id="mine", content=says))
             if found.count(kind) == count:
@@ -80,11 +83,19 @@ async def hear(client: Client, kind: str, count: int = 1, *, says: str = "") -> 
     raise AssertionError(found)
 
 
-def told() -> list[s.ServerMessage]:
-    """What a gateway says of a session with a plan in review: two events, then the review."""
+def begun() -> Told:
+    """A session with a plan in review. Its messages: two events, then the review."""
     story = Told()
     story.does(c.Say(text="calc"), PLAN)
-    return story.messages
+    return story
+
+
+def told() -> list[s.ServerMessage]:
+    return begun().messages
+
+
+def where_it_stands() -> s.Snapshot:
+    return snapshot(begun().session)
 
 
 async def test_after_a_lost_connection_it_resumes_behind_the_last_event() -> None:
@@ -97,12 +108,13 @@ async def test_after_a_lost_connection_it_resumes_behind_the_last_event() -> Non
     async def second(line: Line) -> None:
         await line.says(greeting().model_copy(update={"session_id": "another"}))
         resumed.append(await line.hears())
-        await line.says(*told()[1:])
+        await line.says(told()[2])  # the socket is not on the session yet
+        await line.says(where_it_stands(), *told())
         await line.waits()
 
-    async with gateway(first, second) as url, Client(url) as client:
+    async with gateway(first, second) as url, connected(url) as client:
         kinds = await hear(client, "text_plan_review")
-    assert kinds == ["up", "greeting", "event", "down", "up", "greeting", "event", "text_plan_review"]
+    assert kinds == ["up", "greeting", "event", "down", "up", "greeting", "snapshot", "event", "text_plan_review"]
     assert isinstance(resumed[0], m.Resume)
     assert (resumed[0].session_id, resumed[0].after) == ("s1", 1)
 
@@ -117,15 +129,18 @@ async def test_what_nothing_has_told_of_is_sent_again_with_the_same_id() -> None
 
     async def second(line: Line) -> None:
         await line.says(greeting().model_copy(update={"session_id": "another"}))
-        heard.extend([await line.hears(), await line.hears()])
-        await line.says(s.Log(session_id="s1", content="heard"))
+        heard.append(await line.hears())
+        await line.says(where_it_stands())  # as for a message that begins a session which has begun
+        heard.append(await line.hears())
+        await line.says(where_it_stands(), *told())
         await line.waits()
 
-    async with gateway(first, second) as url, Client(url) as client:
-        await hear(client, "log", says="calc")
+    async with gateway(first, second) as url, connected(url) as client:
+        kinds = await hear(client, "text_plan_review", says="calc")
     assert heard[0] == heard[1]
     assert heard[0].session_id == "s1"
-    assert isinstance(heard[2], m.Resume)  # behind the message that begins the session
+    assert isinstance(heard[2], m.Resume)
+    assert kinds[-4:] == ["snapshot", "event", "event", "text_plan_review"]
 
 
 async def test_what_an_event_has_told_of_is_not_sent_again() -> None:
@@ -144,10 +159,10 @@ async def test_what_an_event_has_told_of_is_not_sent_again() -> None:
         await line.says(s.Log(session_id="s1", content="nothing else came"))
         assert isinstance(await line.hears(), m.Close)
 
-    async with gateway(first, second) as url, Client(url) as client:
+    async with gateway(first, second) as url, connected(url) as client:
         assert (await hear(client, "log", says="calc")).count("event") == 1
         assert client.is_mine("s1:mine")
-        assert "mine" not in client.unsure
+        assert "mine" not in client.pending
 
 
 async def test_what_is_refused_because_something_is_away_is_sent_again() -> None:
@@ -163,7 +178,7 @@ async def test_what_is_refused_because_something_is_away_is_sent_again() -> None
         await line.says(s.Log(session_id="s1", content="heard"))
         await line.waits()
 
-    async with gateway(act) as url, Client(url, session_id="s1") as client:
+    async with gateway(act) as url, connected(url, "s1") as client:
         kinds = await hear(client, "log", 3)
     assert "error" not in kinds
     assert {message.id for message in heard} == {heard[0].id}
@@ -171,23 +186,21 @@ async def test_what_is_refused_because_something_is_away_is_sent_again() -> None
 
 
 async def test_a_resume_that_fails_behind_its_snapshot_is_sent_again() -> None:
-    story = Told()
-    story.does(c.Say(text="calc"), PLAN)
-    first, second = (message for message in story.messages if isinstance(message, s.Event))
+    first, second = told()[:2]
     heard: list[m.AnyClientMessage] = []
 
     async def act(line: Line) -> None:
         await line.says(greeting())
         heard.append(await line.hears())
         cut_off = s.Error(session_id="s1", code="unavailable", message="Not complete yet.", reply_to=heard[0].id)
-        await line.says(snapshot(story.session), first, cut_off)
+        await line.says(where_it_stands(), first, cut_off)
         heard.append(await line.hears())
-        await line.says(snapshot(story.session), second, s.Log(session_id="s1", content="all of it"))
+        await line.says(where_it_stands(), second, s.Log(session_id="s1", content="all of it"))
         await line.waits()
 
-    async with gateway(act) as url, Client(url, session_id="s1") as client:
+    async with gateway(act) as url, connected(url, "s1") as client:
         kinds = await hear(client, "log", 2)
-        assert not client.unsure
+        assert not client.pending
     assert "error" not in kinds
     assert [(one.type, one.id, getattr(one, "after", 0)) for one in heard] == [
         ("resume", heard[0].id, 0),
@@ -201,7 +214,7 @@ async def test_a_message_it_does_not_know_is_passed_over() -> None:
         await line.says(greeting())
         await line.waits()
 
-    async with gateway(act) as url, Client(url) as client:
+    async with gateway(act) as url, connected(url) as client:
         assert await hear(client, "greeting") == ["up", "greeting"]
 
 
@@ -215,18 +228,18 @@ async def test_the_token_goes_along_and_a_closed_door_is_explained() -> None:
         await connection.wait_closed()
 
     async with serve(act, "127.0.0.1", 0, process_request=door) as server:
-        async with Client(url_of(server), token="sesame") as client:
+        async with connected(url_of(server), token="sesame") as client:
             assert await hear(client, "greeting") == ["up", "greeting"]
-        with pytest.raises(NotAllowed, match="PARLEY_TOKEN"):
-            async with Client(url_of(server)):
-                pass
+        with pytest.raises(NotAllowed, match="token"):
+            async with connected(url_of(server)) as client:
+                await client.open()
 
 
-@pytest.mark.parametrize(("url", "words"), [("ws://127.0.0.1:9/ws", "make up"), ("http:/x", "not the address")])
+@pytest.mark.parametrize(("url", "words"), [("ws://127.0.0.1:9/ws", "Is it up"), ("http:/x", "not the address")])
 async def test_nobody_there_and_no_address(url: str, words: str) -> None:
-    with pytest.raises(GatewayDown, match=words):
-        async with Client(url):
-            pass
+    with pytest.raises(ParleyError, match=words):
+        async with connected(url) as client:
+            await client.open()
 
 
 async def test_a_gateway_that_hangs_up_for_good_ends_it() -> None:
@@ -234,6 +247,76 @@ async def test_a_gateway_that_hangs_up_for_good_ends_it() -> None:
         await line.says(greeting())
         await line.connection.close(1008, "not your session")
 
-    async with gateway(act) as url, Client(url) as client:
-        with pytest.raises(GatewayDown, match="not your session"):
+    async with gateway(act) as url, connected(url) as client:
+        with pytest.raises(NotAllowed, match="not your session"):
             await hear(client, "down")
+
+
+async def test_a_session_of_its_own_id_is_begun_and_not_resumed() -> None:
+    async def act(line: Line) -> None:
+        await line.says(greeting().model_copy(update={"session_id": "another"}))
+        message = await line.hears()
+        assert (message.type, message.session_id) == ("user_message", "s1")
+        await line.says(*told())
+        await line.waits()
+
+    async with (
+        gateway(act) as url,
+        Connection(endpoint.Endpoint(url), session_id="s1", begun=False) as connection,
+    ):
+        await connection.send(m.UserMessage(type="user_message", content="calc"))
+        async with asyncio.timeout(5):
+            review = await connection.until(s.TextPlanReview)
+    assert review.session_id == "s1"
+
+
+async def test_of_two_gateways_the_next_is_taken_when_one_is_lost() -> None:
+    async def act(line: Line) -> None:
+        await line.says(greeting())
+        await line.waits()
+
+    seen: list[str] = []
+    async with gateway(act, act) as one, gateway(act) as two:
+        endpoints = endpoint.Endpoint(one), endpoint.Endpoint(two)
+        async with asyncio.timeout(5), Connection(*endpoints) as connection:
+            for _ in range(3):
+                await connection.until(s.Greeting)
+                seen.append(connection.url)
+                connection.reconnect()
+    assert seen == [one, two, one]
+
+
+async def test_a_refusal_ends_what_is_waited_for_and_one_of_done_before_is_none() -> None:
+    async def act(line: Line) -> None:
+        await line.says(greeting())
+        first, second = await line.hears(), await line.hears()
+        await line.says(s.Error(session_id="s1", code="already_done", message="Done.", reply_to=first.id))
+        await line.says(s.Error(session_id="s1", code="not_now", message="No.", hint="Wait.", reply_to=second.id))
+        await line.waits()
+
+    async with asyncio.timeout(5), gateway(act) as url, connected(url) as connection:
+        await connection.send(m.Stop(type="stop"))
+        await connection.send(m.Pause(type="pause"))
+        with pytest.raises(Refused, match="Wait") as refused:
+            await connection.until(s.TextPlanReview)
+        assert not connection.pending
+    assert refused.value.code == "not_now"
+
+
+async def test_a_gateway_that_stays_away_is_given_up_when_patience_ends() -> None:
+    async def act(line: Line) -> None:
+        await line.says(greeting())
+        await line.hears()
+        await line.says(where_it_stands(), *told())
+        await line.waits()
+
+    async with AsyncExitStack() as serving:
+        url = await serving.enter_async_context(gateway(act))
+        parley = await serving.enter_async_context(Parley(url, patience=0.3))
+        events = parley.session("s1").events()
+        assert [(await anext(events)).version for _ in range(2)] == [1, 2]
+        async with asyncio.timeout(5), serving.pop_all():
+            waiting = asyncio.create_task(anext(events))
+    with pytest.raises(ParleyDown, match="Is it up"):
+        async with asyncio.timeout(5):
+            await waiting

@@ -1,0 +1,81 @@
+"""Where one Parley is and what lets us in, what its trouble is called, and how long to wait before the next try."""
+
+import ipaddress
+import time
+from urllib.parse import urlsplit, urlunsplit
+
+from sdk.errors import NotAllowed, ParleyDown, ParleyError
+
+FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0  # seconds between tries
+TRANSIENT = ("unavailable", "slow_down")  # refusals for a reason that passes
+
+
+class Endpoint:
+    """The addresses of one gateway, from that of its page (http) or of its socket (ws)."""
+
+    def __init__(self, url: str, token: str = "") -> None:
+        try:
+            parts = urlsplit(url)
+            host = parts.hostname
+        except ValueError:
+            host = None
+        if not host or parts.scheme not in ("http", "https", "ws", "wss"):
+            raise NotAllowed(
+                f"{url!r} is not the address of a Parley:", "give one as http://127.0.0.1:8001", code="bad_address"
+            )
+        secure = parts.scheme in ("https", "wss")
+        path = parts.path.rstrip("/").removesuffix("/ws")
+        self.url = urlunsplit(("https" if secure else "http", parts.netloc, path, "", ""))
+        self.socket_url = urlunsplit(("wss" if secure else "ws", parts.netloc, f"{path}/ws", "", ""))
+        self.headers = {"Authorization": f"Bearer {token}"} if token else {}
+        self.is_local = _is_local(host)
+
+
+def _is_local(host: str) -> bool:
+    """Is this our own machine, which no proxy leads to?"""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+class Backoff:
+    """Pauses between tries, each longer than the one before, until `patience` seconds have passed since the first."""
+
+    def __init__(self, patience: float) -> None:
+        self._patience = patience
+        self.reset()
+
+    def reset(self) -> None:
+        """It works again: the next trouble begins anew."""
+        self._pause = FIRST_PAUSE
+        self._since: float | None = None
+
+    def next(self, error: ParleyError) -> float:
+        """Seconds to wait after this error. Raises it when patience has ended."""
+        now = time.monotonic()
+        self._since = now if self._since is None else self._since
+        if now + self._pause > self._since + self._patience:
+            raise error
+        pause, self._pause = self._pause, min(self._pause * 2, LONGEST_PAUSE)
+        return pause
+
+
+def unreachable(url: str, error: BaseException) -> ParleyDown:
+    """No connection came about."""
+    refused = isinstance(error, ConnectionRefusedError)
+    words = "connection refused" if refused else str(error).partition("\n")[0] or type(error).__name__
+    return ParleyDown(f"No Parley answers at {url} ({words}).", "Is it up?")
+
+
+def unanswered(url: str, status: int) -> ParleyError:
+    """A HTTP status came instead of an answer."""
+    if status in (401, 403):
+        return NotAllowed(f"The Parley at {url} does not let us in (HTTP {status}).", "Give its token or an API key.")
+    if status == 429 or status >= 500:
+        return ParleyDown(f"The Parley at {url} is not ready (HTTP {status}).", code="not_ready")
+    return NotAllowed(
+        f"What answers at {url} has no such path (HTTP {status}).",
+        "Is it a Parley, and of this version?",
+        code="not_parley",
+    )
