@@ -1,7 +1,7 @@
 # Parley: `make up` starts it, `make test` tests it. Both find a Python >= 3.12, make .venv and install by themselves.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
-.PHONY: help up test test-long chaos bench lint format types page docs docker lock clean try-page
+.PHONY: help up test test-long chaos bench lint format types page docs docker lock clean
 python := .venv/bin/python
 
 help: ## what there is
@@ -12,7 +12,8 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 	@scripts/build-page || echo "page      missing: starting without it; \`make page\` tries again" >&2
 	@exec $(python) -m cli.main up
 
-test: .venv/dev.stamp try-page ## all tests but the long ones; what they need and cannot find is skipped and said at the end (ARGS='-k name')
+test: ## all tests but the long ones, with what they need: Chromium and PostgreSQL too, where there are none (ARGS='-k name')
+	@$(MAKE) -j2 .venv/dev.stamp try-browser
 	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 3 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-long: ## the tests that take minutes: every service killed, clusters, full stores
@@ -61,9 +62,9 @@ clean: ## remove all that make made (never .parley, your sessions)
 .venv/dev.stamp: requirements-dev.txt
 	@scripts/install dev
 
-.PHONY: try-packages
+.PHONY: try-packages try-browser
 try-packages: # beside the Python packages; what fails here is said by the build that follows
 	@scripts/build-page packages 2>/dev/null || true
 
-try-page: .venv/dev.stamp
-	@scripts/build-page || true
+try-browser: # beside the Python packages; what fails here fails the tests of the page
+	@scripts/build-page; scripts/find-chromium >/dev/null; true

@@ -30,10 +30,8 @@ class Postgres:
         return await asyncio.get_running_loop().run_in_executor(self._thread, work)
 
     async def __aenter__(self) -> Self:
-        server = await self._do(self._opened.__enter__)
-        if server is None:
-            raise RuntimeError("PostgreSQL is not installed: leave --postgres out")
-        self._server, self.url, self._runs = server, server.url, True
+        self._server = await self._do(self._opened.__enter__)
+        self.url, self._runs = self._server.url, True
         return self
 
     async def __aexit__(self, *error: object) -> None:

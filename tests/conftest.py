@@ -1,5 +1,6 @@
 """Fixtures that most suites use: a real nats-server of one's own for each test, provisioned, and a bus on it."""
 
+import signal
 from collections.abc import AsyncIterator, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -15,9 +16,13 @@ from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.domain.commands import By
 from shared.settings import Settings
+from tests.support.needs import NOT_LIVE
 
 HERE = Path(__file__).parent
 SLOW = ("e2e", "integration", "contract")
+
+# A run in the background is started with SIGINT ignored, and so would be every program that a test interrupts.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # How long an example takes is the machine's affair, which may be busy.
 hypothesis.settings.register_profile("tests", deadline=None)
@@ -40,7 +45,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
-                item.add_marker(pytest.mark.skip(reason="calls a real model: run with --live"))
+                item.add_marker(pytest.mark.skip(reason=NOT_LIVE))
 
 
 def _place(item: pytest.Item) -> int:

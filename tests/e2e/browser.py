@@ -1,10 +1,8 @@
 """A real browser on a running Parley: tabs that know the page's names and notice what the console complains about."""
 
-import os
-import shutil
+import subprocess
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -22,10 +20,9 @@ from playwright.async_api import (
 from playwright.async_api import TimeoutError as PlaywrightTimeout
 
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
-from tests.e2e.running import Json
-from tests.support.needs import lacking
+from tests.e2e.running import ROOT, Json
 
-PAGE = Path(__file__).parents[2] / "services" / "gateway" / "page" / "index.html"
+PAGE = ROOT / "services" / "gateway" / "page" / "index.html"
 ARGUMENTS = [
     "--no-sandbox",
     "--disable-gpu",
@@ -57,9 +54,11 @@ NARROW = {"width": 390, "height": 844}
 
 
 def find_chromium() -> str:
-    """Where Chromium is; without one the tests are skipped, or fail where nothing may be skipped."""
-    found = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-    return found or lacking("no Chromium: install one, or set CHROMIUM to it")
+    """The path of a Chromium, which is installed if there is none."""
+    found = subprocess.run([ROOT / "scripts" / "find-chromium"], capture_output=True, text=True, check=False)
+    if found.returncode:
+        pytest.fail(found.stderr)
+    return found.stdout.strip()
 
 
 @asynccontextmanager

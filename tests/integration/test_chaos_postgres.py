@@ -1,22 +1,18 @@
 """What chaos does to its PostgreSQL is done to it, and it comes back with all that was committed."""
 
 import asyncio
-import shutil
 from collections.abc import AsyncIterator
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from chaos.postgres import Postgres
-from tests.support.postgres import find_binaries, missing
 
 SOON = 0.3  # seconds in which nothing comes of it
 
 
 @pytest.fixture
 async def database() -> AsyncIterator[Postgres]:
-    if find_binaries() is None or shutil.which("setpriv") is None:
-        missing()
     async with Postgres() as server:
         await asked(server, "CREATE TABLE things (name text)")
         await asked(server, "INSERT INTO things VALUES ('kept')")

@@ -9,7 +9,7 @@ import pytest
 import uvloop
 
 from shared.sandbox import Outcome, available, run
-from tests.integration.test_sandbox_host import needs_landlock
+from tests.support.needs import needs_landlock
 
 pytestmark = needs_landlock
 

@@ -1,7 +1,6 @@
 """The sandbox on other machines: as an ordinary user, and where a layer is missing, which must mean refusal."""
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -9,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.integration.test_sandbox_host import needs_landlock
+from tests.support.needs import needs_landlock
+from tests.support.postgres import READ_ANY
 
 pytestmark = needs_landlock
 
@@ -17,7 +17,6 @@ WITHIN = ["-k", "not without_the_sandbox"]  # that the attacks do harm is shown 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__)
 ORDINARY = 60_777
-READ_ANY = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 
 # A machine that lacks something is made with the same means: a filter over this process and all it starts.
 WITHOUT = """
@@ -97,40 +96,38 @@ def test_a_missing_layer_is_a_refusal(name: str) -> None:
     assert "it can be downloaded" in available
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lack rights of root")
-@pytest.mark.parametrize("name", AS_ROOT)
-def test_root_without_its_rights_is_a_refusal(name: str) -> None:
-    lack, reason = AS_ROOT[name]
-    available, raised = told(lack)
-    assert reason in available
-    assert raised == available
+if os.geteuid() == 0:  # an ordinary user has no rights of root to lack, and runs all the others as one
 
+    @pytest.mark.parametrize("name", AS_ROOT)
+    def test_root_without_its_rights_is_a_refusal(name: str) -> None:
+        lack, reason = AS_ROOT[name]
+        available, raised = told(lack)
+        assert reason in available
+        assert raised == available
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="this is an ordinary user already")
-@pytest.mark.skipif(shutil.which("setpriv") is None, reason="setpriv (util-linux) is needed to become another user")
-@pytest.mark.timeout(300)
-def test_all_of_it_as_an_ordinary_user() -> None:
-    become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
-    with tempfile.TemporaryDirectory(dir="/tmp") as home:
-        os.chown(home, ORDINARY, ORDINARY)
-        environment = {"HOME": home, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
-        readable = subprocess.run(
-            [*become, sys.executable, "-c", "import pytest"],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            check=False,
-        )
-        if readable.returncode:  # the interpreter or the project is in a private folder
-            become += READ_ANY
-        tests = [os.fspath(path) for path in HERE.parent.glob("test_sandbox*.py")]
-        done = subprocess.run(
-            [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WITHIN, *tests],
-            cwd=ROOT,
-            env=environment,
-            capture_output=True,
-            text=True,
-            timeout=280,
-            check=False,
-        )
-    assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]
+    @pytest.mark.timeout(300)
+    def test_all_of_it_as_an_ordinary_user() -> None:
+        become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
+        with tempfile.TemporaryDirectory(dir="/tmp") as home:
+            os.chown(home, ORDINARY, ORDINARY)
+            environment = {"HOME": home, "PATH": os.environ["PATH"], "PYTHONDONTWRITEBYTECODE": "1"}
+            readable = subprocess.run(
+                [*become, sys.executable, "-c", "import pytest"],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                check=False,
+            )
+            if readable.returncode:  # the interpreter or the project is in a private folder
+                become += READ_ANY
+            tests = [os.fspath(path) for path in HERE.parent.glob("test_sandbox*.py")]
+            done = subprocess.run(
+                [*become, sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *WITHIN, *tests],
+                cwd=ROOT,
+                env=environment,
+                capture_output=True,
+                text=True,
+                timeout=280,
+                check=False,
+            )
+        assert done.returncode == 0, done.stdout[-5000:] + done.stderr[-1000:]

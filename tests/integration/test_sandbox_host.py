@@ -1,22 +1,14 @@
-"""The host around the sandbox, as the other sandbox tests see it; and its own check that nothing is skipped in vain."""
+"""The host around the sandbox, as the other sandbox tests see it."""
 
 import asyncio
-import ctypes
 import os
-import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-
-def _kernel_has_landlock() -> bool:
-    """Asked of the kernel directly, so that a broken sandbox fails its tests instead of skipping them."""
-    return sys.platform == "linux" and int(ctypes.CDLL(None).syscall(444, None, 0, 1)) > 0
-
-
-needs_landlock = pytest.mark.skipif(not _kernel_has_landlock(), reason="the kernel here offers no Landlock")
+from tests.support.needs import needs_landlock
 
 
 def descriptors() -> set[str]:

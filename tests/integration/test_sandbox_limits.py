@@ -15,7 +15,8 @@ import pytest
 
 from shared.sandbox import Limits, Outcome, run
 from shared.sandbox.model import MB
-from tests.integration.test_sandbox_host import entries, needs_landlock, place, running, until
+from tests.integration.test_sandbox_host import entries, place, running, until
+from tests.support.needs import needs_landlock
 
 __all__ = ["place"]  # a fixture
 pytestmark = needs_landlock

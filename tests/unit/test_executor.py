@@ -27,7 +27,7 @@ from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
-from tests.support.needs import a_sandbox
+from tests.support.needs import needs_landlock
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
 SESSION = Session("s", version=4, request="Look", workflow="agentflow")
@@ -372,6 +372,7 @@ async def test_only_the_approved_code_is_run() -> None:
         assert "not the one" in result.error
 
 
+@needs_landlock
 @pytest.mark.parametrize(
     ("code", "ok", "error"),
     [
@@ -381,7 +382,6 @@ async def test_only_the_approved_code_is_run() -> None:
     ],
 )
 async def test_a_run_tells_how_it_ended(code: str, ok: bool, error: str) -> None:
-    a_sandbox()
     approved = replace(CODE, code=code)
     result = await run_code(ask(approved, hash=approved.hash, args=["a", 1], stdin="in"))
     assert isinstance(result.value, dict)

@@ -33,7 +33,7 @@ from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
-from tests.support.needs import a_sandbox
+from tests.support.needs import needs_landlock
 
 PLAN = Plan(2, 1, "text", "A calculator", (Step(text="Ask"), Step(text="Add")), "", "planner", "approved")
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "review")
@@ -216,6 +216,7 @@ class Adds(unittest.TestCase):
 ADDS = "def add(a, b):\n    return a + b\n"
 
 
+@needs_landlock
 @pytest.mark.parametrize(
     ("code", "tests", "ok", "said"),
     [
@@ -227,7 +228,6 @@ ADDS = "def add(a, b):\n    return a + b\n"
     ],
 )
 async def test_tests_pass_only_when_they_ran_and_passed(code: str, tests: str, ok: bool, said: str) -> None:
-    a_sandbox()
     check = await passes(code, tests)
     assert (check.ok, said in check.detail) == (ok, True), check.detail
     assert len(check.detail) <= DETAIL + 2
