@@ -37,7 +37,7 @@ def retry_while_unavailable[**P, T](
 
         @wraps(function)
         async def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            with suppress(*on):  # stamina takes 50 µs for a call that succeeds: too much for every event
+            with suppress(*on):  # stamina takes 40 µs for a call that succeeds: too much for every event
                 return await function(*args, **kwargs)
             return await retrying(*args, **kwargs)
 
