@@ -154,8 +154,8 @@ class World:
     def _process(self, service: str, name: str, logs: Path) -> Process:
         """Nobody cuts the model: its own faults do that."""
         cut = (sys.executable, "-m", "chaos.cut_service", service, str(self.armed(service)))
-        whole = (sys.executable, "-m", f"services.{service}.app")
-        return Process(name, whole if service == "rehearsal" else cut, self.environment(name), logs)
+        model = (sys.executable, "-m", "rehearsal.app")
+        return Process(name, model if service == "rehearsal" else cut, self.environment(name), logs)
 
     def environment(self, name: str) -> dict[str, str]:
         """The whole environment of one process."""
