@@ -8,7 +8,7 @@ from importlib.resources import files
 SECOND = "second"  # the flag of the other approach
 _BLOCK = re.compile(r"\s*#: (.+)")
 _TAIL = re.compile(r"(.*\S)  #: (.+)")
-_OUR_IMPORT = re.compile(r"^from services\.rehearsal\.programs import \w+ as program$", re.MULTILINE)
+_OUR_IMPORT = re.compile(r"^from rehearsal\.programs import \w+ as program$", re.MULTILINE)
 
 
 @cache

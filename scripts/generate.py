@@ -14,6 +14,7 @@ ROOT = Path(__file__).resolve().parent.parent
 sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 
 from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be found
+from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_kubernetes import manifests  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
@@ -39,6 +40,7 @@ def documents() -> dict[Path, str]:
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
         ROOT / "deploy" / "nats-users.conf": users_conf(),
+        CONTRACT: contract(),
     }
     found |= {KUBERNETES / name: text for name, text in manifests().items()}
     if left := unused():

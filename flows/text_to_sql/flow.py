@@ -67,6 +67,7 @@ class TextToSql(Flow):
             "request": run.text("request"),
             "previous": saying.previous(run.state),
             "tables": saying.named(known),
+            "feedback": run.text("feedback"),
         }
         return (await run.ask_model("classify_prompt", prompts.CLASSIFY, sections, prompts.ClassifyReply)).model_dump()
 

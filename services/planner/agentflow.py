@@ -37,8 +37,8 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
     proposal = Proposal(())
     for _ in range(TRIES + SEARCHES):
         reply = await desk.ask(brief(session, page, recalled, nudge), TurnReply, kind="plan", render=shown)
-        if reply.question and reply.question.strip():
-            return c.Ask(text=reply.question.strip()[:50_000])
+        if asked := reply.asked():
+            return asked
         if reply.more_tools.strip() and not reply.actions and searches < SEARCHES:
             searches += 1
             page = await tools.fitting(reply.more_tools, _used(session))

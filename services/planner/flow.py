@@ -36,7 +36,7 @@ class Planned(NamedTuple):
     chain: Chain = ()
     path: PathPlan | None = None
     reasoning: str = ""
-    question: str = ""
+    question: c.Ask | None = None
 
 
 class NoPath(Exception):
@@ -70,8 +70,9 @@ class PathPlanner:
         except NoPath as error:
             why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
             return c.Fail(reason=why)
-        if planned.path is None:
-            return c.Ask(text=planned.question[:50_000], options=tuple(flow.name for flow in page.flows))
+        if planned.question:
+            names = tuple(flow.name for flow in page.flows)
+            return planned.question.model_copy(update={"options": planned.question.options or names})
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
         return _command(session, page, planned)
 
@@ -109,8 +110,8 @@ class PathPlanner:
                 reply = await self._ask(desk, messages)
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
-            if reply.question and reply.question.strip():
-                return Planned(question=reply.question.strip())
+            if asked := reply.asked():
+                return Planned(question=asked)
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant
@@ -129,7 +130,7 @@ def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None
     """The full graph of the flow that is meant; where nothing tells which one it is, the person does."""
     flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
     if flow is None:
-        return Planned(question=f"{why} {WHICH}".strip())
+        return Planned(question=c.Ask(text=f"{why} {WHICH}".strip()))
     chain: Chain = ((flow.name, full_path(flow)),)
     path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=error.attempts if error else 0)
     return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")

@@ -31,7 +31,7 @@ class Planner:
 
 async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
     reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
-    if reply.question and reply.question.strip():
-        return c.Ask(text=reply.question.strip())
+    if asked := reply.asked():
+        return asked
     steps = tuple(Step(text=text.strip()[:2000]) for text in reply.steps if text.strip())
     return c.DraftPlan(goal=reply.goal.strip(), steps=steps, notes=reply.notes.strip())

@@ -14,6 +14,7 @@ ROOT = Path(__file__).parents[2]
 CODE = ("services", "shared", "retail", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
+    "contracts",
     "domain",
     "environment",
     "events",

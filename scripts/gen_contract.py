@@ -1,0 +1,56 @@
+"""shared/contracts/model.json: the shapes of replies in it. Its tasks, roles and sections are written by hand."""
+
+import json
+from pathlib import Path
+
+from pydantic import BaseModel
+
+from flows.text_to_sql import prompts
+from flows.yaml_flow import reply_of
+from flows.yaml_form import read_form
+from services.generator.answer_prompt import AnswerReply, TaskReply
+from services.generator.prompt import CodeReply
+from services.planner.agentflow_prompt import TurnReply
+from services.planner.flow_prompt import PathReply
+from services.planner.prompt import PlanReply
+from services.verifier.prompt import TestsReply, VerdictReply
+
+ROOT = Path(__file__).resolve().parent.parent
+CONTRACT = ROOT / "shared" / "contracts" / "model.json"
+TRIAGE = ROOT / "flows" / "complaint_triage.yaml"
+REPLIES: dict[str, type[BaseModel]] = {
+    "text_plan": PlanReply,
+    "turn": TurnReply,
+    "path": PathReply,
+    "code": CodeReply,
+    "answer": AnswerReply,
+    "task": TaskReply,
+    "tests": TestsReply,
+    "verdict": VerdictReply,
+    "turn_verdict": VerdictReply,
+    "classify_prompt": prompts.ClassifyReply,
+    "rewrite_prompt": prompts.RewriteReply,
+    "get_relevant_tables": prompts.RelevantReply,
+    "trim_relevant_tables": prompts.TrimReply,
+    "generate_sql": prompts.GenerateReply,
+    "format_final_response": prompts.FormatReply,
+    "general_questions": prompts.GeneralReply,
+}
+
+
+def replies() -> dict[str, type[BaseModel]]:
+    """The reply of each task, those of the YAML flow's nodes among them."""
+    form = read_form(TRIAGE)
+    asking = {name: node for name, node in form.nodes.items() if node.prompt is not None}
+    return REPLIES | {f"{form.name}.{name}": reply_of(name, node) for name, node in asking.items()}
+
+
+def contract() -> str:
+    """The file as it should be. Raises KeyError for a task without a reply."""
+    known = replies()
+    tasks = json.loads(CONTRACT.read_text("utf-8"))
+    return json.dumps(
+        {task: {**entry, "reply": known[task].model_json_schema()} for task, entry in tasks.items()},
+        indent=2,
+        ensure_ascii=False,
+    )
