@@ -4,14 +4,23 @@ from typing import Annotated, Any
 
 import uvicorn
 from fastapi import Body, FastAPI, Request, Response
+from pydantic import Field
+from pydantic_settings import BaseSettings
 
 from rehearsal import wire
 from rehearsal.catalogue import INTRODUCTION
 from rehearsal.faults import Fault
 from rehearsal.server import Rehearsal
-from shared.settings import Settings
 
 PACE = 0.01  # seconds before each of at most 40 chunks
+
+
+class Settings(BaseSettings):
+    """The environment variables that this program reads; a container and `parley up` set them."""
+
+    agent_host: str = "127.0.0.1"
+    rehearsal_port: int = Field(23333, ge=0, le=65535)
+    log_level: str = "INFO"
 
 
 def build(*, pace: float = PACE) -> FastAPI:

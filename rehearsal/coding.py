@@ -1,18 +1,38 @@
 """Code and tests: writes the program that a plan asks for, and revises it as the person says."""
 
-import textwrap
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from rehearsal import edits
-from rehearsal.catalogue import HONEST, INTRODUCTION, Program
-from rehearsal.matching import apply_features, directives, find_features, find_number
-from rehearsal.plans import Plan, approach_of, not_understood, read_plan, similar, subject
+from rehearsal.catalogue import CONFIGURE, Program
+from rehearsal.matching import apply_features, directives, find_features, find_number, find_program
+from rehearsal.plans import Plan, approach_of, quoted, read_plan, similar
 from rehearsal.prompt import Prompt
 from rehearsal.variants import SECOND, lines_of, render
 
 ALIKE = 0.6  # from here on a step of the person's counts as one of ours in other words
+CANNOT = f"The demo model has no rules for this program, so it is not written. {CONFIGURE}"
+NOT_WRITTEN = '''"""Not written: the demo model has no rules for this program."""
+
+
+def main() -> None:
+    """End with the reason."""
+    raise SystemExit("Not written: the demo model has no rules for this program.")
+
+
+if __name__ == "__main__":
+    main()
+'''
+NOTHING_TO_TEST = '''"""There is no program to test."""
+
+import unittest
+
+
+class ProgramTest(unittest.TestCase):
+    def test_the_program_is_written(self) -> None:
+        self.fail("Not written: the demo model has no rules for this program.")
+'''
 
 
 @dataclass(frozen=True)
@@ -24,49 +44,43 @@ class Variant:
     features: frozenset[str] = frozenset()
     numbers: dict[str, int] = field(default_factory=dict)
 
+    @property
+    def flags(self) -> frozenset[str]:
+        """The blocks of the source file that belong to it."""
+        return self.features | ({SECOND} if self.approach else set())
+
     def code(self) -> str:
         """The program's text."""
-        text = render(self.program.name, self.features | ({SECOND} if self.approach else set()))
-        if self.program is HONEST:
-            text = text.replace("INTRODUCTION", "\\\n" + textwrap.fill(INTRODUCTION, 100) + "\n")
+        text = render(self.program.name, self.flags)
         for name, value in self.numbers.items():
-            text = edits.set_constant(text, name, value) or text
+            text = re.sub(rf"^{name} = \d+", f"{name} = {value}", text, flags=re.MULTILINE)
         return text
 
 
 def answer_code(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `code`."""
-    program, plan = subject(prompt) or HONEST, read_plan(prompt["plan"])
-    old = f"{prompt['code'].rstrip()}\n"
-    if not (prompt["feedback"] or prompt.replan or prompt["problems"]):
-        variant = draft(program, plan, prompt, old)
-        return {"explanation": explain(variant, plan), "code": variant.code()}
-    if not old.strip():
-        variant = from_plan(program, plan, prompt)
-        return {"explanation": explain(variant, plan), "code": variant.code()}
-    current = from_code(program, old)
-    return revise(prompt, old, current, plan)
-
-
-def draft(program: Program, plan: Plan, prompt: Prompt, old: str) -> Variant:
-    """What the plan asks for; code of the same program from an earlier round lends its features."""
-    planned = from_plan(program, plan, prompt)
-    earlier = from_code(program, old)
-    ours = set(earlier.code().splitlines())
-    if len(ours & set(old.splitlines())) < len(ours) * ALIKE:
-        return planned
-    return replace(planned, features=earlier.features | planned.features, numbers=earlier.numbers | planned.numbers)
+    plan, old = read_plan(prompt["plan"]), f"{prompt['code'].rstrip()}\n"
+    program = find_program(plan.goal, prompt["request"])
+    if program is None:
+        return {"explanation": CANNOT, "code": NOT_WRITTEN}
+    planned, current = from_plan(program, plan, prompt), from_code(program, old)
+    if not old.strip() or not resembles(current, old):
+        return {"explanation": explain(planned, plan), "code": planned.code()}
+    if prompt["feedback"] or prompt.replan or prompt["problems"]:
+        return revise(prompt, old, current, plan)
+    kept = replace(planned, features=current.features | planned.features, numbers=current.numbers | planned.numbers)
+    return {"explanation": explain(kept, plan), "code": kept.code()}
 
 
 def from_plan(program: Program, plan: Plan, prompt: Prompt) -> Variant:
     """What plan, request and feedback ask for."""
     lines = [prompt["request"], *plan.steps, *directives(prompt["feedback"])]
-    approach = approach_of(program, plan) if plan.steps and program is not HONEST else 0
-    return with_wishes(Variant(program, approach), lines)
+    return with_wishes(Variant(program, approach_of(program, plan)), lines)
 
 
-def with_wishes(variant: Variant, lines: Sequence[str]) -> Variant:
+def with_wishes(variant: Variant, lines: Iterable[str]) -> Variant:
     """The variant after these lines have added or removed features and set numbers."""
+    lines = list(lines)
     numbers = dict(filter(None, (find_number(variant.program, line) for line in lines)))
     features = apply_features(variant.program, variant.features, lines)
     return replace(variant, features=features, numbers=variant.numbers | numbers)
@@ -78,26 +92,24 @@ def from_code(program: Program, code: str) -> Variant:
     shared = [len(lines & set(Variant(program, approach).code().splitlines())) for approach in (0, 1)]
     approach = int(shared[1] > shared[0])
     others = {SECOND} if approach else set()
-    features = set()
-    for feature in program.features:
-        signs = lines_of(program.name, feature.name, others)
-        if len(signs & lines) > len(signs) / 2:
-            features.add(feature.name)
-    names = [program.number, *(feature.number for feature in program.features)]
-    numbers = {name: value for name in names if (value := edits.constant(code, name)) is not None}
-    return Variant(program, approach, frozenset(features), numbers)
+    signs = {feature.name: lines_of(program.name, feature.name, others) for feature in program.features}
+    features = frozenset(name for name, found in signs.items() if len(found & lines) > len(found) / 2)
+    names = filter(None, [program.number, *(feature.number for feature in program.features)])
+    values = {name: re.search(rf"^{name} = (\d+)", code, re.MULTILINE) for name in names}
+    return Variant(program, approach, features, {name: int(value[1]) for name, value in values.items() if value})
+
+
+def resembles(variant: Variant, code: str) -> bool:
+    """Whether most of the variant's lines stand in this code."""
+    ours = set(variant.code().splitlines())
+    return len(ours & set(code.splitlines())) >= len(ours) * ALIKE
 
 
 def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, Any]:
-    """Apply every line of feedback: features and numbers make a new text, small edits change the text at hand.
-
-    The feedback may repeat what the code has taken in already: doing it again changes nothing.
-    """
-    wishes = directives(prompt["feedback"])
-    big = [wish for wish in wishes if find_features(current.program, wish) or find_number(current.program, wish)]
-    small = [wish for wish in wishes if wish not in big]
-    ours = is_ours(current, old, small)
-    wanted = with_wishes(current, big)
+    """Apply all feedback; it may repeat what the code has taken in already, which changes nothing."""
+    program, wishes = current.program, directives(prompt["feedback"])
+    ours = current.code().split() == old.split()
+    wanted = with_wishes(current, wishes)
     if prompt.replan or (prompt["problems"] and ours):
         wanted = replace(wanted, approach=1 - current.approach)
     code, said = old, []
@@ -106,32 +118,13 @@ def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, 
         said.append(explain(wanted, plan))
         if not ours:
             said.append("The program was written anew: changes made to it by hand are not in it any more.")
-    code, remarks, lost = edit_all(code, small)
-    said += remarks + ([not_understood(lost)] if lost else [])
+    if lost := [wish for wish in wishes if not (find_features(program, wish) or find_number(program, wish))]:
+        said.append(f"The demo model does not understand {quoted(lost)} and left this as it was. {CONFIGURE}")
     return {"explanation": " ".join(said) or "Nothing had to be changed.", "code": code}
-
-
-def edit_all(code: str, wishes: Sequence[str]) -> tuple[str, list[str], list[str]]:
-    """The code after all small edits, what was done, and the wishes that were not understood."""
-    remarks, lost = [], []
-    for wish in wishes:
-        if edited := edits.edit(code, wish):
-            code = edited[0]
-            remarks += [edited[1]] if edited[1] else []
-        else:
-            lost.append(wish)
-    return code, remarks, lost
-
-
-def is_ours(variant: Variant, code: str, small: Sequence[str]) -> bool:
-    """Whether the code is this variant after some of the small edits: then nobody else has changed it."""
-    return any(same(edit_all(variant.code(), small[:count])[0], code) for count in range(len(small) + 1))
 
 
 def explain(variant: Variant, plan: Plan) -> str:
     """What the code does, and which steps of the plan it does not cover."""
-    if variant.program is HONEST:
-        return INTRODUCTION
     program = variant.program
     extra = [feature.step for feature in program.features if feature.name in variant.features]
     parts = [f"Here is {program.title}, approach {variant.approach + 1} of 2."]
@@ -152,24 +145,12 @@ def _ours(step: str, ours: Sequence[str]) -> bool:
     return any(similar(step, known) >= ALIKE or known.lower() in step.lower() for known in ours)
 
 
-def same(one: str, other: str) -> bool:
-    """Whether two texts differ in nothing but space at the end."""
-    return [line.rstrip() for line in one.strip().splitlines()] == [
-        line.rstrip() for line in other.strip().splitlines()
-    ]
-
-
 def answer_tests(prompt: Prompt) -> dict[str, Any]:
-    """The reply to the task `tests`. Without the code it tests only what every variant that may be meant can do."""
-    program, plan = subject(prompt) or HONEST, read_plan(prompt["plan"])
-    if prompt["code"].strip():
-        variant = from_code(program, prompt["code"])
-        flags = variant.features | ({SECOND} if variant.approach else set())
-    else:
-        flags = from_plan(program, plan, prompt).features | {"unsure"}
-    tests = render(f"{program.name}_tests", flags)
-    for wish in directives(prompt["feedback"]):
-        names = edits.renaming(wish)
-        if names and (not prompt["code"] or edits.is_renamed(prompt["code"], *names)):
-            tests = edits.rename(tests, *names) or tests
-    return {"tests": tests}
+    """The reply to the task `tests`: of the code that is there, else of the code that the plan asks for."""
+    plan = read_plan(prompt["plan"])
+    program = find_program(plan.goal, prompt["request"])
+    if program is None:
+        return {"tests": NOTHING_TO_TEST}
+    code = prompt["code"]
+    variant = from_code(program, code) if code.strip() else from_plan(program, plan, prompt)
+    return {"tests": render(f"{program.name}_tests", variant.flags)}

@@ -6,11 +6,6 @@ from functools import reduce
 
 from rehearsal.catalogue import PROGRAMS, Feature, Program
 
-_VAGUE = re.compile(
-    r"(a|an|and|any|app|application|build|can|cod(e|ing)|cool|could|create|do|for|give|good|hello|help|hey|hi|i|in|it|like"
-    r"|make|me|my|need|nice|of|one|please|program(me)?|project|python|script|simple|small|some(thing)?|that|the|thing|to"
-    r"|tool|useful|want|we|what|with|would|write|you)"
-)
 _DROP = re.compile(r"\b(without|no longer|no|remove|drop|delete|leave out|avoid)\b", re.IGNORECASE)
 
 
@@ -49,11 +44,6 @@ def apply_features(program: Program, features: frozenset[str], lines: Iterable[s
         return now - gone | {feature.name for feature in named} - gone
 
     return reduce(step, lines, features)
-
-
-def is_vague(request: str) -> bool:
-    """Whether the request names no thing at all."""
-    return all(_VAGUE.fullmatch(word) for word in re.findall(r"[^\W_]+", request.lower()))
 
 
 def directives(text: str) -> list[str]:

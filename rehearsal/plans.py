@@ -1,15 +1,17 @@
-"""Plans: proposes one, and changes one as the person says."""
+"""Plans: proposes one, changes one as the person says, or asks."""
 
 import re
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from typing import Any
 
-from rehearsal.catalogue import CONFIGURE, INTRODUCTION, KINDS, Program
-from rehearsal.matching import apply_features, directives, find_features, find_program, is_vague
+from rehearsal.catalogue import Program
+from rehearsal.matching import apply_features, directives, find_features, find_program
 from rehearsal.prompt import Prompt
+from rehearsal.refusals import CONNECT, WHO, ask, meant, refuse
 
 LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
+CHANGES = ("Add a step to write a short help text", "Make it shorter", "Leave the plan as it is")
 _STEP = re.compile(r"^\s*\d+[.)]\s+(.*\S)")
 _FLAGS = re.IGNORECASE | re.DOTALL
 _ADD = re.compile(
@@ -19,12 +21,9 @@ _ADD = re.compile(
     _FLAGS,
 )
 _REMOVE = re.compile(r".*\b(?:remove|delete|drop|skip)\b.*?\bsteps?\b(?P<numbers>[\d ,and]+)", _FLAGS)
-_SWAP = re.compile(r".*\b(?:swap|exchange)\b.*?(?P<a>\d+)\D+(?P<b>\d+)", _FLAGS)
-_MOVE = re.compile(
-    r".*\bmove\b.*?(?P<a>\d+)\s*(?P<where>to|before|after)?.*?(?P<b>\d+|start|beginning|top|end)", _FLAGS
-)
 _CHANGE = re.compile(r".*?\b(?:change|replace|rewrite)\b.*?\bstep (?P<n>\d+)\s*(?:to|with|by|:)\s*(?P<text>.+)", _FLAGS)
-_SHORTER = re.compile(r"\b(short(?:er|en)?|fewer|simpler|simplify)\b", re.IGNORECASE)
+_SHORTER = re.compile(r"\b(?:short(?:er|en)?|fewer|simpler|simplify)\b", re.IGNORECASE)
+_KEEP = re.compile(r"\b(?:leave|keep)\b.*\bas it (?:is|was)\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -48,13 +47,6 @@ def read_plan(text: str) -> Plan:
     return Plan(goal[1].strip() if goal else "", steps, notes[1].strip() if notes else "")
 
 
-def subject(prompt: Prompt) -> Program | None:
-    """The program that the prompt is about: named in the request, the plan, an answer, or earlier on."""
-    goal = read_plan(prompt["plan"]).goal
-    told = (prompt["request"], goal, prompt["feedback"], *reversed(prompt["previous"].splitlines()))
-    return find_program(*(text.replace(INTRODUCTION, "").replace(KINDS, "") for text in told))
-
-
 def approach_of(program: Program, plan: Plan) -> int:
     """0 or 1: which of the program's approaches the plan resembles."""
     likeness = [
@@ -70,28 +62,24 @@ def similar(one: str, other: str) -> float:
 
 def answer_plan(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `text_plan`."""
-    program, current = subject(prompt), read_plan(prompt["plan"])
-    if program is None:
-        return _without_program(prompt, current)
+    request, current = meant(prompt), read_plan(prompt["plan"])
+    named, planned = find_program(request), find_program(current.goal)
+    answered = request != prompt["request"]  # a refusal was answered: these words count, not the request
     wishes = directives(prompt["feedback"])
-    named = find_program(prompt["request"])
-    if not current.steps or (named and named is not find_program(current.goal) and not wishes and not prompt.replan):
-        return propose(program, 0, apply_features(program, frozenset(), [prompt["request"], *wishes])).reply()
-    if prompt.replan:
-        kept = apply_features(program, frozenset(), [*current.steps, *wishes])
-        return propose(program, 1 - approach_of(program, current), kept).reply()
-    if not wishes and (named is None or find_features(program, prompt["request"])):
-        wishes = directives(prompt["request"])  # a follow-up is a wish about the program before it
-    return revise(replace(current, notes=""), wishes, program).reply()
-
-
-def _without_program(prompt: Prompt, current: Plan) -> dict[str, Any]:
-    if current.steps and prompt["feedback"]:
-        return revise(replace(current, notes=""), directives(prompt["feedback"]), None).reply()
-    if is_vague(prompt["request"]) and not prompt["feedback"]:
-        question = f"What shall the program do? I am the rehearsal model, made of rules: I know {KINDS}."
-        return {"question": question, "goal": "", "steps": [], "notes": ""}
-    return Plan(INTRODUCTION, ("Print what the rehearsal model can do and how to configure a language model",)).reply()
+    if prompt.replan and planned:
+        kept = apply_features(planned, frozenset(), [*current.steps, *wishes])
+        return propose(planned, 1 - approach_of(planned, current), kept).reply()
+    if not current.steps or (named and (answered or (named is not planned and not wishes))):
+        program = named or (None if answered else find_program(*wishes))
+        if program is None:
+            return refuse("conversation", request)
+        lines = [request] if answered else [request, *wishes]
+        return propose(program, 0, apply_features(program, frozenset(), lines)).reply()
+    if not wishes:  # a new request: a wish about the program before it
+        changed, lost = revise(current, directives(request), planned)
+        return refuse("conversation", request) if lost and named is None else changed.reply()
+    changed, lost = revise(current, wishes, planned)
+    return _unclear(lost) if lost and not (answered and wishes[-1] not in lost) else _noted(changed, lost).reply()
 
 
 def propose(program: Program, approach: int, features: frozenset[str]) -> Plan:
@@ -100,22 +88,29 @@ def propose(program: Program, approach: int, features: frozenset[str]) -> Plan:
     return Plan(program.goal, program.plans[approach] + extra)
 
 
-def revise(plan: Plan, wishes: list[str], program: Program | None) -> Plan:
-    """Change the plan wish by wish; what is not understood is named in the notes."""
-    lost = []
+def revise(plan: Plan, wishes: list[str], program: Program | None) -> tuple[Plan, list[str]]:
+    """The plan after these wishes, and those that were not understood."""
+    plan, lost = replace(plan, notes=""), []
     for wish in wishes:
         changed = _edit(plan, wish) or (_feature(plan, wish, program) if program else None)
         plan = changed or plan
         lost += [] if changed else [wish]
-    return replace(plan, notes=not_understood(lost)) if lost else plan
+    return plan, lost
 
 
-def not_understood(wishes: list[str]) -> str:
-    """The honest sentence about feedback beyond the rules."""
-    said = ", ".join(f"“{wish}”" for wish in wishes)
-    return (
-        f"The rehearsal model, which is made of rules, could not understand {said} and left this as it was. {CONFIGURE}"
-    )
+def _unclear(wishes: list[str]) -> dict[str, Any]:
+    """The question about feedback beyond the rules."""
+    return ask(f"{WHO}do not understand {quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
+
+
+def _noted(plan: Plan, lost: list[str]) -> Plan:
+    """The plan with what was asked for earlier and is not in it."""
+    return replace(plan, notes=f"Not in this plan: {quoted(lost)}.") if lost else plan
+
+
+def quoted(wishes: list[str]) -> str:
+    """The wishes as a list in a sentence."""
+    return ", ".join(f"“{wish}”" for wish in wishes)
 
 
 def _feature(plan: Plan, wish: str, program: Program) -> Plan | None:
@@ -138,44 +133,22 @@ def _edit(plan: Plan, wish: str) -> Plan | None:
     """Carry out a wish about steps by number; None where it is none, or names a step that does not exist."""
     steps = list(plan.steps)
     if match := _ADD.match(wish):
-        at = len(steps)
-        if match["at"]:
-            at = min(int(match["at"]) - (match["where"].lower() == "before"), len(steps))
+        at = min(int(match["at"]) - (match["where"].lower() == "before"), len(steps)) if match["at"] else len(steps)
         text = match["text"].strip().rstrip(".")
-        if text not in steps:
+        if text[:1].upper() + text[1:] not in steps:
             steps.insert(max(at, 0), text[:1].upper() + text[1:])
     elif match := _REMOVE.match(wish):
         gone = {int(number) for number in re.findall(r"\d+", match["numbers"])}
         if not gone or max(gone) > len(steps) or len(gone) >= len(steps):
             return None
         steps = [step for number, step in enumerate(steps, 1) if number not in gone]
-    elif (match := _SWAP.match(wish)) or (match := _MOVE.match(wish)):
-        return _reorder(plan, match)
     elif match := _CHANGE.match(wish):
         if not 1 <= int(match["n"]) <= len(steps):
             return None
         steps[int(match["n"]) - 1] = match["text"].strip().rstrip(".")
-    elif _SHORTER.search(wish) and len(steps) > 1:
+    elif _SHORTER.search(wish):
         pairs = [steps[start : start + 2] for start in range(0, len(steps), 2)]
         steps = ["; then ".join([pair[0], *(step[:1].lower() + step[1:] for step in pair[1:])]) for pair in pairs]
-    else:
+    elif not _KEEP.search(wish):
         return None
-    return replace(plan, steps=tuple(steps))
-
-
-def _reorder(plan: Plan, match: re.Match[str]) -> Plan | None:
-    """Swap two steps, or move one to, before or after another."""
-    steps = list(plan.steps)
-    places = {"start": 1, "beginning": 1, "top": 1, "end": len(steps)}
-    a = int(match["a"])
-    b = places.get(match["b"].lower()) or int(match["b"])
-    if not (1 <= a <= len(steps) and 1 <= b <= len(steps)):
-        return None
-    if match.re is _SWAP:
-        steps[a - 1], steps[b - 1] = steps[b - 1], steps[a - 1]
-        return replace(plan, steps=tuple(steps))
-    step = steps.pop(a - 1)
-    where = (match["where"] or "to").lower()
-    target = b - 1 if where == "to" else b - 1 - (a < b) + (where == "after")
-    steps.insert(target, step)
     return replace(plan, steps=tuple(steps))

@@ -1,8 +1,10 @@
 """Reads the prompts that Parley's services write."""
 
+import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from rehearsal.wire import ChatMessage
 
@@ -23,6 +25,24 @@ class Prompt:
     def __getitem__(self, tag: str) -> str:
         """The section's text, "" where it is missing."""
         return self.sections.get(tag, "")
+
+    def lines(self, tag: str) -> list[str]:
+        """The section's lines that are not blank."""
+        return [line for line in self[tag].splitlines() if line.strip()]
+
+    def objects(self, tag: str) -> Iterator[dict[str, Any]]:
+        """The JSON objects of the section, one a line; a line that is none is left out."""
+        for line in self.lines(tag):
+            if isinstance(value := parsed(line), dict):
+                yield value
+
+
+def parsed(text: str) -> Any:
+    """The JSON value of a text, None where it is none."""
+    try:
+        return json.loads(text)
+    except ValueError:
+        return None
 
 
 def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:

@@ -13,14 +13,15 @@ CONNECT = "Connect a language model for anything else."
 EXAMPLES: dict[Workflow, tuple[str, ...]] = {
     "conversation": ("Write a simple calculator", "Write a to-do list", "Write FizzBuzz"),
     "agentflow": (
-        "My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it.",
-        "My name is Tara Foster, zip 95837. What is the status of my order #W3833642?",
-        "Which product types does the store sell?",
+        "I am jude.mendes3817@example.com. What is in my order #W3997796, and where is it?",
+        "I am jude.mendes3817@example.com. Please cancel order #W4260124, I no longer need it.",
+        "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA"
+        " instead.",
     ),
     "flow": (
-        "Which 5 states have the most pending orders?",
         "How many orders are pending?",
-        "What is the average total of an order?",
+        "Show the number of orders by status",
+        "Which 5 states have the most pending orders?",
     ),
 }
 KNOWS: dict[Workflow, str] = {
@@ -56,7 +57,7 @@ def refuse(workflow: Workflow, request: str) -> dict[str, Any]:
     """The question for a request beyond the rules of this workflow; it names the workflow that the request is for."""
     elsewhere = belongs(request)
     if elsewhere and elsewhere != workflow:
-        return ask(f"{ELSEWHERE[elsewhere]} Here {WHO}{KNOWS[workflow]}", EXAMPLES[workflow])
+        return ask(f"{ELSEWHERE[elsewhere]} {WHO}{KNOWS[workflow]}", EXAMPLES[workflow])
     return ask(f"{WHO}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
 
 

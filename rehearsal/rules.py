@@ -5,11 +5,11 @@ from typing import Any
 from rehearsal.catalogue import INTRODUCTION
 from rehearsal.coding import answer_code, answer_tests
 from rehearsal.flows.complaints import answer_complaint, assess_complaint, write_reply
-from rehearsal.flows.general import answer_general
 from rehearsal.flows.path import answer_path
 from rehearsal.flows.text_to_sql import (
     answer_classify,
     answer_format,
+    answer_general,
     answer_generate,
     answer_rewrite,
     answer_tables,

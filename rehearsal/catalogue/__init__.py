@@ -13,7 +13,7 @@ from rehearsal.catalogue.puzzles import (
 )
 from rehearsal.catalogue.tools import BANK, CALCULATOR, CSV, PASSWORD, TEMPERATURE, TODO, WORDS
 
-__all__ = ["BY_NAME", "CONFIGURE", "HONEST", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
+__all__ = ["BY_NAME", "CONFIGURE", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
 
 PROGRAMS = (
     CALCULATOR,
@@ -32,7 +32,6 @@ PROGRAMS = (
     FIZZBUZZ,
     CAESAR,
 )
-HONEST = Program("honest", "a program that tells what the rehearsal model is", (), ((), ()))
 KINDS = ", ".join(program.title for program in PROGRAMS)
 CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
 BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'

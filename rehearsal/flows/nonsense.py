@@ -8,7 +8,7 @@ PROSE = "First look around, then do what is needed, and tell everybody."
 
 def spoilt(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
     """The reply with unknown nodes, then in the wrong order, then with no way to its end, then as plain prose."""
-    paths = reply["paths"] or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
+    paths = reply.get("paths") or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
     match turn % 4:
         case 0:
             broken = [{**one, "nodes": ["look_into_crystal_ball", *one["nodes"]]} for one in paths]

@@ -1,102 +1,107 @@
-"""The planner's part: one or two paths through flows, planned from nothing but what the prompt tells of them."""
+"""The planner's part: a path through one of the flows that the prompt shows, or a question."""
 
-import json
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+import re
+from collections.abc import Sequence
 from typing import Any
 
-from rehearsal.flows.choose import Chosen, choose, question
-from rehearsal.flows.graph import FINDINGS, Flow, read_flows
-from rehearsal.flows.proposals import new_node
-from rehearsal.flows.route import Wish, find_path, walkable, without_rounds
-from rehearsal.flows.wanted import wanted
-from rehearsal.flows.words import LONGEST, likeness
+from rehearsal.flows import cues
+from rehearsal.flows.graph import Flow, read_flows
 from rehearsal.prompt import Prompt
-from rehearsal.retail.state import json_lines, questions
+from rehearsal.refusals import meant, refuse
 
-ALIKE = 0.7  # how much of its words an example must share
-Way = tuple[str, tuple[str, ...]]  # a flow's name and a path through it
+SQL, TRIAGE = "text_to_sql", "complaint_triage"  # the flows that ship; of any other the ordinary way is walked
+AGAIN = ("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
+SKIPS = {  # nodes that people ask to leave out, besides by their names
+    "has_user_approved": re.compile(r"(?:\bnot|n't|\bwithout) (?:ask|asking|bother)\b"),
+    "execute_sql": re.compile(r"(?:\bnot|n't|\bwithout) (?:run|running|execute) it\b"),
+}
+LEAVE_OUT = re.compile(r"\b(?:skip|leave out|without)\b(.*)")
+MAIL = re.compile(r"\be-?mail (?:me|it|them|the result)\b")
 
 
 def answer_path(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `path`."""
-    flows = read_flows(prompt["flows"], _states(prompt["state"]), prompt["problems"])
-    if not flows:
-        return _reply([], "I was shown no flow that I could plan a path through.")
-    request = prompt["request"][:LONGEST]
-    if taught := _taught(prompt, request, flows):
-        return taught
-    chosen, unclear = choose(flows, request, _answer(prompt, flows)[:LONGEST])
-    if unclear:
-        return _reply([], "Nothing in the request decides between the flows.", question=unclear)
-    found = [_planned(one, prompt, after=bool(at)) for at, one in enumerate(chosen)]
-    reasons = " ".join(why for _, why in found)
-    names = " and then ".join(one.flow.name for one in chosen)
-    return _reply(
-        [way for way, _ in found if way[1]],
-        f"The request is for {names}. {reasons}",
-        new_node=new_node([one.flow for one in chosen], request),
-    )
-
-
-def _answer(prompt: Prompt, flows: Sequence[Flow]) -> str:
-    """What was said when it was asked which flow is meant, here or by the planner itself."""
-    asked = question(flows).split()
-    names = {flow.name for flow in flows}
-    said = [answer for put, answer in questions(prompt["dialogue"]) if put.split() == asked or answer.strip() in names]
-    return said[-1] if said else ""
-
-
-def _planned(chosen: Chosen, prompt: Prompt, *, after: bool) -> tuple[Way, str]:
-    """The path through one flow, and why; a second flow works on what the first one finds."""
-    flow = replace(chosen.flow, starts=chosen.flow.starts | {FINDINGS}) if after else chosen.flow
-    wish, why = wanted(flow, chosen.words, prompt["feedback"][:LONGEST])
-    path = find_path(flow, wish) or find_path(flow, Wish(flow.ordinary())) or ()
-    if not path:
-        return (flow.name, ()), f"I found no path through {flow.name} whose nodes get what they need."
-    if after:
-        why = f"{flow.name} is given what was found before. {why}"
+    request = meant(prompt)[: cues.LONGEST]
+    flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
+    if flow is None:
+        return refuse("flow", request)
+    said = cues.plain(f"{request} {prompt['feedback']}")
+    ways = [] if prompt["problems"] else [_shorter(flow, _wanted(flow, request), said), _wanted(flow, request)]
+    path = next((way for way in (*ways, flow.ordinary()) if flow.walkable(way)), None)
+    if path is None:
+        return refuse("flow", request)
     left = [name for name in flow.ordinary() if name not in path]
-    return (flow.name, path), f"{why} Left out: {', '.join(left)}." if left else why
+    why = f"The request is for {flow.name}." + (f" Left out: {', '.join(left)}." if left else "")
+    paths = [{"flow": flow.name, "nodes": list(path)}]
+    return {"question": None, "paths": paths, "reasoning": why, "new_node": _new_node(flow, said)}
 
 
-def _taught(prompt: Prompt, request: str, flows: Sequence[Flow]) -> dict[str, Any] | None:
-    """The path that worked for a request very much like this one, if it can be walked now."""
-    if prompt["feedback"] or prompt["problems"]:
+def _chosen(flows: Sequence[Flow], request: str, dialogue: str) -> Flow | None:
+    """The flow that the request is for; None where nothing tells."""
+    lower, answers = cues.plain(request), " ".join(re.findall(r"^A: (.*)", dialogue, re.MULTILINE))
+    if cues.is_talk(lower):
         return None
-    lines = [one for one in json_lines(prompt["examples"]) if isinstance(one.get("path"), list)]
-    ranked = sorted(lines, key=lambda one: -likeness(str(one.get("request", "")), request))
-    for line in ranked:
-        if likeness(str(line.get("request", "")), request) < ALIKE:
-            break
-        ways = _ways([str(one) for one in line["path"]])
-        by_name = {flow.name: flow for flow in flows}
-        if ways and all(name in by_name and walkable(by_name[name], path) for name, path in ways):
-            told = f"A request very much like this one went this way and its answer was accepted: “{line['request']}”."
-            return _reply(ways, told, new_node=new_node([by_name[name] for name, _ in ways], request))
-    return None
+    if len(flows) == 1:
+        return flows[0]
+    for flow in flows:
+        if flow.name in f"{answers} {lower}" or flow.name.replace("_", " ") in lower or flow.state.get("sql"):
+            return flow
+    own = [flow for flow in flows if flow.name not in (SQL, TRIAGE)]
+    if alike := next((flow for flow in own if len(_words(flow.description) & _words(request)) >= 2), None):
+        return alike
+    goes_on = any(flow.state.get("previous_sql") for flow in flows) and cues.follows(lower)
+    name = SQL if goes_on else TRIAGE if cues.is_complaint(lower) else SQL if cues.is_question(lower) else ""
+    return next((flow for flow in flows if flow.name == name), None)
 
 
-def _ways(tools: Sequence[str]) -> list[Way]:
-    """Tools `<flow>.<node>` as paths, without repairs and without what a person set."""
-    found: list[tuple[str, list[str]]] = []
-    for tool in tools:
-        flow, _, node = tool.partition(".")
-        if not found or found[-1][0] != flow:
-            found.append((flow, []))
-        if node != "person":
-            found[-1][1].append(node)
-    return [(flow, without_rounds(nodes)) for flow, nodes in found]
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z]{4,}", text.lower()))
 
 
-def _states(text: str) -> Mapping[str, Any]:
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
+def _wanted(flow: Flow, request: str) -> tuple[str, ...]:
+    """The way that the request needs; the ordinary one where nothing else is known."""
+    lower, ordinary = cues.plain(request), flow.ordinary()
+    if flow.name == TRIAGE:
+        return _complaint(request, lower)
+    if flow.name != SQL:
+        return ordinary
+    if flow.state.get("sql"):
+        about = cues.without_sql(request)
+        if cues.CHECK.search(about):
+            return ("validate_sql", "format_final_response")
+        begins = "generate_sql" if flow.state.get("fix") and cues.REASON.search(about) else "validate_sql"
+        return ordinary[ordinary.index(begins) :] if begins in ordinary else ordinary
+    return AGAIN if flow.state.get("previous_sql") and cues.follows(lower) else ordinary
 
 
-def _reply(ways: Sequence[Way], reasoning: str, **more: Any) -> dict[str, Any]:
-    paths = [{"flow": flow, "nodes": list(nodes)} for flow, nodes in ways]
-    return {"question": None, "paths": paths, "reasoning": reasoning.strip(), "new_node": None} | more
+def _complaint(request: str, lower: str) -> tuple[str, ...]:
+    """From reading the complaint to the deed that its words ask for; what is missing is asked first."""
+    known = cues.ORDER_ID.search(request) and (cues.EMAIL.search(request) or cues.ZIP.search(request))
+    begins = ("classify_complaint",) if known else ("classify_complaint", "ask_for_order", "classify_complaint")
+    return (*begins, "find_customer", "read_order", "assess", *_deed(lower), "write_reply")
+
+
+def _deed(lower: str) -> tuple[str, ...]:
+    kind = cues.kind_of(lower)
+    if cues.PERSON.search(lower):
+        return ("hand_over",)
+    if cues.says(cues.CANCEL, lower):
+        return ("cancel_order",)
+    if cues.says(cues.RETURN, lower) or kind in ("damaged", "wrong_item"):
+        return ("return_items",)
+    return ("cancel_order",) if kind == "unwanted" else ()
+
+
+def _shorter(flow: Flow, path: Sequence[str], said: str) -> tuple[str, ...]:
+    """The path without the nodes that are to be left out."""
+    named = " ".join(LEAVE_OUT.findall(said)).replace(" ", "_")
+    out = {name for name in flow.nodes if name in named or (name in SKIPS and SKIPS[name].search(said))}
+    return tuple(name for name in path if name not in out)
+
+
+def _new_node(flow: Flow, said: str) -> dict[str, str] | None:
+    """The one node that this model knows to miss."""
+    if not MAIL.search(said) or "send_email" in flow.nodes:
+        return None
+    does, why = "Sends what was found to an address that the person has approved.", "The request asks for an e-mail."
+    return {"flow": flow.name, "name": "send_email", "description": does, "why": why}

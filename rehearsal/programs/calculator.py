@@ -5,7 +5,7 @@ import math  #: sqrt
 import re  #: second
 import sys
 
-EXAMPLES = ["2 + 3", "7 - 10", "6 * 7", "9 / 3"]
+EXAMPLES = ["2 + 3", "7 - 10", "6 * 7", "9 / 3", "7 / 2"]
 
 
 class CalculatorError(ValueError):
@@ -32,11 +32,15 @@ def parse_number(text: str) -> float:
 
 
 def divide(left: float, right: float) -> float:
-    """Divide, refusing zero."""
+    """Divide, refusing zero; what can be divided without a remainder stays exact."""
     if right == 0:
         raise CalculatorError("division by zero")
-    return left // right  #: not floats
-    return left / right  #: floats
+    if left % right == 0:
+        return left // right
+    try:
+        return left / right
+    except OverflowError:
+        raise CalculatorError("the numbers are too large to divide") from None
 
 
 #: modulo
@@ -196,6 +200,8 @@ def answer(expression: str) -> str:
         result = calculate(expression)
     except CalculatorError as error:
         return f"{expression}: {error}"
+    if isinstance(result, float) and result.is_integer():
+        result = int(result)
     HISTORY.add(expression, result)  #: history
     return f"{expression} = {result}"
 

@@ -17,7 +17,12 @@ class CalculatorTest(unittest.TestCase):
             with self.subTest(expression), self.assertRaises(program.CalculatorError):
                 program.calculate(expression)
 
-    #: not floats not unsure
+    def test_division_is_exact(self) -> None:
+        for expression, expected in (("9 / 3", "3"), ("7 / 2", "3.5"), ("-7 / 2", "-3.5"), ("0 / 5", "0")):
+            with self.subTest(expression):
+                self.assertEqual(program.answer(expression), f"{expression} = {expected}")
+
+    #: not floats
     def test_whole_numbers_only(self) -> None:
         with self.assertRaises(program.CalculatorError):
             program.calculate("1.5 + 1")

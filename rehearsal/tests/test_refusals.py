@@ -1,0 +1,86 @@
+"""What lies beyond the rules is asked about, with three examples that work when they are clicked."""
+
+from typing import Any
+
+import pytest
+
+from rehearsal.plans import CHANGES
+from rehearsal.refusals import EXAMPLES, WHO
+from rehearsal.tests.contract import reply_to
+from rehearsal.tests.flows import PAGE
+
+HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello", "Cancel order #W3990615 for me")
+PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
+
+
+def planned(request: str, **sections: Any) -> dict[str, Any]:
+    return reply_to("text_plan", request=request, **sections)
+
+
+def path(request: str, **sections: Any) -> dict[str, Any]:
+    return reply_to("path", request=request, flows=PAGE, **sections)
+
+
+@pytest.mark.parametrize("request_", HOPELESS)
+def test_no_plan_is_made_of_what_cannot_be_done(request_: str) -> None:
+    reply = planned(request_)
+    assert WHO in reply["question"]
+    assert reply["options"] == list(EXAMPLES["conversation"])
+    assert not reply.get("steps")
+
+
+@pytest.mark.parametrize("example", EXAMPLES["conversation"])
+@pytest.mark.parametrize("plan", ["", PLAN])
+def test_each_example_of_a_program_is_planned_in_place_of_the_request(example: str, plan: str) -> None:
+    for request in HOPELESS:
+        question = planned(request)["question"]
+        reply = planned(request, question=question, feedback=example, plan=plan)
+        assert reply["question"] is None
+        assert reply == planned(example)
+        code = reply_to("code", request=request, plan=f"Goal: {reply['goal']}\n1. {reply['steps'][0]}")
+        assert "Here is" in code["explanation"]
+
+
+@pytest.mark.parametrize("example", EXAMPLES["flow"])
+@pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?", "returns"])
+def test_each_example_of_a_question_is_planned_and_asked_in_place_of_the_request(request_: str, example: str) -> None:
+    question = path(request_)["question"]
+    reply = path(request_, dialogue=f"Q: {question}\nA: {example}")
+    assert reply["question"] is None
+    assert reply["paths"][0]["flow"] == "text_to_sql"
+    assert reply_to("classify_prompt", request=request_, feedback=example, tables="orders")["kind"] == "data"
+    assert reply_to("rewrite_prompt", request=request_, feedback=example)["question"] == example
+
+
+@pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "hello"])
+def test_feedback_beyond_the_rules_is_asked_about_and_every_option_leads_to_a_plan(feedback: str) -> None:
+    reply = planned("a calculator", plan=PLAN, feedback=feedback)
+    assert f"“{feedback}”" in reply["question"]
+    for option in reply["options"]:
+        said = f"{feedback}\n{option}"
+        changed = planned("a calculator", plan=PLAN, question=reply["question"], feedback=said)
+        assert changed["question"] is None
+        assert changed["steps"]
+        assert feedback in changed["notes"]
+    assert tuple(reply["options"]) == CHANGES
+
+
+def test_what_was_understood_beside_it_is_not_lost() -> None:
+    said = "add a history; paint it blue"
+    question = planned("a calculator", plan=PLAN, feedback=said)["question"]
+    reply = planned("a calculator", plan=PLAN, question=question, feedback=f"{said}\n{CHANGES[-1]}")
+    assert "Keep a history of the calculations" in reply["steps"]
+
+
+@pytest.mark.parametrize(
+    ("task", "request_", "place"),
+    [
+        ("text_plan", "Cancel order #W3990615 for me", "Act with tools"),
+        ("text_plan", "How many orders are pending?", "Ask the data"),
+        ("path", "Write a program that prints primes", "Plan and code"),
+    ],
+)
+def test_a_request_for_another_workflow_is_told_where_it_belongs(task: str, request_: str, place: str) -> None:
+    reply = planned(request_) if task == "text_plan" else path(request_)
+    assert f"“{place}”" in reply["question"]
+    assert len(reply["options"]) == 3
