@@ -28,7 +28,7 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.events.values import Artefact, Planning, Service, SessionSettings
+from shared.events.values import Artefact, Planning, Service, SessionSettings, Workflow
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, accept, commit
@@ -155,10 +155,17 @@ class Talk:
         self.work = 0
         self._house, self._left, self._settings = house, replies, settings
 
-    async def says(self, text: str, *, until: tuple[str, ...] = (), planning: dict[str, Any] | None = None) -> Session:
+    async def says(
+        self,
+        text: str,
+        *,
+        workflow: Workflow = "flow",
+        until: tuple[str, ...] = (),
+        planning: dict[str, Any] | None = None,
+    ) -> Session:
         """The session when the request is over, or when it comes to one of these phases."""
         settings = self._settings.model_copy(update={"planning": Planning(**planning)}) if planning else self._settings
-        await self._person(c.Say(text=text, workflow="flow", settings=settings))
+        await self._person(c.Say(text=text, workflow=workflow, settings=settings))
         for _ in range(PATIENCE):
             session = await self.session()
             if session.phase in until or not await self._goes_on(session):

@@ -17,7 +17,7 @@ const WORDS: Record<string, { what: string; examples: Example[] }> = {
     what: "Say what you need. You get a plan first, and nothing goes on before you approve it. Edit it, argue with it, ask for another one; then the same with the code.",
     examples: [
       { title: "A simple calculator", text: "Help me create a simple calculator" },
-      { title: "A to-do list", text: "Write a to-do list for the terminal that keeps its tasks in a file" },
+      { title: "A to-do list", text: "Write a to-do list for the terminal" },
       { title: "Word statistics", text: "Count the words of a text and show the ten most frequent ones" },
     ],
   },

@@ -1,0 +1,82 @@
+"""Every request that the page and the documents show works with the rehearsal model, and so does each of its options.
+
+The services' own handlers run in this process, with the sample store behind them.
+"""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from rehearsal.refusals import EXAMPLES, Workflow
+from shared.settings import Settings
+from tests.support.path_play import House, Talk, housed, outputs
+
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "web/src/app/Welcome.tsx").read_text(encoding="utf-8")
+SENTENCES: list[tuple[str, Workflow, tuple[str, ...]]] = [  # where they stand, and what is said one after the other
+    ("README.md", "conversation", ("Help me create a simple calculator", "Add a step to write a short help text")),
+    ("README.md", "conversation", ("Write FizzBuzz",)),
+    ("README.md", "conversation", ("Write a program that prints Roman numerals",)),
+    ("README.md", "agentflow", ("My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it.",)),
+    ("README.md", "flow", ("Which 5 states have the most pending orders?", "Only in Oregon")),
+    ("docs/flows.md", "flow", ("How many orders are pending?", "Only in Wisconsin")),
+    ("docs/protocol.md", "conversation", ("Now make a to-do list",)),
+]
+HOPELESS = ("Write a snake game in pygame", "Plan a trip to Japan for 5 days", "hello")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    async with housed(Settings(parley_home=tmp_path)) as found:
+        yield found
+
+
+async def works(talk: Talk, workflow: Workflow, text: str) -> None:
+    """A plan to approve, or an answer that rests on what was done; every change is approved."""
+    session = await talk.says(text, workflow=workflow, until=("awaiting_approval",) if workflow != "agentflow" else ())
+    if workflow == "conversation":
+        assert session.phase == "awaiting_approval", (session.phase, session.question)
+        assert session.plan
+        assert not session.plan.notes
+        return
+    assert (session.phase, session.reason) == ("resting", "answered"), (session.question, session.answer)
+    if workflow == "flow":
+        assert (outputs(session, "execute_sql") or {}).get("result"), session.answer
+    else:
+        assert session.evidence, session.answer
+        assert session.confidence > 0.5, session.answer
+
+
+def test_the_sentences_stand_in_the_documents() -> None:
+    documents = {place: " ".join((ROOT / place).read_text(encoding="utf-8").split()) for place, _, _ in SENTENCES}
+    assert [text for place, _, said in SENTENCES for text in said if text not in documents[place]] == []
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_what_the_documents_show_works(house: House, workflow: Workflow) -> None:
+    for said in (said for _, shown_for, said in SENTENCES if shown_for == workflow):
+        talk = house.talk(recall=False)
+        for text in said:
+            await works(talk, workflow, text)
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_the_examples_of_the_page_work(house: House, workflow: Workflow) -> None:
+    part = PAGE[PAGE.index(f"  {workflow}: {{") :]
+    examples = re.findall(r'text: "(.*?)" \}', part[: part.index("\n  },")])
+    assert len(examples) == 3
+    for text in examples:
+        await works(house.talk(recall=False), workflow, text)
+
+
+@pytest.mark.parametrize("workflow", EXAMPLES)
+async def test_every_option_that_is_offered_works_when_it_is_chosen(house: House, workflow: Workflow) -> None:
+    for hopeless in HOPELESS:
+        asked = await house.talk(recall=False).says(hopeless, workflow=workflow)
+        assert asked.phase == "awaiting_input", asked.answer
+        assert asked.question
+        assert asked.question.options == EXAMPLES[workflow]
+    for option in EXAMPLES[workflow]:
+        await works(house.talk(option, recall=False), workflow, HOPELESS[0])
