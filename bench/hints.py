@@ -18,8 +18,8 @@ from shared.domain import commands as c
 from shared.events.values import Recalled
 from shared.store_api import MemoryRecord, RecallMemories
 from shared.testing import InMemoryLog
-from tests.support.plan_store import Story
 from tests.support.retail_play import Played
+from tests.support.stories import Conversation
 
 SESSIONS = 60
 OWNER = "ann"
@@ -75,10 +75,10 @@ async def _remember(database: Database, sessions: Sequence[Request], answers: Se
     projector = Projector(log, database)
     kinds = {}
     for number, (request, played) in enumerate(zip(sessions, cycle(answers), strict=False)):
-        story = Story(log, f"earlier{number}", OWNER)
-        await story.person(c.Say(text=request["q"], workflow="agentflow"))
+        story = Conversation(log, f"earlier{number}", OWNER)
+        await story.commit(c.Say(text=request["q"], workflow="agentflow"))
         nothing = c.PlanTurn(sub_goal="answer", actions=(), reasoning="it is known")
-        await story.worker(nothing, c.GiveAnswer(text=played.answer, confidence=played.confidence))
+        await story.commit(nothing, c.GiveAnswer(text=played.answer, confidence=played.confidence))
         await projector.load(story.id)
         kinds[story.id] = request["kind"]
     return kinds

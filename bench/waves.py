@@ -13,7 +13,7 @@ from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ToolSpec
 from shared.worker import Desk, Drafts, Kit
-from tests.support.plan_store import Story
+from tests.support.stories import Conversation
 
 READS, SECONDS = 4, 0.05
 ROUNDS = 5
@@ -34,7 +34,7 @@ async def looks(call: Call) -> Result:
 
 async def seconds(*, chained: bool) -> float:
     """From the first start to the last outcome of a turn; chained, every read waits for the one before it."""
-    story = Story(InMemoryLog())
+    story = Conversation(InMemoryLog())
     numbers = range(1, READS + 1)
     actions = tuple(
         ActionSpec(
@@ -42,12 +42,12 @@ async def seconds(*, chained: bool) -> float:
         )
         for n in numbers
     )
-    await story.person(c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never")))
-    await story.worker(c.PlanTurn(sub_goal="look", actions=actions))
+    await story.commit(c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never")))
+    await story.commit(c.PlanTurn(sub_goal="look", actions=actions))
     executor = Executor(Registry(Fixed(Tool(LOOK, looks))), NothingKept())
     kit = Kit("executor", InMemoryStore(story.log), story.log, ScriptedModel(), Drafts(None), Settings())
     began = time.perf_counter()
-    while (loaded := await story.now()).session.phase == "executing":
+    while (loaded := await story.loaded()).session.phase == "executing":
         await executor.run_wave(Desk(kit, loaded, cause="bench"))
     took = time.perf_counter() - began
     turn = loaded.session.turn

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from scripts.gen_reach import Reach
 from scripts.gen_reactions import harness_events, reactions
-from scripts.gen_story import BEGAN, ID, Told, stories
+from scripts.gen_story import BEGAN, ID, stories
 from scripts.gen_tables import example, fields, fill, flat, table
 from scripts.gen_words import words
 from shared.bus.topology import SESSIONS
@@ -19,6 +19,7 @@ from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.events import EVENT_CLASSES, Event, dump_event, facts, parse_event, values
 from shared.log import MAX_BODY, guard, subject_of
+from shared.testing import Transition
 
 ENVELOPE = tuple("schema" if name == "schema_" else name for name in Event.model_fields)
 
@@ -34,9 +35,9 @@ PERSON = {kind.__name__ for kind in PersonCommand.__args__}
 KEEPER = {"Expire"}
 
 
-def examples() -> dict[str, Told]:
+def examples() -> dict[str, Transition]:
     """One of each type; what nothing makes yet is made here."""
-    found: dict[str, Told] = {}
+    found: dict[str, Transition] = {}
     for told in stories():
         found.setdefault(told.event.type, told)
     before = Session(ID, version=12, phase="executing")
@@ -44,7 +45,7 @@ def examples() -> dict[str, Told]:
     event = facts.SessionEscalated(
         id=f"{ID}:12:session.escalated", session_id=ID, version=13, at=BEGAN, actor="verifier", reason=reason
     )
-    found.setdefault(event.type, Told(before, c.Fail(reason=reason), event, evolve(before, event)))
+    found.setdefault(event.type, Transition(before, c.Fail(reason=reason), event, evolve(before, event)))
     for told in found.values():
         if parse_event(dump_event(told.event)) != told.event:
             raise ValueError(f"{told.event.type} does not survive its JSON")

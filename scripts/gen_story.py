@@ -3,20 +3,16 @@
 Every example of an event or a server message in docs/ comes from here, so none can be what the code does not do.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
-from typing import NamedTuple
 
 from pydantic import JsonValue
 
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.evolve import evolve
-from shared.domain.people import PersonCommand
-from shared.domain.session import Session
-from shared.events import Due, SessionEvent
+from shared.domain.decide import AnyCommand
 from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step
+from shared.testing import Story, Transition
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"
@@ -57,48 +53,18 @@ ROWS: dict[str, JsonValue] = {
 }
 
 
-class Told(NamedTuple):
-    """One event with the session before and after it, and the command that asked for it."""
-
-    before: Session
-    command: AnyCommand
-    event: SessionEvent
-    after: Session
-
-    @property
-    def due(self) -> Due:
-        return due(self.after)
-
-
-def _by(session: Session, command: AnyCommand, at: datetime, cause: str | None) -> By:
-    if isinstance(command, PersonCommand):
-        return By("user:ann", at, id=f"cmd-{session.version + 1}", cause=None)
-    if isinstance(command, c.Expire):
-        return By("keeper", at)
-    service = session.work.service if session.work else "executor"
-    own = f"usage-{session.version + 1}" if isinstance(command, c.Spend) else None
-    return By(service, at, id=own, cause=cause, work=session.work)
-
-
-def tell(session: Session, commands: Iterable[AnyCommand], begun: int = 0) -> list[Told]:
+def tell(commands: Iterable[AnyCommand]) -> list[Transition]:
     """The commands carried out one after the other, a second apart."""
-    told: list[Told] = []
-    cause: str | None = None
-    for number, command in enumerate(commands, begun):
-        by = _by(session, command, BEGAN + timedelta(seconds=number), cause)
-        event = decide(session, command, by)
-        after = evolve(session, event)
-        told.append(Told(session, command, event, after))
-        cause = event.id if after.work and after.work.version == after.version else cause
-        session = after
-    return told
+    seconds = itertools.count()
+    story = Story(ID, clock=lambda: BEGAN + timedelta(seconds=next(seconds)))
+    story.apply(*commands)
+    return story.transitions
 
 
-def conversation() -> list[Told]:
+def conversation() -> list[Transition]:
     """From a request to a run of the approved code, with every way to argue on the way, and on."""
     outline = Knowledge(name="notes.txt", text="The numbers come one a line.")
     return tell(
-        Session(ID),
         [
             c.Say(text="Help me create a simple calculator", knowledge=(outline,)),
             SPEND,
@@ -141,7 +107,7 @@ def conversation() -> list[Told]:
     )
 
 
-def turns() -> list[Told]:
+def turns() -> list[Transition]:
     """A turn of tool calls, with all that may become of them: allowed, refused, skipped, in doubt."""
     actions = (
         ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
@@ -153,7 +119,6 @@ def turns() -> list[Told]:
     )
     settings = SessionSettings(token_budget=10_000, approval_timeout=3600)
     return tell(
-        Session(ID),
         [
             c.Say(text="Cancel order #W1", workflow="agentflow", settings=settings),
             c.Pause(),
@@ -177,23 +142,20 @@ def turns() -> list[Told]:
     )
 
 
-def expiry() -> list[Told]:
+def expiry() -> list[Transition]:
     """An approval that nobody gives in time."""
     settings = SessionSettings(approval_timeout=60)
-    return tell(
-        Session(ID), [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)]
-    )
+    return tell([c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)])
 
 
-def forked() -> list[Told]:
+def forked() -> list[Transition]:
     """A session that begins as another one was at version 3."""
-    parent = tell(Session(ID), [c.Say(text="Help me create a simple calculator"), SPEND, PLAN])[-1].after
-    command = c.Fork(parent=ID, parent_version=3)
-    event = decide(Session(FORK_ID), command, By("user:ann", BEGAN, id="cmd-1"))
-    return [Told(Session(FORK_ID), command, event, evolve(parent, event))]
+    parent = Story(ID, clock=lambda: BEGAN)
+    parent.apply(c.Say(text="Help me create a simple calculator"), SPEND, PLAN)
+    return parent.fork(FORK_ID).transitions
 
 
-def repaired() -> list[Told]:
+def repaired() -> list[Transition]:
     """A run that goes wrong brings better code to review."""
     judged = c.VerifyTurn(status="failure", next_action="retry", reasoning="It ended with a TypeError.")
     commands: list[AnyCommand] = [
@@ -206,10 +168,10 @@ def repaired() -> list[Told]:
         c.Start(),
     ]
     ran = c.Finish(action_id="1.1", ok=False, error="The program ended with exit code 1.", seconds=0.05)
-    return tell(Session(ID), [c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
+    return tell([c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
 
 
-def walk() -> list[Told]:
+def walk() -> list[Transition]:
     """A path through a flow: edited on the way, shown before its query runs, judged when it has been answered."""
     planned = tuple(
         ActionSpec(id=f"1.{n}", tool=f"text_to_sql.{node}", depends_on=(f"1.{n - 1}",) if n > 1 else ())
@@ -218,7 +180,6 @@ def walk() -> list[Told]:
     shown = {"arguments": {"sql": SQL}, "approval": "the query is shown before it runs"}
     written = {"sql": SQL.replace("'pending'", "'open'"), "explanation": "Counts the orders.", "cannot": ""}
     return tell(
-        Session(ID),
         [
             c.Say(text="How many orders are pending?", workflow="flow"),
             c.PlanTurn(
@@ -251,6 +212,6 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
     return c.Start(), c.Finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
 
-def stories() -> list[Told]:
+def stories() -> list[Transition]:
     """All of them, one after the other."""
     return [*conversation(), *turns(), *walk(), *expiry(), *forked(), *repaired()]

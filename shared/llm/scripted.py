@@ -1,11 +1,13 @@
-"""A model that says what a test wrote down, and stops hard when it is asked anything else."""
+"""Models that say what a test wrote down, and stop hard when they are asked anything else."""
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
 from shared.llm.types import Call, Message, OnCall, OnPartial, Outcome, Role
+
+Reply = BaseModel | Exception
 
 
 class Prompt(NamedTuple):
@@ -14,19 +16,39 @@ class Prompt(NamedTuple):
     role: Role
     messages: list[Message]
     reply: type[BaseModel]
+    temperature: float | None = None
 
     @property
     def text(self) -> str:
         """All messages as one text."""
         return "\n\n".join(message["content"] for message in self.messages)
 
+    @property
+    def data(self) -> str:
+        """What people, tools and programs said: the last message."""
+        return self.messages[-1]["content"]
+
+    @property
+    def task(self) -> str:
+        """The task's name, as the system message of `shared.llm.sections.prompt` states it."""
+        return self.messages[0]["content"].partition("Task: ")[2].partition("\n")[0]
+
 
 class ScriptedModel:
-    """Gives the replies in order; an exception in their place is raised. Each question is one call of 14 tokens."""
+    """Gives the replies in order; an exception in their place is raised. Each question is one call of 14 tokens.
 
-    def __init__(self, *replies: BaseModel | Exception) -> None:
+    A subclass decides in `reply_to` what is said instead, and in `stream` how it is shown.
+    """
+
+    def __init__(self, *replies: Reply) -> None:
         self._replies = list(replies)
         self.prompts: list[Prompt] = []
+
+    def reply_to(self, prompt: Prompt) -> Reply:
+        """What the model says to this prompt; AssertionError where the script has no reply."""
+        if not self._replies:
+            raise AssertionError(f"the script has no reply left for {prompt.role}, who wants {prompt.reply.__name__}")
+        return self._replies.pop(0)
 
     async def ask[R: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
@@ -40,10 +62,9 @@ class ScriptedModel:
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`; AssertionError where the script has no such reply."""
-        self.prompts.append(Prompt(role, list(messages), reply))
-        if not self._replies:
-            raise AssertionError(f"the script has no reply left for {role}, who wants {reply.__name__}")
-        scripted = self._replies.pop(0)
+        prompt = Prompt(role, list(messages), reply, temperature)
+        self.prompts.append(prompt)
+        scripted = self.reply_to(prompt)
         if isinstance(scripted, Exception):
             await on_call(_call(role, "failed"))
             raise scripted
@@ -51,8 +72,25 @@ class ScriptedModel:
             raise AssertionError(f"{role} wants {reply.__name__}, the script says {type(scripted).__name__}")
         await on_call(_call(role, "ok"))
         if on_partial:
-            await on_partial(scripted.model_dump(mode="json"))
+            await self.stream(scripted, on_partial)
         return scripted
+
+    async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:
+        """Show the reply while it is written: here all of it at once."""
+        await on_partial(reply.model_dump(mode="json"))
+
+
+class ModelByTask(ScriptedModel):
+    """Has one reply (JSON data or an exception) for each task, or a list of them that is used up from its front."""
+
+    def __init__(self, replies: Mapping[str, Any]) -> None:
+        super().__init__()
+        self.replies = dict(replies)
+
+    def reply_to(self, prompt: Prompt) -> Reply:
+        said = self.replies[prompt.task]
+        said = said.pop(0) if isinstance(said, list) else said
+        return said if isinstance(said, Exception) else prompt.reply.model_validate(said)
 
 
 def _call(role: Role, outcome: Outcome) -> Call:

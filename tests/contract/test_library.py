@@ -20,6 +20,7 @@ from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, STATEMENT, WISH, Walk, planned, specs
+from tests.support.stories import approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -122,8 +123,8 @@ async def test_an_entry_a_request(library: Library) -> None:
     await walk.answered("The second, of no interest", "two")
     await walk.answered("The third", "three")
     await walk.judge(saved=True)
-    await walk.person(c.Continue(), c.Answer(text="The fourth"))
-    await walk.worker(planned(*specs("general_questions", turn=4)))
+    await walk.commit(c.Continue(), c.Answer(text="The fourth"))
+    await walk.commit(planned(*specs("general_questions", turn=4)))
     await walk.walk()
     await walk.end("four")
     await walk.judge()
@@ -145,12 +146,12 @@ async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library
         await walk.step()
     await walk.step(valid=False, problem="no such column", sql_tables=[])
     again = specs("generate_sql", "validate_sql", "execute_sql", "format_final_response")
-    await walk.worker(c.ChangePath(actions=again, why="validate_sql: not valid"))
+    await walk.commit(c.ChangePath(actions=again, why="validate_sql: not valid"))
     await walk.step(sql="SELECT 2")
-    session = (await walk.now()).session
+    session = await walk.load()
     assert session.turn is not None
     after = next(a.spec.id for a in reversed(session.turn.actions) if a.status == "finished")
-    await walk.person(c.EditPath(actions=again[1:], given={"sql": "SELECT 3"}, after=after))
+    await walk.commit(c.EditPath(actions=again[1:], given={"sql": "SELECT 3"}, after=after))
     await walk.walk()
     await walk.end("3")
     await walk.judge()
@@ -162,9 +163,9 @@ async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library
 
 async def test_a_statement_that_the_person_wrote_is_the_one_that_ran(library: Library) -> None:
     walk = Walk(library.log)
-    session = await walk.person(c.Say(text="Run SELECT 1", workflow="flow"))
+    session = await walk.commit(c.Say(text="Run SELECT 1", workflow="flow"))
     ran = ActionSpec(id=f"{session.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
-    await walk.worker(planned(ran))
+    await walk.commit(planned(ran))
     await walk.walk()
     await walk.end("1")
     await walk.judge()
@@ -191,8 +192,8 @@ async def test_the_tables_of_a_path_without_a_statement(library: Library, found:
 
 async def test_an_answer_without_a_path_can_be_accepted(library: Library) -> None:
     walk = Walk(library.log)
-    await walk.person(c.Say(text="Where is my parcel?", workflow="agentflow"))
-    await walk.worker(c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text="In the post.", confidence=1))
+    await walk.commit(c.Say(text="Where is my parcel?", workflow="agentflow"))
+    await walk.commit(c.PlanTurn(sub_goal="answer", actions=()), c.GiveAnswer(text="In the post.", confidence=1))
     await walk.judge()
     entry = await library.entry()
     assert (entry.request, entry.answer, entry.flows, entry.path, entry.sql) == (
@@ -222,7 +223,7 @@ async def test_any_text_is_stored_and_a_bounded_part_of_it(library: Library) -> 
 async def test_the_library_is_the_owners(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
-    await walk.person(c.Share(user="bob", write=True))
+    await walk.commit(c.Share(user="bob", write=True))
     walk.user = "bob"
     await walk.judge(saved=True)
     assert await library.requests() == ["How many are waiting?"]
@@ -334,11 +335,11 @@ async def test_wishes_of_turns_and_of_plans(library: Library) -> None:
     }
     drafted = Walk(library.log)
     other = NodeProposal(flow="text_to_sql", name="plot", description="Draws")
-    await drafted.person(c.Say(text="Draw it", workflow="flow"))
+    await drafted.commit(c.Say(text="Draw it", workflow="flow"))
     path = PathPlan(nodes=tools("look"), proposal=other)
     steps = (Step(text="Look", tool=path.nodes[0]),)
-    await drafted.worker(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
-    await drafted.approve()
+    await drafted.commit(c.DraftPlan(goal="Draw it", steps=steps, kind="path", path=path))
+    await drafted.commit(approve)
     await Walk(library.log, user="bob").ask("His", proposal=WISH)
     page = await library.wishes()
     assert ([one.name for one in page.items], page.total) == (["plot", "explain_result"], 2)

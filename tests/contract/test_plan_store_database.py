@@ -63,7 +63,7 @@ async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, empty_url: 
     database = Database(empty_url)
     await database.migrate()
     story = await asked(log)
-    await story.worker(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
+    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
     projector = Projector(log, database)
     await projector.load(story.id)
     async with database.begin() as tx:
@@ -76,8 +76,8 @@ async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, empty_url: 
     assert await one(database, a.id, a.repairs, a.ruling, a.why, a.artefact) == [("1.1", [], "proceed", "", None)]
     assert await one(database, s.turn, s.sub_goals, s.final, s.recalled, s.path) == [(1, [], False, [], None)]
     assert await one(database, a.id, a.tokens) == [("1.1", 0)]
-    await story.worker(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
-    await story.worker(c.GiveAnswer(text="Done.", confidence=1))
+    await story.commit(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
+    await story.commit(c.GiveAnswer(text="Done.", confidence=1))
     assert (await projector.load(story.id)).session.answer == "Done."
     await rebuild_from(log, database, lambda *_: None)
     assert await one(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
@@ -89,7 +89,7 @@ async def test_where_requests_began_in_the_rows_of_the_version_before(log: InMem
     await database.migrate()
     walk = Walk(log)
     await walk.answered('\x00 "intent":"request"')
-    await walk.person(c.Continue(), c.Answer(text="Another one"), c.Say(text="steered"), c.Stop())
+    await walk.commit(c.Continue(), c.Answer(text="Another one"), c.Say(text="steered"), c.Stop())
     await Projector(log, database).load(walk.id)
     j = t.journal.c
     now = await one(database, j.version, j.begins)

@@ -8,7 +8,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.tables import dead
 from shared.telemetry import metrics
 from shared.testing import InMemoryLog
-from tests.support.plan_store import Story
+from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -29,10 +29,10 @@ async def test_everything_is_counted_and_what_is_not_there_is_zero(
     assert {figure("sessions", phase=phase) for phase in ("planning", "resting", "failed")} == {0}
     assert figure("oldest_work_seconds", service="generator") == 0
 
-    coding, reviewed = Story(log), Story(log)
-    await coding.drafted()
-    await coding.approve()
-    await reviewed.drafted()
+    coding, reviewed = Conversation(log), Conversation(log)
+    await coding.plan()
+    await coding.commit(approve)
+    await reviewed.plan()
     for story in (coding, reviewed):
         await projector.load(story.id)
     log.publish(f"session.{reviewed.id}.planner.plan.drafted", b"nonsense")

@@ -15,7 +15,7 @@ from shared.bus import BusDown, Delivery, Park
 from shared.domain import commands as c
 from shared.events.values import SessionSettings
 from shared.testing import InMemoryLog
-from tests.support.plan_store import STEPS, Story
+from tests.support.stories import STEPS, Conversation, approve, spent
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -86,16 +86,16 @@ def advisory(position: int, consumer: str = "planner", kind: str = "max_deliver"
 
 
 async def test_a_dead_letter_fails_the_work_that_it_began(log: InMemoryLog, database: Database, keeper: Keeper) -> None:
-    story = Story(log)
-    await story.person(c.Say(text="Write a calculator"))
+    story = Conversation(log)
+    await story.commit(c.Say(text="Write a calculator"))
     for _ in range(2):  # delivered again: nothing twice
         await keeper.dead_letter(advisory(log.last(story.id) if _ == 0 else 1))
-    session = (await story.now()).session
+    session = await story.load()
     assert (session.version, session.phase) == (2, "failed")
     assert session.failure is not None
     assert session.failure.retryable
     assert "6 deliveries" in session.failure.reason
-    assert (await story.person(c.Retry())).work == c.Work(service="planner", version=3)
+    assert (await story.commit(c.Retry())).work == c.Work(service="planner", version=3)
 
     page = await list_dead(database, api.ListDead())
     assert [(dead.stream_seq, dead.consumer, dead.kind, dead.session_id) for dead in page.dead] == [
@@ -106,13 +106,13 @@ async def test_a_dead_letter_fails_the_work_that_it_began(log: InMemoryLog, data
 async def test_a_dead_letter_of_work_that_is_over_is_only_recorded(
     log: InMemoryLog, database: Database, keeper: Keeper
 ) -> None:
-    story = Story(log)
-    await story.drafted()
-    version = (await story.now()).session.version
+    story = Conversation(log)
+    await story.plan()
+    version = (await story.load()).version
     await keeper.dead_letter(advisory(1))
     await keeper.dead_letter(advisory(1, consumer="plan_store"))
     await keeper.dead_letter(advisory(99, consumer="planner", kind="terminated", reason="unreadable"))
-    assert (await story.now()).session.version == version
+    assert (await story.load()).version == version
     page = await list_dead(database, api.ListDead())
     assert {(dead.stream_seq, dead.consumer, dead.kind) for dead in page.dead} == {
         (1, "planner", "max_deliver"),
@@ -137,33 +137,33 @@ async def test_what_is_no_advisory_is_put_aside(keeper: Keeper) -> None:
 async def test_old_work_that_lies_with_nobody_fails(
     log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker, clock: Clock
 ) -> None:
-    story, young = Story(log), Story(log)
-    await story.person(c.Say(text="Write a calculator"))
+    story, young = Conversation(log), Conversation(log)
+    await story.commit(c.Say(text="Write a calculator"))
     await projector.load(story.id)
     await keeper.sweep()
-    assert (await story.now()).session.phase == "planning", "the work is young"
+    assert (await story.load()).phase == "planning", "the work is young"
     clock.ahead = timedelta(seconds=121)
     broker.waiting["planner"] = 1
     await keeper.sweep()
-    assert (await story.now()).session.phase == "planning", "somebody has it in hand"
+    assert (await story.load()).phase == "planning", "somebody has it in hand"
     broker.waiting["planner"] = 0
     await keeper.sweep()
     await keeper.sweep()
-    session = (await story.now()).session
+    session = await story.load()
     assert (session.phase, session.version) == ("failed", 2)
     clock.ahead = timedelta()
-    await young.person(c.Say(text="Write another"))
+    await young.commit(c.Say(text="Write another"))
     await projector.load(young.id)
     await keeper.sweep()
-    assert (await young.now()).session.phase == "planning"
+    assert (await young.load()).phase == "planning"
 
 
 # --- deadlines
 
 
-async def in_review(log: InMemoryLog, seconds: int = 60) -> Story:
-    story = Story(log)
-    await story.drafted(settings=SessionSettings(approval_timeout=seconds))
+async def in_review(log: InMemoryLog, seconds: int = 60) -> Conversation:
+    story = Conversation(log)
+    await story.plan(settings=SessionSettings(approval_timeout=seconds))
     return story
 
 
@@ -177,7 +177,7 @@ async def test_an_approval_that_nobody_gives_expires(
     assert json.loads(payload) == {"asked": 2}
     await keeper.expired(broker.fire(story.id))
     await keeper.expired(broker.fire(story.id))
-    session = (await story.now()).session
+    session = await story.load()
     assert (session.version, session.phase, session.reason) == (3, "resting", "stopped")
     await projector.load(story.id)
     assert broker.armed == {}
@@ -189,11 +189,11 @@ async def test_a_decision_in_time_cancels_the_timer_and_a_late_one_does_nothing(
     story = await in_review(log)
     await projector.load(story.id)
     late = broker.fire(story.id)
-    await story.approve()
+    await story.commit(approve)
     await projector.load(story.id)
     assert broker.armed == {}
     await keeper.expired(late)
-    assert (await story.now()).session.phase == "coding"
+    assert (await story.load()).phase == "coding"
 
 
 async def test_another_plan_begins_the_clock_anew(
@@ -202,11 +202,11 @@ async def test_another_plan_begins_the_clock_anew(
     story = await in_review(log)
     await projector.load(story.id)
     first = broker.fire(story.id)
-    await story.person(c.EditPlan(base=2, steps=STEPS[:1]))
+    await story.commit(c.EditPlan(base=2, steps=STEPS[:1]))
     await projector.load(story.id)
     await keeper.expired(first)
-    assert (await story.now()).session.phase == "awaiting_approval"
-    await story.spent()
+    assert (await story.load()).phase == "awaiting_approval"
+    await story.commit(spent())
     await projector.load(story.id)
     assert json.loads(broker.fire(story.id).data) == {"asked": 3}, "spending is not a decision"
 
@@ -220,7 +220,7 @@ async def test_a_timer_that_could_not_be_set_is_made_up_for(
     assert broker.armed == {}
     clock.ahead = timedelta(seconds=60 + 31)
     await keeper.sweep()
-    assert (await story.now()).session.phase == "resting"
+    assert (await story.load()).phase == "resting"
 
 
 async def test_a_rebuild_sets_no_timers(

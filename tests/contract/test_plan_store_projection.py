@@ -24,7 +24,8 @@ from shared.events import dump_event, facts
 from shared.log import fork, guard
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore
-from tests.support.plan_store import STEPS, Story, rows
+from tests.support.plan_store import rows
+from tests.support.stories import STEPS, Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -38,7 +39,7 @@ async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
 
 
 async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Database, projector: Projector) -> None:
-    story = Story(log)
+    story = Conversation(log)
     session = await story.whole()
     await projector.nudge(story.id, log.last(story.id))
 
@@ -70,24 +71,24 @@ async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Databas
 async def test_an_answer_and_a_late_outcome_find_their_rows(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    story = Story(log)
-    await story.person(c.Say(text="What is it?", workflow="agentflow"))
+    story = Conversation(log)
+    await story.commit(c.Say(text="What is it?", workflow="agentflow"))
     specs = (
         {"id": "a", "tool": "slow"},
         {"id": "b", "tool": "after", "depends_on": ("a",)},
     )
-    await story.worker(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
-    await story.person(c.Stop(), c.Say(text="Something else"))
-    await story.worker(c.Finish(action_id="a", ok=True, result=None, seconds=2))
+    await story.commit(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
+    await story.commit(c.Stop(), c.Say(text="Something else"))
+    await story.commit(c.Finish(action_id="a", ok=True, result=None, seconds=2))
     await projector.nudge(story.id, log.last(story.id))
     assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.seconds) == [
         ("a", "finished", 2.0),
         ("b", "skipped", None),
     ]
 
-    other = Story(log)
-    await other.person(c.Say(text="What is it?", workflow="agentflow"))
-    await other.worker(
+    other = Conversation(log)
+    await other.commit(c.Say(text="What is it?", workflow="agentflow"))
+    await other.commit(
         c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
         c.Start(),
         c.Finish(action_id="a", ok=True),
@@ -104,7 +105,7 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
 async def test_redelivery_and_any_order_of_nudges_change_nothing(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     positions = [raw.position for raw in log.messages]
     random.Random(7).shuffle(positions)
@@ -119,7 +120,7 @@ async def test_redelivery_and_any_order_of_nudges_change_nothing(
 async def test_a_session_projected_event_by_event_has_the_rows_of_one_projected_at_once(
     log: InMemoryLog, database: Database
 ) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     by_steps = InMemoryLog()
     for raw in log.messages:
@@ -135,9 +136,9 @@ async def test_replicas_racing_on_one_database_project_each_event_once(log: InMe
     # As the service does it: SQLite may say at once that another one has the file.
     await asyncio.gather(*(patiently(database.migrate) for database in databases))
     replicas = [Projector(log, database) for database in databases]
-    stories = [Story(log) for _ in range(4)]
+    stories = [Conversation(log) for _ in range(4)]
 
-    async def tell(story: Story) -> None:
+    async def tell(story: Conversation) -> None:
         await story.whole()
 
     async def race(replica: Projector, seed: int) -> None:
@@ -161,7 +162,7 @@ async def test_replicas_racing_on_one_database_project_each_event_once(log: InMe
 async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everything(
     log: InMemoryLog, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
 
     def crash(step: Step) -> list[Change]:
@@ -186,11 +187,11 @@ async def test_a_crash_within_the_transaction_leaves_nothing_and_after_it_everyt
 
 
 async def test_load_is_never_stale_and_never_invents(log: InMemoryLog, projector: Projector) -> None:
-    story = Story(log)
+    story = Conversation(log)
     assert (await projector.load(story.id)).session.version == 0
-    await story.drafted()
+    await story.plan()
     loaded = await projector.load(story.id, at_least=log.last(story.id))
-    assert loaded == await story.now()
+    assert loaded == await story.loaded()
     with pytest.raises(StoreError) as refusal:
         await projector.load(story.id, at_least=loaded.position + 1)
     assert refusal.value.code == "behind"
@@ -207,25 +208,27 @@ class Lagging(InMemoryLog):
 @pytest.mark.parametrize("at_least", [0, 2])
 async def test_load_reads_through_the_leader_when_a_replica_lags(database: Database, at_least: int) -> None:
     """Also for whoever knows of no position: what somebody was just shown must not be missing elsewhere."""
-    log, story = Lagging(), Story(InMemoryLog())
-    await story.drafted()
-    log.messages = story.log.messages
+    log, newest = Lagging(), InMemoryLog()
+    story = Conversation(newest)
+    await story.plan()
+    log.messages = newest.messages
     loaded = await Projector(log, database).load(story.id, at_least=at_least)
     assert (loaded.position, loaded.session.version) == (2, 2)
 
 
 async def test_a_delivery_is_projected_also_when_a_replica_lags(database: Database) -> None:
     """It is acknowledged after that: rows that are behind would stay so until somebody asks for the session."""
-    log, story = Lagging(), Story(InMemoryLog())
-    await story.drafted()
-    log.messages = story.log.messages
+    log, newest = Lagging(), InMemoryLog()
+    story = Conversation(newest)
+    await story.plan()
+    log.messages = newest.messages
     await Projector(log, database).nudge(story.id, 2, log.messages[1])
     async with database.begin() as tx:
         assert await tx.scalar(select(t.sessions.c.position)) == 2
 
 
 async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:
-    story = Story(log)
+    story = Conversation(log)
     session = await story.whole()
     for version in (1, 2, 5, session.version):
         then = await projector.load(story.id, version=version)
@@ -237,13 +240,13 @@ async def test_load_as_it_was(log: InMemoryLog, projector: Projector) -> None:
 
 
 async def test_a_row_that_another_version_wrote_is_folded_again(log: InMemoryLog, database: Database) -> None:
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     await Projector(log, database).load(story.id)
     async with database.begin() as tx:
         await tx.execute(t.sessions.update().values(session={"id": story.id, "shape": "of another time"}))
-    await story.approve()
-    assert await Projector(log, database).load(story.id) == await story.now()
+    await story.commit(approve)
+    assert await Projector(log, database).load(story.id) == await story.loaded()
 
 
 # --- what is not an event
@@ -252,16 +255,16 @@ async def test_a_row_that_another_version_wrote_is_folded_again(log: InMemoryLog
 async def test_garbage_is_parked_moves_the_position_and_blocks_nobody(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    story = Story(log)
+    story = Conversation(log)
     log.publish(f"session.{story.id}.planner.message.received", b"\x00\xff not json \x00")
-    await story.drafted()
+    await story.plan()
     log.publish(f"session.{story.id}.planner.plan.drafted", b"{}", guard(story.id, log.last(story.id), "x"))
     log.publish(f"session.{story.id}.nobody.what.ever", b"unguarded")
     loaded = await projector.load(story.id)
     assert loaded.position == 5
     assert loaded.session.version == 2
     assert [position for (position,) in await one(database, t.parked.c.position)] == [1, 4, 5]
-    await story.approve()
+    await story.commit(approve)
     assert (await projector.load(story.id)).session.phase == "coding"
 
 
@@ -281,7 +284,7 @@ async def test_ids_that_no_session_has_are_parked_once(
 async def test_values_that_databases_dislike_stop_nothing(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    story = Story(log, "hostile")
+    story = Conversation(log, "hostile")
     text = "a\x00b \U0001f600 'quoted' \\ %"
     first = facts.MessageReceived(
         id="1",
@@ -324,22 +327,22 @@ async def test_values_that_databases_dislike_stop_nothing(
 async def test_a_fork_takes_over_its_parent_as_it_was(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    parent = Story(log)
-    then = await parent.drafted()
-    child = Story(log, user="bob")
+    parent = Conversation(log)
+    then = await parent.plan()
+    child = Conversation(log, user="bob")
     await fork(log, then, child.id, By("user:bob", datetime.now(UTC), "f1"))
-    await parent.approve()
+    await parent.commit(approve)
     session = (await projector.load(child.id)).session
     assert session.plan is not None
     assert (session.parent, session.owner, session.phase) == (parent.id, "bob", "awaiting_approval")
     assert session.plan.steps == STEPS
 
-    grandchild = Story(log, user="eve")
+    grandchild = Conversation(log, user="eve")
     await fork(log, session, grandchild.id, By("user:eve", datetime.now(UTC), "f2"))
     await projector.nudge(grandchild.id, log.last(grandchild.id))
     goals = await one(database, t.plans.c.goal)
     assert goals == [("A calculator",)] * 2, "the parent itself is not projected yet"
-    await grandchild.approve()
+    await grandchild.commit(approve)
     await projector.nudge(parent.id, log.last(parent.id))
     assert (await projector.load(grandchild.id)).session.phase == "coding"
     before = await rows(database)
@@ -350,13 +353,13 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
 
 async def test_a_fork_sees_only_what_was_in_the_log_before_it(log: InMemoryLog, projector: Projector) -> None:
     """However late it is folded, and even if it names a version that its parent had not reached."""
-    parent, early = Story(log), "early"
-    await parent.person(c.Say(text="Write something"))
+    parent, early = Conversation(log), "early"
+    await parent.commit(c.Say(text="Write something"))
     event = facts.SessionForked(
         id="f", session_id=early, version=1, at=datetime.now(UTC), actor="user:bob", parent=parent.id, parent_version=2
     )
     log.publish(f"session.{early}.nobody.session.forked", dump_event(event))
-    await parent.worker(c.DraftPlan(goal="late", steps=STEPS))
+    await parent.commit(c.DraftPlan(goal="late", steps=STEPS))
     session = (await projector.load(early)).session
     assert session.version == 1
     assert session.plan is None
@@ -381,10 +384,10 @@ async def test_a_ring_of_forks_ends(log: InMemoryLog, projector: Projector) -> N
 
 
 async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Database, projector: Projector) -> None:
-    stories = [Story(log) for _ in range(3)]
+    stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
-    await fork(log, (await stories[0].now()).session, "forked", By("user:bob", datetime.now(UTC), "f"))
+    await fork(log, await stories[0].load(), "forked", By("user:bob", datetime.now(UTC), "f"))
     log.publish("session.odd id.planner.x", b"garbage")
     log.publish(f"session.{stories[1].id}.planner.x", b"garbage")
     for session_id in await log.session_ids():
@@ -403,27 +406,27 @@ async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Dat
 
 
 async def test_rebuild_while_the_service_works(log: InMemoryLog, database: Database, projector: Projector) -> None:
-    stories = [Story(log) for _ in range(5)]
+    stories = [Conversation(log) for _ in range(5)]
     for story in stories:
         await story.whole()
         await projector.load(story.id)
 
     async def work() -> None:
         for story in stories:
-            await story.person(c.Say(text="And now in colour"))
-            assert await projector.load(story.id) == await story.now()
+            await story.commit(c.Say(text="And now in colour"))
+            assert await projector.load(story.id) == await story.loaded()
 
     await asyncio.gather(rebuild_from(log, database, lambda *_: None), work())
     for story in stories:
-        assert await projector.load(story.id) == await story.now()
+        assert await projector.load(story.id) == await story.loaded()
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
 
 
 async def test_rebuild_refuses_an_empty_log(log: InMemoryLog, database: Database, projector: Projector) -> None:
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     await projector.load(story.id)
     before = await rows(database)
     with pytest.raises(RebuildRefused):
@@ -432,6 +435,6 @@ async def test_rebuild_refuses_an_empty_log(log: InMemoryLog, database: Database
 
 
 async def test_the_fake_store_agrees(log: InMemoryLog, projector: Projector) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     assert await projector.load(story.id) == await InMemoryStore(log).load(story.id)

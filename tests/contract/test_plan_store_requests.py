@@ -16,7 +16,8 @@ from shared.domain.commands import By
 from shared.log import LogDown, fork
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog
-from tests.support.plan_store import STEPS, Story, rows
+from tests.support.plan_store import rows
+from tests.support.stories import STEPS, Conversation, approve, spent
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -53,18 +54,18 @@ async def refused(client: Client, verb: api.Verb[Any, Any], **fields: Any) -> st
 
 
 async def test_load_carries_the_whole_session(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     answer = await client.ask(api.SESSION_LOAD, session_id=story.id, at_least=log.last(story.id))
-    assert (answer.session, answer.position) == await story.now()
+    assert (answer.session, answer.position) == await story.loaded()
     assert await refused(client, api.SESSION_LOAD, session_id=story.id, at_least=10_000) == "behind"
 
 
 async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemoryLog) -> None:
-    stories = [Story(log) for _ in range(4)]
+    stories = [Conversation(log) for _ in range(4)]
     for story in stories:
-        await story.drafted()
-    await stories[0].person(c.Rename(title="Touched last"))
+        await story.plan()
+    await stories[0].commit(c.Rename(title="Touched last"))
     for story in stories:
         await client.ask(api.SESSION_GET, session_id=story.id)
     page = await client.ask(api.SESSION_LIST, limit=2)
@@ -73,7 +74,7 @@ async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemor
     rest = await client.ask(api.SESSION_LIST, limit=2, offset=2)
     assert [s.id for s in rest.sessions] == [stories[2].id, stories[1].id]
 
-    await stories[1].approve()
+    await stories[1].commit(approve)
     summary = await client.ask(api.SESSION_GET, session_id=stories[1].id)
     assert (summary.work_service, summary.phase) == ("generator", "coding")
     asking = await client.ask(api.SESSION_LIST, states=("text_plan_approval",))
@@ -83,13 +84,13 @@ async def test_lists_newest_first_by_page_and_state(client: Client, log: InMemor
 
 
 async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Client, log: InMemoryLog) -> None:
-    hers, his = Story(log, user="ann"), Story(log, user="bob")
-    await hers.drafted()
-    await his.drafted()
+    hers, his = Conversation(log, user="ann"), Conversation(log, user="bob")
+    await hers.plan()
+    await his.plan()
     for story in (hers, his):
         await client.ask(api.SESSION_GET, session_id=story.id)
     assert [s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions] == [his.id]
-    await hers.person(c.Share(user="bob"))
+    await hers.commit(c.Share(user="bob"))
     await client.ask(api.SESSION_GET, session_id=hers.id)
     assert {s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions} == {hers.id, his.id}
     assert (await client.ask(api.PLAN_LIST, user="bob")).total == 2
@@ -127,7 +128,7 @@ async def test_search_takes_every_character_for_what_it_is(
         "chinese": "写一个计算器",
     }
     for session_id, text in told.items():
-        await Story(log, session_id).person(c.Say(text=text))
+        await Conversation(log, session_id).commit(c.Say(text=text))
         await client.ask(api.SESSION_GET, session_id=session_id)
     found = await client.ask(api.SESSION_LIST, query=query)
     assert {s.id for s in found.sessions} == finds
@@ -145,7 +146,7 @@ async def test_what_is_not_a_request_or_not_there(client: Client) -> None:
 
 
 async def test_the_journal_is_read_on_from_a_version(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
+    story = Conversation(log)
     session = await story.whole()
     read: list[int] = []
     while True:
@@ -158,12 +159,12 @@ async def test_the_journal_is_read_on_from_a_version(client: Client, log: InMemo
 
 
 async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     for n in range(30):
-        version = (await story.now()).session.version
+        version = (await story.load()).version
         notes = f"{n}" + "x" * 100_000
-        await story.person(c.EditPlan(base=version, steps=STEPS, notes=notes))
+        await story.commit(c.EditPlan(base=version, steps=STEPS, notes=notes))
     page = await client.ask(api.JOURNAL_READ, session_id=story.id, limit=1000)
     assert 2 < len(page.events) < 15
     assert page.version == 32
@@ -173,7 +174,7 @@ async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLo
 
 
 async def test_plans_with_their_versions_and_their_difference(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     plans = (await client.ask(api.PLAN_VERSIONS, session_id=story.id)).plans
     assert [plan.number for plan in plans] == [1, 2, 3]
@@ -191,9 +192,9 @@ async def test_plans_with_their_versions_and_their_difference(client: Client, lo
 
 
 async def test_a_plan_is_listed_until_it_is_deleted(client: Client, log: InMemoryLog) -> None:
-    story, other = Story(log), Story(log)
+    story, other = Conversation(log), Conversation(log)
     for each in (story, other):
-        await each.drafted()
+        await each.plan()
         await client.ask(api.SESSION_GET, session_id=each.id)
     assert (await client.ask(api.PLAN_LIST, user="ann", statuses=("pending_approval",))).total == 2
     await story.person(c.DeletePlan())
@@ -204,7 +205,7 @@ async def test_a_plan_is_listed_until_it_is_deleted(client: Client, log: InMemor
 
 
 async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
+    story = Conversation(log)
     await story.whole()
     codes = (await client.ask(api.CODE_VERSIONS, session_id=story.id)).codes
     assert [(code.number, code.checks[0].ok) for code in codes] == [(1, False), (2, True)]
@@ -212,25 +213,25 @@ async def test_code_has_its_checks(client: Client, log: InMemoryLog) -> None:
 
 
 async def test_of_too_many_versions_the_newest_are_told(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
-    session = await story.drafted(goal="g")
+    story = Conversation(log)
+    session = await story.plan(goal="g")
     notes = "n" * 200_000
     for number in range(10):
         assert session.plan is not None
-        session = await story.person(c.EditPlan(base=session.plan.version, steps=STEPS, notes=f"{number}{notes}"))
+        session = await story.commit(c.EditPlan(base=session.plan.version, steps=STEPS, notes=f"{number}{notes}"))
     plans = (await client.ask(api.PLAN_VERSIONS, session_id=story.id)).plans
     assert 1 < len(plans) < 11
     assert [plan.number for plan in plans] == list(range(12 - len(plans), 12))
 
 
 async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None:
-    hers, his = Story(log, user="ann"), Story(log, user="bob")
+    hers, his = Conversation(log, user="ann"), Conversation(log, user="bob")
     for story in (hers, his):
-        await story.drafted()
-    await hers.spent("m", "planner", 10, 0.25)
-    await hers.spent("m", "planner", 20, 0.5)
-    await hers.spent("big", "generator", 1, 1)
-    await his.spent("m", "planner", 100, 2)
+        await story.plan()
+    await hers.commit(spent())
+    await hers.commit(spent(20, cost=0.5))
+    await hers.commit(spent(1, model="big", role="generator", cost=1))
+    await his.commit(spent(100, cost=2))
     for story in (hers, his):
         await client.ask(api.SESSION_GET, session_id=story.id)
     mine = (await client.ask(api.USAGE_TOTALS, user="ann")).rows
@@ -244,8 +245,8 @@ async def test_usage_by_model_and_role(client: Client, log: InMemoryLog) -> None
 
 
 async def test_parked_messages_are_listed(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     position = log.publish(f"session.{story.id}.planner.x", b"what?")
     await client.ask(api.SESSION_GET, session_id=story.id)
     page = await client.ask(api.DEAD_LIST)
@@ -260,9 +261,9 @@ async def test_parked_messages_are_listed(client: Client, log: InMemoryLog) -> N
 async def test_purge_forgets_the_session_for_good(
     client: Client, log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    story, other = Story(log), Story(log)
+    story, other = Conversation(log), Conversation(log)
     await story.whole()
-    await other.drafted()
+    await other.plan()
     await client.ask(api.SESSION_GET, session_id=other.id)
     expected = await rows(database)
     purge = {"session_id": story.id, "user": "ann"}
@@ -274,7 +275,7 @@ async def test_purge_forgets_the_session_for_good(
         assert await refused(client, verb, session_id=story.id) == "purged"
     assert await refused(client, api.SESSION_PURGE, **purge) == "purged"
 
-    await Story(log, story.id).person(c.Say(text="Again under the same id"))
+    await Conversation(log, story.id).commit(c.Say(text="Again under the same id"))
     await projector.nudge(story.id, log.last(story.id))
     assert await refused(client, api.SESSION_LOAD, session_id=story.id) == "purged"
     page = await client.ask(api.DEAD_LIST)
@@ -285,8 +286,8 @@ async def test_purge_forgets_the_session_for_good(
 
 
 async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, log: InMemoryLog) -> None:
-    story = Story(log)
-    await story.person(c.Say(text="Write a calculator"))
+    story = Conversation(log)
+    await story.commit(c.Say(text="Write a calculator"))
     assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="ann") == "busy"
     assert await refused(client, api.SESSION_PURGE, session_id="nobody", user="ann") == "unknown"
 
@@ -294,8 +295,8 @@ async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, 
 async def test_purging_a_parent_says_so_first_and_then_takes_from_its_forks(
     client: Client, log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
-    parent = Story(log)
-    then = await parent.drafted()
+    parent = Conversation(log)
+    then = await parent.plan()
     await fork(log, then, "child", By("user:bob", datetime.now(UTC), "f"))
     child = await projector.load("child")
     await fork(log, child.session, "grandchild", By("user:bob", datetime.now(UTC), "f"))
@@ -320,8 +321,8 @@ async def test_a_purge_that_broke_off_is_ended_later(
     log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     client = Client(Requests(log, database, projector).responders())
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
 
     async def down(_: str) -> None:
         raise LogDown("no log")

@@ -11,8 +11,9 @@ from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
 from shared.events.values import Artefact, PathPlan, Recalled, Step
 from shared.testing import InMemoryLog
-from tests.support.plan_store import Story, rows
+from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, WISH, Walk, specs
+from tests.support.stories import Conversation, approve, spent
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -29,9 +30,9 @@ def turn(*actions: dict[str, Any], **fields: Any) -> c.PlanTurn:
     return c.PlanTurn.model_validate({"sub_goal": "look", "actions": actions} | fields)
 
 
-async def asked(log: InMemoryLog) -> Story:
-    story = Story(log)
-    await story.person(c.Say(text="Return my boots", workflow="agentflow"))
+async def asked(log: InMemoryLog) -> Conversation:
+    story = Conversation(log)
+    await story.commit(c.Say(text="Return my boots", workflow="agentflow"))
     return story
 
 
@@ -45,8 +46,8 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
     story = await asked(log)
     read = {"id": "1.1", "tool": "read", "repairs": ("order_id: # was missing",)}
     denied = {"id": "1.2", "tool": "delete", "effect": "write", "policy": "deny"}
-    await story.worker(turn(read, denied, sub_goals=("look", "return"), final=True, recalled=(RECALLED,)))
-    await story.worker(c.Start(), c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(turn(read, denied, sub_goals=("look", "return"), final=True, recalled=(RECALLED,)))
+    await story.commit(c.Start(), c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
     await projector.load(story.id)
     s = t.turns.c
     assert await one(database, s.turn, s.sub_goal, s.sub_goals, s.final, s.recalled) == [
@@ -62,16 +63,16 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
 
 async def test_a_turn_without_actions_is_a_row_too(log: InMemoryLog, database: Database, projector: Projector) -> None:
     story = await asked(log)
-    await story.worker(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
-    await story.worker(c.VerifyTurn(status="success", next_action="continue", reasoning="more"))
-    await story.worker(turn(sub_goal="nothing left", reasoning="it is done", recalled=(RECALLED,)))
+    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
+    await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="more"))
+    await story.commit(turn(sub_goal="nothing left", reasoning="it is done", recalled=(RECALLED,)))
     await projector.load(story.id)
     s = t.turns.c
     assert await one(database, s.turn, s.sub_goal, s.by, s.reasoning, s.status, s.recalled) == [
         (1, "look", "planner", "", "success", []),
         (2, "nothing left", "planner", "it is done", None, [RECALLED.model_dump()]),
     ]
-    await story.worker(c.GiveAnswer(text="Done.", confidence=1, evidence=("1.1",)))
+    await story.commit(c.GiveAnswer(text="Done.", confidence=1, evidence=("1.1",)))
     await projector.load(story.id)
     assert await one(database, t.answers.c.text, t.answers.c.evidence) == [("Done.", ["1.1"])]
     await same_after_rebuild(log, database)
@@ -81,10 +82,10 @@ async def test_a_turn_that_the_persons_words_overtook(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
     story = await asked(log)
-    await story.person(c.Say(text="The red ones"))
-    session = await story.worker(turn({"id": "1.1", "tool": "read"}))
+    await story.commit(c.Say(text="The red ones"))
+    session = await story.commit(turn({"id": "1.1", "tool": "read"}))
     assert (session.turn, session.phase) == (None, "planning")
-    await story.worker(turn({"id": "2.1", "tool": "read"}))
+    await story.commit(turn({"id": "2.1", "tool": "read"}))
     await projector.load(story.id)
     assert await one(database, t.turns.c.turn, t.turns.c.sub_goal) == [(1, "look"), (2, "look")]
     a = t.actions.c
@@ -96,9 +97,9 @@ async def test_the_artefact_of_an_outcome_that_comes_late(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
     story = await asked(log)
-    await story.worker(turn({"id": "1.1", "tool": "slow"}), c.Start())
-    await story.person(c.Stop(), c.Say(text="Something else"))
-    await story.worker(c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(turn({"id": "1.1", "tool": "slow"}), c.Start())
+    await story.commit(c.Stop(), c.Say(text="Something else"))
+    await story.commit(c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
     await projector.load(story.id)
     a = t.actions.c
     assert await one(database, a.id, a.status, a.result, a.artefact, a.seconds) == [
@@ -118,10 +119,10 @@ async def test_what_of_a_path_had_not_begun_is_superseded(
     await projector.load(walk.id)
     await walk.step()
     await walk.step(valid=False)
-    await walk.worker(c.ChangePath(actions=specs("generate_sql", "execute_sql"), why="validate_sql: not valid"))
+    await walk.commit(c.ChangePath(actions=specs("generate_sql", "execute_sql"), why="validate_sql: not valid"))
     await projector.load(walk.id)
     await walk.step()
-    await walk.person(c.EditPath(actions=specs("format_final_response"), given={"sql": "SELECT 3"}, after="1.4"))
+    await walk.commit(c.EditPath(actions=specs("format_final_response"), given={"sql": "SELECT 3"}, after="1.4"))
     await projector.load(walk.id)
     a, s = t.actions.c, t.turns.c
     assert await one(database, a.place, a.id, a.tool, a.status, a.ended_at.is_not(None), a.depends_on) == [
@@ -147,7 +148,7 @@ async def test_a_path_that_ends_where_it_is_cut(log: InMemoryLog, database: Data
     walk = Walk(log)
     await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
     await walk.step()
-    session = await walk.person(c.EditPath(actions=(), after="1.1"))
+    session = await walk.commit(c.EditPath(actions=(), after="1.1"))
     await projector.load(walk.id)
     assert session.phase == "verifying"
     a = t.actions.c
@@ -160,7 +161,7 @@ async def test_the_tokens_of_a_node_are_its_own_and_move_no_times(
 ) -> None:
     walk = Walk(log)
     await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
-    await walk.worker(c.Start())
+    await walk.commit(c.Start())
     await projector.load(walk.id)
     a, u = t.actions.c, t.usage.c
     began = await one(database, a.id, a.started_at)
@@ -168,11 +169,11 @@ async def test_the_tokens_of_a_node_are_its_own_and_move_no_times(
     await walk.spend_on("1.1", 5)
     await projector.load(walk.id)
     assert await one(database, a.id, a.started_at) == began
-    await walk.worker(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await walk.commit(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
     await projector.load(walk.id)
     ended = await one(database, a.id, a.ended_at)
     await walk.spend_on("1.1", 1)
-    await walk.spent(tokens=100)
+    await walk.commit(spent(100))
     await projector.load(walk.id)
     assert await one(database, a.id, a.ended_at) == ended
     assert await one(database, a.id, a.tokens, a.seconds) == [("1.1", 19, 2.0), ("1.2", 0, None)]
@@ -184,13 +185,13 @@ async def test_a_path_plan_that_is_approved_is_the_turn(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
     walk = Walk(log)
-    await walk.person(c.Say(text="How many are waiting?", workflow="flow"))
+    await walk.commit(c.Say(text="How many are waiting?", workflow="flow"))
     path = PathPlan(nodes=tuple(f"text_to_sql.{node}" for node in PLAIN), attempts=2)
     steps = tuple(Step(text=node, tool=node) for node in path.nodes)
-    drafted = await walk.worker(c.DraftPlan(goal="Count them", steps=steps, kind="path", path=path))
+    drafted = await walk.commit(c.DraftPlan(goal="Count them", steps=steps, kind="path", path=path))
     assert drafted.plan is not None
-    await walk.person(c.EditPlan(base=drafted.plan.version, steps=steps[2:]))
-    await walk.approve()
+    await walk.commit(c.EditPlan(base=drafted.plan.version, steps=steps[2:]))
+    await walk.commit(approve)
     await walk.walk()
     await projector.load(walk.id)
     p, s, a = t.plans.c, t.turns.c, t.actions.c
@@ -209,10 +210,10 @@ async def test_what_a_node_cost_that_outlived_its_turn(
 ) -> None:
     walk = Walk(log)
     await walk.ask("How many are waiting?", "generate_sql", "validate_sql")
-    await walk.worker(c.Start())
-    await walk.person(c.Stop(), c.Say(text="Something else"))
+    await walk.commit(c.Start())
+    await walk.commit(c.Stop(), c.Say(text="Something else"))
     await walk.spend_on("1.1", 10)
-    await walk.worker(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await walk.commit(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
     await projector.load(walk.id)
     a = t.actions.c
     assert await one(database, a.id, a.status, a.tokens, a.seconds) == [

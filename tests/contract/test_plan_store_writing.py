@@ -19,7 +19,8 @@ from services.plan_store.rows import changes
 from shared.domain import commands as c
 from shared.log import Raw
 from shared.testing import InMemoryLog
-from tests.support.plan_store import Story, rows
+from tests.support.plan_store import rows
+from tests.support.stories import Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -47,7 +48,7 @@ async def deliver(projector: Projector, raws: list[Raw]) -> list[BaseException |
 
 async def test_deliveries_alone_make_the_rows_that_the_log_makes(database: Database) -> None:
     log = CountedLog()
-    stories = [Story(log) for _ in range(3)]
+    stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
     log.reads = 0
@@ -68,34 +69,34 @@ async def test_deliveries_alone_make_the_rows_that_the_log_makes(database: Datab
 
 async def test_what_may_hide_something_is_read_from_the_log(database: Database) -> None:
     log = CountedLog()
-    story = Story(log)
-    await story.drafted()
-    await story.approve()
+    story = Conversation(log)
+    await story.plan()
+    await story.commit(approve)
     first, _, third = log.messages
     stranger = Projector(log, database, vouched=True)
     log.reads = 0
     assert not any(await deliver(stranger, [first, third]))  # another replica was given the second
     assert log.reads == 1
-    assert await stranger.load(story.id) == await story.now()
+    assert await stranger.load(story.id) == await story.loaded()
     careful = Projector(log, database)  # its log has replicas
-    await story.worker(c.DraftCode(code="print(1)\n", explanation=""))
+    await story.commit(c.DraftCode(code="print(1)\n", explanation=""))
     log.reads = 0
     assert not any(await deliver(careful, log.messages[2:]))
     assert log.reads == 1, "the third is in the rows already"
 
 
 async def test_a_look_does_not_wait_for_the_rows(database: Database, log: InMemoryLog) -> None:
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     projector = Projector(log, database, vouched=True)
-    assert await projector.look(story.id, at_least=2) == await story.now()
+    assert await projector.look(story.id, at_least=2) == await story.loaded()
     async with database.begin() as tx:
         assert await tx.scalar(select(t.sessions.c.id)) is None
     waiting = asyncio.create_task(projector.look(story.id, at_least=3))
     await asyncio.sleep(0)
-    await story.approve()
+    await story.commit(approve)
     await projector.nudge(story.id, 3, log.messages[2])
-    assert await waiting == await story.now()
+    assert await waiting == await story.loaded()
 
 
 async def test_a_transaction_waits_for_more_unless_somebody_waits_for_the_rows(
@@ -108,13 +109,13 @@ async def test_a_transaction_waits_for_more_unless_somebody_waits_for_the_rows(
         told.append((before.position, after.position))
 
     projector.on_moved = moved
-    story = Story(log)
-    await story.drafted()
+    story = Conversation(log)
+    await story.plan()
     first, second = log.messages
     nudges = [asyncio.create_task(projector.nudge(story.id, raw.position, raw)) for raw in (first, second)]
     await projector.look(story.id, at_least=2)
     assert told == []
-    assert await projector.load(story.id) == await story.now()
+    assert await projector.load(story.id) == await story.loaded()
     await asyncio.gather(*nudges)
     assert told == [(0, 2)]
 
@@ -124,7 +125,7 @@ async def test_replicas_that_are_given_every_other_message_agree(
 ) -> None:
     other = Database(url)
     replicas = [Projector(log, database, vouched=True), Projector(log, other, vouched=True)]
-    stories = [Story(log) for _ in range(3)]
+    stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
     halves = [log.messages[0::2], log.messages[1::2]]
@@ -132,7 +133,7 @@ async def test_replicas_that_are_given_every_other_message_agree(
     assert not any(error for errors in both for error in errors)
     for story in stories:
         for replica in replicas:
-            assert await replica.load(story.id) == await story.now()
+            assert await replica.load(story.id) == await story.loaded()
     raced = await rows(database)
     assert len(raced["journal"]) == len(log.messages)
     await other.close()
@@ -141,9 +142,9 @@ async def test_replicas_that_are_given_every_other_message_agree(
 async def test_one_that_cannot_be_written_keeps_nobody_up(
     database: Database, log: InMemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    good, bad = Story(log), Story(log)
-    await good.drafted()
-    await bad.drafted()
+    good, bad = Conversation(log), Conversation(log)
+    await good.plan()
+    await bad.plan()
 
     def spoilt(step: Step) -> list[Change]:
         found: list[Any] = list(changes(step))
@@ -158,4 +159,4 @@ async def test_one_that_cannot_be_written_keeps_nobody_up(
     assert [of(raw) for raw, error in zip(log.messages, told, strict=True) if error] == [bad.id] * 2
     assert (await projector.load(good.id)).session.version == 2
     assert not any(await deliver(projector, log.messages)), "mended, it goes on from its row"
-    assert (await projector.load(bad.id)) == await bad.now()
+    assert (await projector.load(bad.id)) == await bad.loaded()

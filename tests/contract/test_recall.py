@@ -19,7 +19,8 @@ from shared.events.values import Check, SessionSettings
 from shared.log import fork
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
-from tests.support.plan_store import STEPS, Story, rows
+from tests.support.plan_store import rows
+from tests.support.stories import STEPS, Conversation, approve
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -35,18 +36,20 @@ class Shop:
     def __init__(self, log: InMemoryLog, projector: Projector) -> None:
         self.log, self._projector = log, projector
 
-    async def request(self, words: str, answer: str = "Done.", *, session_id: str = "", user: str = "ann") -> Story:
-        story = Story(self.log, session_id or None, user)
-        await story.person(c.Say(text=words, workflow="agentflow"))
+    async def request(
+        self, words: str, answer: str = "Done.", *, session_id: str = "", user: str = "ann"
+    ) -> Conversation:
+        story = Conversation(self.log, session_id, user)
+        await story.commit(c.Say(text=words, workflow="agentflow"))
         await self.answer(story, answer)
         return story
 
-    async def answer(self, story: Story, answer: str) -> None:
+    async def answer(self, story: Conversation, answer: str) -> None:
         nothing = c.PlanTurn(sub_goal="answer", actions=(), reasoning="it is known")
-        await story.worker(nothing, c.GiveAnswer(text=answer, confidence=1))
+        await story.commit(nothing, c.GiveAnswer(text=answer, confidence=1))
         await self.seen(story)
 
-    async def seen(self, story: Story) -> None:
+    async def seen(self, story: Conversation) -> None:
         await self._projector.load(story.id)
 
 
@@ -69,24 +72,24 @@ async def told(client: Client, **how: Any) -> list[tuple[int, str, str]]:
 
 
 async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) -> None:
-    story = Story(shop.log)
-    await story.person(c.Say(text="Where is my parcel?", workflow="agentflow"))
+    story = Conversation(shop.log)
+    await story.commit(c.Say(text="Where is my parcel?", workflow="agentflow"))
     await shop.seen(story)
     assert await told(client) == []
     await shop.answer(story, "In the post.")
     assert await told(client) == [(1, "Where is my parcel?", "answered: In the post.")]
-    await story.person(c.Say(text="And the boots?"))
-    await story.person(c.Stop())
+    await story.commit(c.Say(text="And the boots?"))
+    await story.commit(c.Stop())
     await shop.seen(story)
     assert await told(client) == [
         (2, "And the boots?", "stopped"),
         (1, "Where is my parcel?", "answered: In the post."),
     ]
-    await story.person(c.Say(text="The lamp, then"))
-    await story.worker(c.Fail(reason="The model is away."))
+    await story.commit(c.Say(text="The lamp, then"))
+    await story.commit(c.Fail(reason="The model is away."))
     await shop.seen(story)
     assert (await told(client))[0] == (3, "The lamp, then", "failed: The model is away.")
-    await story.person(c.Retry())
+    await story.commit(c.Retry())
     await shop.answer(story, "It is on its way.")
     assert (await told(client))[0] == (3, "The lamp, then", "answered: It is on its way.")
     page = await client.ask(api.MEMORY_LIST, user="ann")
@@ -94,33 +97,33 @@ async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) 
 
 
 async def test_a_session_that_is_not_told_of_others_is_not_told_of(client: Client, shop: Shop) -> None:
-    aside = Story(shop.log)
-    await aside.person(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
+    aside = Conversation(shop.log)
+    await aside.commit(c.Say(text="A rehearsed wish", workflow="agentflow", settings=SessionSettings(recall=False)))
     await shop.answer(aside, "Rehearsed.")
     await shop.request("A real wish")
     assert await told(client) == [(1, "A real wish", "answered: Done.")]
-    await aside.person(c.Say(text="Now for good", settings=SessionSettings()))
+    await aside.commit(c.Say(text="Now for good", settings=SessionSettings()))
     await shop.answer(aside, "Done for good.")
     assert (await told(client))[0][1:] == ("Now for good", "answered: Done for good.")
 
 
 async def test_a_plan_and_its_program_are_an_outcome(client: Client, shop: Shop) -> None:
-    story = Story(shop.log)
-    await story.drafted("Write a clock", goal="A clock")
-    await story.approve()
-    await story.worker(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
-    await story.approve()
+    story = Conversation(shop.log)
+    await story.plan("Write a clock", goal="A clock")
+    await story.commit(approve)
+    await story.commit(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+    await story.commit(approve)
     await shop.seen(story)
     assert await told(client) == [(1, "Write a clock", "code approved for the plan: A clock")]
 
 
 async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, shop: Shop) -> None:
-    story = Story(shop.log)
-    await story.drafted("Write a clock", goal="A clock")
-    await story.approve()
-    await story.worker(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
-    await story.approve()
-    await story.person(c.Continue(), c.Stop(), c.Continue(), c.Answer(text="A lamp"), c.Stop())
+    story = Conversation(shop.log)
+    await story.plan("Write a clock", goal="A clock")
+    await story.commit(approve)
+    await story.commit(c.DraftCode(code="print(1)\n"), c.VerifyCode(checks=(Check(name="tests", ok=True),)))
+    await story.commit(approve)
+    await story.commit(c.Continue(), c.Stop(), c.Continue(), c.Answer(text="A lamp"), c.Stop())
     await shop.seen(story)
     assert await told(client) == [
         (2, "A lamp", "stopped"),
@@ -129,18 +132,18 @@ async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, s
 
 
 async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) -> None:
-    story = Story(shop.log)
-    await story.person(c.Say(text="Cancel everything", workflow="agentflow"))
+    story = Conversation(shop.log)
+    await story.commit(c.Say(text="Cancel everything", workflow="agentflow"))
     for status, next_action, why in (
         ("failure", "retry", "The order was shipped already."),
         ("success", "complete", "Returned instead."),
     ):
-        await story.worker(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": [{"id": why[:3], "tool": "x"}]}))
-        await story.worker(c.Start(), c.Finish(action_id=why[:3], ok=True))
-        await story.worker(
+        await story.commit(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": [{"id": why[:3], "tool": "x"}]}))
+        await story.commit(c.Start(), c.Finish(action_id=why[:3], ok=True))
+        await story.commit(
             c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
         )
-    await story.worker(c.GiveAnswer(text="They are returned.", confidence=1))
+    await story.commit(c.GiveAnswer(text="They are returned.", confidence=1))
     await shop.seen(story)
     page = await client.ask(api.MEMORY_LIST, user="ann")
     assert [one.lesson for one in page.items] == ["cancel: The order was shipped already."]
@@ -148,17 +151,17 @@ async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) ->
 
 
 async def test_a_fork_does_not_remember_its_parents_requests(client: Client, shop: Shop, database: Database) -> None:
-    parent = Story(shop.log)
-    await parent.drafted("Write a calculator")
-    await parent.person(c.Say(text="With floats"))
-    then = await parent.worker(c.DraftPlan(goal="floats", steps=STEPS))
-    child = Story(shop.log, "child")
+    parent = Conversation(shop.log)
+    await parent.plan("Write a calculator")
+    await parent.commit(c.Say(text="With floats"))
+    then = await parent.commit(c.DraftPlan(goal="floats", steps=STEPS))
+    child = Conversation(shop.log, "child")
     await fork(shop.log, then, child.id, By("user:ann", datetime.now(UTC), "f"))
-    await child.approve()
-    await child.person(c.Stop())
+    await child.commit(approve)
+    await child.commit(c.Stop())
     await shop.seen(child)
     assert await told(client) == []
-    await child.person(c.Say(text="Now a clock", workflow="agentflow"))
+    await child.commit(c.Say(text="Now a clock", workflow="agentflow"))
     await shop.answer(child, "Tick.")
     assert await told(client) == [(1, "Now a clock", "answered: Tick.")]
     await rebuild_from(shop.log, database, lambda *_: None)
@@ -170,7 +173,7 @@ async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
 ) -> None:
     for n in range(4):
         story = await shop.request(f"Return boots {n}", "Returned.", session_id=f"s{n}")
-        await story.person(c.Say(text="Thanks, and the lamp?"))
+        await story.commit(c.Say(text="Thanks, and the lamp?"))
         await shop.answer(story, "That too.")
     before = await rows(database)
     assert len(before["memories"]) == 8

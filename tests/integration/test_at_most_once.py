@@ -14,7 +14,6 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
 
 from retail.generate import generate
 from retail.store import Worlds
@@ -24,8 +23,8 @@ from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events import facts, parse_event
-from shared.llm import Message, OnCall, OnPartial, ScriptedModel
-from shared.llm.types import Role
+from shared.llm import Prompt, ScriptedModel
+from shared.llm.scripted import Reply
 from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.stack import Person, working
@@ -36,23 +35,13 @@ SEED = int(os.environ.get("PARLEY_SEED", "7"))
 STORE: Any = generate()
 
 
-class Clerk:
+class Clerk(ScriptedModel):
     """A model that cancels the order which the request names: look up the customer, the order, then cancel."""
 
-    async def ask[R: BaseModel](
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        temperature: float | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
-        text = messages[-1]["content"]
-        said = self._turn(text) if role == "planner" else AnswerReply(answer="Done.", confidence=1)
-        return await ScriptedModel(said).ask(role, messages, reply, on_call=on_call, on_partial=on_partial)
+    def reply_to(self, prompt: Prompt) -> Reply:
+        if prompt.role == "planner":
+            return self._turn(prompt.data)
+        return AnswerReply(answer="Done.", confidence=1)
 
     @staticmethod
     def _turn(text: str) -> TurnReply:

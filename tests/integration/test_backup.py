@@ -25,7 +25,7 @@ from shared.settings import Settings
 from shared.store import Store
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
-from tests.support.plan_store import Story
+from tests.support.stories import Conversation
 
 BEFORE = 300  # messages that are there when the backup begins
 
@@ -64,7 +64,7 @@ async def test_a_backup_comes_back_as_it_was(settings: Settings, bus: Bus, there
     await service.start()
     before, log = {}, cast("InMemoryLog", bus.log)  # a story is told to any log
     for name in ("one", "two"):
-        before[name] = await Story(log, name).whole()
+        before[name] = await Conversation(log, name).whole()
     await bus.log.purge("one")  # positions have gaps now
     await bus.keep("two/1/1.1", b"a long result" * 50_000)
     loaded = await Store(bus).load("two")

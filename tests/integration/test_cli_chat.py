@@ -50,15 +50,15 @@ class Services:
             task.add_done_callback(self._tasks.discard)
 
     async def session(self) -> Session:
-        return await self.world.workers(self.ids[0]).session()
+        return await self.world.story(self.ids[0]).load()
 
     async def _work(self, session_id: str, version: int) -> None:
-        workers = self.world.workers(session_id)
-        session = await workers.session()
+        story = self.world.story(session_id)
+        session = await story.load()
         if not session.work or session.work.version != version or "wait" in session.request:
             return
         for command in self._commands(session):
-            await workers.does(command)
+            await story.commit(command)
 
 
 def _commands(session: Session) -> tuple[AnyCommand, ...]:

@@ -80,7 +80,7 @@ async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
         assert "── Path 2 ──" in out
         assert "✓ format_final_response" in out
         assert "163 orders are pending." in out
-        session = await world.workers(out_session(err)).session()
+        session = await world.story(out_session(err)).load()
         assert (session.workflow, session.settings.confirm) == ("flow", "path")
         assert session.settings.planning.flow == "text_to_sql"
         assert session.saved  # the last line of the script was done, too

@@ -12,10 +12,11 @@ from shared.domain import commands as c
 from shared.events import facts
 from shared.events.values import SessionSettings
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
+from shared.llm import ModelByTask
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, ToolPage
 from tests.support.stack import Person, working
-from tests.support.walking import SaysByTask, walked
+from tests.support.walking import walked
 
 STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
@@ -48,8 +49,8 @@ def planned(flow: str, *nodes: str) -> dict[str, Any]:
 @asynccontextmanager
 async def talking(
     settings: Settings, bus: Bus, session_id: str, text: str, path: dict[str, Any], **wanted: Any
-) -> AsyncIterator[tuple[Person, SaysByTask]]:
-    model = SaysByTask({"path": path} | SAYS)
+) -> AsyncIterator[tuple[Person, ModelByTask]]:
+    model = ModelByTask({"path": path} | SAYS)
     async with working(settings, model):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text=text, workflow="flow", settings=SessionSettings(**wanted)))
@@ -76,7 +77,7 @@ async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_we
         done = await ann.phase("resting", "failed")
         assert (done.reason, done.answer) == ("answered", f"{PENDING} orders.")
         assert tuple(walked(done)) == QUESTION
-        assert f"<rows>\n[{PENDING}]\n</rows>" in model.asked[-1][1][1]["content"]
+        assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
         spent = [event.action_id for event in await ann.events() if isinstance(event, facts.UsageSpent)]
         assert spent[0] == ""  # the planner's
         assert len(set(spent[1:])) == len(spent) - 1 == 4  # one a node that asks a model
@@ -111,7 +112,7 @@ async def test_the_order_of_somebody_else_is_left_alone(settings: Settings, bus:
 
 
 async def test_the_executor_tells_of_its_flows(settings: Settings, bus: Bus, session_id: str) -> None:
-    async with working(settings, SaysByTask({}), "executor"):
+    async with working(settings, ModelByTask({}), "executor"):
         ask = ListFlows(session_id=session_id).model_dump_json().encode()
         page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, ask, timeout=5))
         assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]

@@ -49,7 +49,7 @@ BAD: list[tuple[str, str]] = [
 @pytest.mark.parametrize(("text", "code"), BAD, ids=range(len(BAD)))
 async def test_messages_that_cannot_be_read(text: str, code: str) -> None:
     world = World()
-    await world.workers("s").plan()
+    await world.story("s").plan()
     before = list(world.log.messages)
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
@@ -107,7 +107,7 @@ REFUSED: list[tuple[dict[str, Any], str]] = [
 
 async def test_what_the_session_does_not_allow() -> None:
     world = World()
-    await world.workers("s").plan()
+    await world.story("s").plan()
     before = list(world.log.messages)
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
@@ -121,9 +121,9 @@ async def test_what_the_session_does_not_allow() -> None:
 
 async def test_feedback_when_nothing_is_going_on() -> None:
     world = World()
-    workers = world.workers("s")
-    await workers.plan()
-    await workers.person(c.Stop())
+    story = world.story("s")
+    await story.plan()
+    await story.commit(c.Stop())
     async with serving(world.app) as address, client(address) as her:
         await her.send("feedback", session_id="s", content="Bigger")
         await her.error("not_now")
@@ -131,8 +131,8 @@ async def test_feedback_when_nothing_is_going_on() -> None:
 
 async def test_approval_without_a_version_means_what_this_socket_has_shown() -> None:
     world = World()
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     async with serving(world.app) as address, client(address) as her:
         await her.send("approval", approved=True)
         await her.error("nothing_shown")
@@ -141,9 +141,9 @@ async def test_approval_without_a_version_means_what_this_socket_has_shown() -> 
         await her.send("resume", session_id="s", after=2)
         await her.until("snapshot")
         world.bus.lossy = True  # the newer version has not reached this screen
-        session = await workers.session()
+        session = await story.load()
         assert session.plan is not None
-        await workers.person(c.EditPlan(base=2, steps=session.plan.steps[:2]))
+        await story.commit(c.EditPlan(base=2, steps=session.plan.steps[:2]))
         await her.send("approval", approved=True)
         await her.error("stale_version")
         await her.until("text_plan_review", version=3)
@@ -156,7 +156,7 @@ async def test_the_same_message_twice_does_it_once() -> None:
     async with serving(world.app) as address, client(address) as her:
         for _ in range(3):
             await her.send("user_message", content="A calculator", id="m1", session_id="s")
-        await world.workers("s").drafts() if (await her.event("message.received")) else None
+        await world.story("s").drafts() if (await her.event("message.received")) else None
         await her.until("text_plan_review")
         for _ in range(3):
             await her.send("approval", approved=True, id="a1")

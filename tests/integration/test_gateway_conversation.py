@@ -6,7 +6,8 @@ import pytest
 
 from shared.domain import commands as c
 from shared.protocol.server import SERVER_MESSAGES, Delta
-from tests.support.gateway import CODE, World, client, serving
+from tests.support.gateway import World, client, serving
+from tests.support.stories import CODE
 
 
 @pytest.fixture
@@ -19,9 +20,9 @@ async def test_a_client_that_knows_only_the_first_messages(world: World) -> None
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="Help me create a simple calculator")
         first = await her.event("message.received")
-        workers = world.workers(first["session_id"])
+        story = world.story(first["session_id"])
         assert first["session_id"] == her.session_id
-        await workers.drafts()
+        await story.drafts()
         review = await her.until("text_plan_review")
         assert review["plan"].startswith("Goal: A calculator")
 
@@ -29,17 +30,17 @@ async def test_a_client_that_knows_only_the_first_messages(world: World) -> None
         assert (await her.until("feedback_request"))["plan_type"] == "text"
         await her.send("feedback", content="Add support for floating point numbers")
         assert (await her.event("message.received"))["intent"] == "feedback"
-        await workers.drafts("A calculator for floats")
+        await story.drafts("A calculator for floats")
         assert (await her.until("text_plan_review"))["number"] == 2
 
         await her.send("replan", plan_type="text")
         await her.event("plan.rejected")
-        await workers.drafts("Another calculator")
+        await story.drafts("Another calculator")
         review = await her.until("text_plan_review")
         await her.send("approval", approved=True)
         assert (await her.event("plan.approved"))["plan_version"] == review["version"]
 
-        await workers.codes()
+        await story.codes()
         assert (await her.until("code_review"))["code"] == CODE
         await her.send("approval", approved=True)
         done = await her.until("completion")
@@ -58,14 +59,14 @@ async def test_a_client_that_knows_only_the_first_messages(world: World) -> None
 
 async def test_the_continue_loop(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
-        workers = world.workers("loop")
+        story = world.story("loop")
         await her.send("user_message", content="A calculator", session_id="loop")
         await her.event("message.received")
-        await workers.drafts()
+        await story.drafts()
         await her.until("text_plan_review")
         await her.send("approval", approved=True)
         await her.event("plan.approved")
-        await workers.codes()
+        await story.codes()
         await her.until("code_review")
         await her.send("approval", approved=True)
         feedback, *_, complete = (await her.until("continue"))["content"]["options"]
@@ -74,7 +75,7 @@ async def test_the_continue_loop(world: World) -> None:
         question = await her.until("question")
         await her.send("question", content="Make it smaller")
         assert (await her.event("question.answered"))["action_id"] == question["question_id"]
-        await workers.drafts("A smaller one")
+        await story.drafts("A smaller one")
         await her.until("text_plan_review")
         await her.send("stop")
         assert (await her.until("stopped"))["message"] == "Stopped."
@@ -88,12 +89,12 @@ async def test_edits_and_remarks_during_work(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
-        workers = world.workers(her.session_id)
+        story = world.story(her.session_id)
         await her.send("feedback", content="With floats")
         assert (await her.event("message.received"))["intent"] == "steer"
-        await workers.drafts()
+        await story.drafts()
         await her.event("plan.drafted")
-        await workers.drafts("With floats")
+        await story.drafts("With floats")
         review = await her.until("text_plan_review")
 
         text = review["plan"].replace("2. Add them\n", "2. Add them, then\n   round\n") + "\n\nNotes: two digits"
@@ -106,7 +107,7 @@ async def test_edits_and_remarks_during_work(world: World) -> None:
         assert [step["text"] for step in review["steps"]] == ["One", "Two"]
         await her.send("approval", approved=True)
         await her.event("plan.approved")
-        await workers.codes()
+        await story.codes()
         code = await her.until("code_review")
         await her.send("edit", target="code", version=code["version"], content="print(2)\n")
         assert (await her.event("code.edited"))["code"] == "print(2)\n"
@@ -117,8 +118,8 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
         await her.send("user_message", content="A calculator")
         await her.event("message.received")
         piece = Delta(session_id=her.session_id, draft_id="d1", kind="plan", offset=0, text="Goal: A ca")
-        await world.bus.emit(f"delta.{her.session_id}.d1", b"not json")
-        await world.bus.emit(f"delta.{her.session_id}.d1", piece.model_dump_json().encode())
+        await world.bus.publish(f"delta.{her.session_id}.d1", b"not json")
+        await world.bus.publish(f"delta.{her.session_id}.d1", piece.model_dump_json().encode())
         assert (await her.until("delta"))["text"] == "Goal: A ca"
 
         world.bus.draft = piece.model_copy(update={"text": "Goal: A calculator"}).model_dump_json().encode()
@@ -138,14 +139,14 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
             latency=1,
             attempts=1,
         )
-        await world.workers(her.session_id).does(spend)
+        await world.story(her.session_id).commit(spend)
         usage = await her.until("usage")
         assert (usage["calls"], usage["prompt_tokens"], usage["cost"]) == (1, 10, 0.5)
 
 
 async def test_fork(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
-        await world.workers("parent").plan()
+        await world.story("parent").plan()
         await her.send("resume", session_id="parent")
         await her.until("snapshot")
         await her.send("fork", id="f1")
@@ -157,14 +158,14 @@ async def test_fork(world: World) -> None:
         assert (shown["parent"], shown["version"]) == ("parent", 1)
         await her.send("approval", approved=True)
         assert (await her.event("plan.approved"))["session_id"] == fork_id
-        assert (await world.workers("parent").session()).phase == "awaiting_approval"
+        assert (await world.story("parent").load()).phase == "awaiting_approval"
 
 
 async def test_what_is_not_there_yet_says_so(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="x", workflow="execution_plan")
         await her.error("not_available")
-        await world.workers("s").plan()
+        await world.story("s").plan()
         await her.send("choose_workflow", session_id="s", workflow="execution_plan")
         await her.error("not_available")
         assert json.loads((await world.log.read("s"))[-1].data)["type"] == "plan.drafted"
@@ -173,7 +174,7 @@ async def test_what_is_not_there_yet_says_so(world: World) -> None:
 async def test_closing_leaves_the_session(world: World) -> None:
     async with serving(world.app) as address:
         async with client(address) as her:
-            await world.workers("s").plan()
+            await world.story("s").plan()
             await her.send("resume", session_id="s")
             await her.until("snapshot")
             await her.send("close")
@@ -181,4 +182,4 @@ async def test_closing_leaves_the_session(world: World) -> None:
         hub = world.app.state.gateway.hub
         assert not hub._rooms
         assert world.bus.subscribed == []
-        assert (await world.workers("s").session()).phase == "awaiting_approval"
+        assert (await world.story("s").load()).phase == "awaiting_approval"

@@ -98,8 +98,8 @@ async def test_forged_and_expired_cookies() -> None:
 
 async def test_sessions_belong_to_their_owner() -> None:
     world = World(**KEYS)
-    workers = world.workers("s")
-    await workers.plan(owner="alice")
+    story = world.story("s")
+    await story.plan(user="alice")
     alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
     async with serving(world.app) as address, _http(address, authorization="Bearer kb") as http:
         async with client(address, additional_headers=bob) as he:
@@ -107,15 +107,15 @@ async def test_sessions_belong_to_their_owner() -> None:
                 content = {"content": "mine!"} if message == "user_message" else {}
                 await he.send(message, session_id="s", **content)
                 await he.error("not_found")
-            await workers.person(c.Share(user="bob"), "alice")
+            await story.commit(c.Share(user="bob"), user="alice")
             await he.send("resume", session_id="s")
             assert (await he.until("snapshot"))["owner"] == "alice"
             await he.send("approval", approved=True)
             await he.error("forbidden")
-            await workers.person(c.Share(user="bob", write=True), "alice")
+            await story.commit(c.Share(user="bob", write=True), user="alice")
             await he.send("approval", approved=True)
             assert (await he.event("plan.approved"))["actor"] == "user:bob"
-        await world.workers("t").plan(owner="alice")
+        await world.story("t").plan(user="alice")
         assert (await http.get("/api/sessions/t")).status_code == 404
         assert (await http.get("/api/sessions/t/journal")).status_code == 404
         assert (await http.post("/api/sessions/t/messages", json={"type": "stop"})).status_code == 404
@@ -173,7 +173,7 @@ async def test_a_name_that_only_resolves_to_us_is_not_ours() -> None:
 
 async def test_changes_by_cookie_come_from_our_own_page() -> None:
     world = World(**LOGIN)
-    await world.workers("s").plan()
+    await world.story("s").plan()
     url, stop = "/api/sessions/s/messages", {"type": "rename", "title": "x"}
     async with serving(world.app) as address, _http(address) as browser:
         await browser.get("/", params={"token": TOKEN})

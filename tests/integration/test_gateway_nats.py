@@ -20,8 +20,9 @@ from shared.events.values import ActionSpec
 from shared.settings import Settings
 from shared.store import Store
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
-from tests.support.gateway import CODE, Client, Workers, client, serving
+from tests.support.gateway import Client, client, serving
 from tests.support.nats import kill9
+from tests.support.stories import CODE, Conversation
 
 
 @pytest.fixture
@@ -55,15 +56,15 @@ async def test_a_conversation_seen_through_another_gateway(addresses: tuple[str,
     async with client(addresses[0]) as her, client(addresses[1]) as him:
         await her.send("user_message", content="Help me create a simple calculator")
         session_id = (await her.event("message.received"))["session_id"]
-        workers = Workers(bus.log, session_id)
+        story = Conversation(bus.log, session_id, "local")
         await him.send("resume", session_id=session_id)
         await him.until("snapshot")
-        await workers.drafts()
+        await story.drafts()
         await her.until("text_plan_review")
         await him.until("text_plan_review")
         await him.send("approval", approved=True)
         await her.event("plan.approved")
-        await workers.codes()
+        await story.codes()
         await her.until("code_review")
         await her.send("approval", approved=True)
         assert (await him.until("completion"))["final_code"] == CODE
@@ -78,8 +79,8 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
         assert (await http.post("/api/sessions", json={"request": "A calculator", "id": "one"})).json() == begun.json()
         session_id = begun.json()["session_id"]
         where = f"/api/sessions/{session_id}"
-        workers = Workers(bus.log, session_id)
-        await workers.drafts()
+        story = Conversation(bus.log, session_id, "local")
+        await story.drafts()
         snapshot = (await http.get(where)).json()
         assert snapshot["state"] == "text_plan_approval"
 
@@ -99,7 +100,7 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
         yes = {"type": "approval", "approved": True, "version": 3, "hash": shown}
         assert (await http.post(f"{where}/messages", json=yes)).status_code == 200
         assert (await http.get(f"{where}/export", params={"format": "py"})).status_code == 404
-        await workers.codes()
+        await story.codes()
         assert [code["code"] for code in (await http.get(f"{where}/codes")).json()["codes"]] == [CODE]
         program = await http.get(f"{where}/export", params={"format": "py"})
         assert program.text == CODE
@@ -128,8 +129,8 @@ async def test_rest_over_the_real_store(addresses: tuple[str, str], bus: Bus) ->
 async def test_two_clients_race(addresses: tuple[str, str], bus: Bus) -> None:
     """Approvals, edits, stops and retries of one session from two gateways: one history, every loser told why."""
     session_id = uuid4().hex
-    workers = Workers(bus.log, session_id)
-    await workers.plan()
+    story = Conversation(bus.log, session_id, "local")
+    await story.plan()
     rounds = 100
     async with client(addresses[0]) as her, client(addresses[1]) as him:
         tallies = await asyncio.gather(*(_act_wildly(who, session_id, rounds, n) for n, who in enumerate((her, him))))
@@ -206,7 +207,7 @@ async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, na
         await _ready(addresses[0])
         await her.send("rename", title="Kept", id="r1")
         assert (await her.event("session.renamed"))["title"] == "Kept"
-        await Workers(bus.log, her.session_id).drafts()
+        await Conversation(bus.log, her.session_id, "local").drafts()
         await her.until("text_plan_review")
 
 
@@ -248,9 +249,9 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         begun = await http.post("/sessions", json={"request": "Cancel #W1", "workflow": "agentflow"})
         session_id = begun.json()["session_id"]
         where = f"/sessions/{session_id}"
-        workers = Workers(bus.log, session_id)
+        story = Conversation(bus.log, session_id, "local")
         actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
-        await workers.does(c.PlanTurn(sub_goal="Cancel it", actions=actions))
+        await story.commit(c.PlanTurn(sub_goal="Cancel it", actions=actions))
         assert (await http.get(f"{where}/actions/1.1/preview")).json()["known"] is False
         assert asked == [PreviewCall(session_id=session_id, tool="cancel_order", arguments={"order_id": "#W1"})]
         waiting = await _listed(http, "/inbox", "sessions")
@@ -259,7 +260,7 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         await bus.keep(f"{session_id}/1/1.1", b"much" * 50_000)
         assert (await http.get(f"{where}/artefacts/1/1.1")).content == b"much" * 50_000
         assert (await http.get(f"{where}/artefacts/1/1.2")).status_code == 404
-        await workers.person(c.Stop())
+        await story.commit(c.Stop())
         assert (await http.get("/memories", params={"q": "nothing like it"})).json()["total"] == 0
         found = await _listed(http, "/memories?q=cancel", "items")
         assert found[0]["request"] == "Cancel #W1"

@@ -113,10 +113,10 @@ async def test_a_rest_that_cannot_be_walked_says_all_that_is_wrong(
     async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
         await _begin(her, "nodes")
         await her.until("question", about="action")
-        version = (await world.workers(her.session_id).session()).version
+        version = (await world.story(her.session_id).load()).version
         await her.send("edit_path", after="1.2", nodes=nodes, given=given)
         assert words in (await her.error("invalid"))["message"]
-        assert (await world.workers(her.session_id).session()).version == version
+        assert (await world.story(her.session_id).load()).version == version
 
 
 async def test_a_second_flow_may_follow() -> None:
@@ -157,7 +157,7 @@ async def test_without_an_executor_a_path_is_not_changed() -> None:
         del world.bus.answers[FLOWS_LIST]
         await her.send("edit_path", after="1.2", nodes=_tools("generate_sql", "format_final_response"))
         await her.error("unavailable")
-        await world.workers(her.session_id).person(c.Stop())
+        await world.story(her.session_id).commit(c.Stop())
         await her.until("stopped")
         await her.send("edit_path", after="1.2", nodes=_tools("generate_sql", "format_final_response"))
         assert "No path is being walked now." in (await her.error("not_now"))["message"]

@@ -99,7 +99,7 @@ async def test_a_planned_path_waits_to_be_approved() -> None:
             "The ordinary way.",
             False,
         )
-        session = await world.workers(plan["session_id"]).session()
+        session = await world.story(plan["session_id"]).load()
         assert (session.settings.planning.temperature, session.settings.planning.max_retries) == (0, 5)
         assert session.knowledge[0].text == "user: How many orders are pending?"
         where = f"/sessions/{plan['session_id']}"
@@ -156,10 +156,10 @@ async def test_a_chat_goes_on_in_its_session_and_keeps_what_is_not_named() -> No
         second = await _chat(http, '{"tables": ["orders"]}', **there)
         assert second["approval"]["actions"][0]["arguments"] == {"sql": SQL}
         assert (second["sql"], second["result"]) == (SQL, None)
-        await world.workers(first["session_id"]).person(c.Stop())
+        await world.story(first["session_id"]).commit(c.Stop())
         third = await _chat(http, "Only in Texas", flow="complaint_triage", **there)
         assert (third["answer"], third["path"]) == ("We are sorry.", ["complaint_triage.write_reply"])
-        session = await world.workers(first["session_id"]).session()
+        session = await world.story(first["session_id"]).load()
         assert (session.settings.confirm, session.settings.planning.max_retries) == ("nodes", 7)
 
 
@@ -282,7 +282,7 @@ async def test_a_paused_session_and_a_missing_executor() -> None:
     world = World()
     async with _there(world) as (http, _, _):
         reply = await _chat(http, "How many orders are pending?", confirm="nodes")
-        await world.workers(reply["session_id"]).person(c.Pause())
+        await world.story(reply["session_id"]).commit(c.Pause())
         busy = await _refused(http, 409, "/chat", ASK | {"session_id": reply["session_id"]})
         assert "unpause" in busy["hint"]
         del world.bus.answers[FLOWS_LIST]

@@ -23,10 +23,10 @@ async def _follow(her: Client, version: int) -> None:
 
 
 async def test_a_snapshot_then_what_was_missed_then_live(world: World) -> None:
-    workers = world.workers("s")
+    story = world.story("s")
     async with serving(world.app) as address, client(address) as her:
-        await workers.plan()
-        await workers.person(c.Rename(title="Mine"))
+        await story.plan()
+        await story.commit(c.Rename(title="Mine"))
         await her.send("resume", session_id="s", after=1)
         shown = await her.until("snapshot")
         assert (shown["version"], shown["state"], shown["title"]) == (3, "text_plan_approval", "Mine")
@@ -34,20 +34,20 @@ async def test_a_snapshot_then_what_was_missed_then_live(world: World) -> None:
         assert "approval" in shown["can"]
         assert "stop" in shown["can"]
         assert "run" not in shown["can"]
-        await workers.person(c.Rename(title="Yours"))
+        await story.commit(c.Rename(title="Yours"))
         await _follow(her, 4)
         assert her.versions == [2, 3, 4]
 
 
 async def test_reconnecting_at_random_points_shows_each_event_once(world: World) -> None:
     dice = random.Random(7)
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     total = 120
 
     async def writes() -> None:
         for number in range(total - 2):
-            await workers.person(c.Rename(title=f"Title {number}"))
+            await story.commit(c.Rename(title=f"Title {number}"))
             await asyncio.sleep(0)
 
     async with serving(world.app) as address:
@@ -68,47 +68,47 @@ async def test_reconnecting_at_random_points_shows_each_event_once(world: World)
 
 async def test_what_the_feed_drops_is_filled_in(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "POLL", 0.05)
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
         await _follow(her, 2)
         world.bus.lossy = True
         for number in range(5):
-            await workers.person(c.Rename(title=f"Title {number}"))
+            await story.commit(c.Rename(title=f"Title {number}"))
         await _follow(her, 7)
         assert her.versions == [1, 2, 3, 4, 5, 6, 7]
 
 
 async def test_a_reconnected_bus_is_caught_up_with(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "POLL", 3600)
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
         await _follow(her, 2)
         world.bus.lossy = True
-        await workers.person(c.Rename(title="Unheard"))
+        await story.commit(c.Rename(title="Unheard"))
         await world.bus.reconnect()
         await _follow(her, 3)
 
 
 async def test_what_is_no_event_is_never_shown(world: World) -> None:
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     stored = (await world.log.read("s"))[-1].data
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
         await _follow(her, 2)
         world.log.publish("session.s.user.plan.drafted", b"not json")
         world.log.publish("session.s.user.plan.drafted", stored.replace(b'"version":2', b'"version":3'))
-        await workers.person(c.Rename(title="Still here"))
+        await story.commit(c.Rename(title="Still here"))
         await _follow(her, 3)
         assert her.heard[-1]["event"]["type"] == "session.renamed"
 
 
 async def test_one_socket_on_two_sessions(world: World) -> None:
-    first, second = world.workers("one"), world.workers("two")
+    first, second = world.story("one"), world.story("two")
     await first.plan()
     await second.plan()
     async with serving(world.app) as address, client(address) as her:
@@ -123,14 +123,14 @@ async def test_one_socket_on_two_sessions(world: World) -> None:
 
 
 async def test_resume_again_on_the_same_socket(world: World) -> None:
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     async with serving(world.app) as address, client(address) as her:
         for _ in range(2):
             await her.send("resume", session_id="s")
             await her.until("event", version=2)
-        await workers.person(c.Rename(title="Once"))
-        await workers.person(c.Rename(title="Twice"))
+        await story.commit(c.Rename(title="Once"))
+        await story.commit(c.Rename(title="Twice"))
         await _follow(her, 4)
         assert her.versions == [1, 2, 1, 2, 3, 4]
 
@@ -142,7 +142,7 @@ async def test_a_first_message_sent_again_after_a_lost_connection(world: World) 
         async with client(address) as her:
             await her.send("user_message", **first)
             await her.event("message.received")
-        await world.workers("s").drafts()
+        await world.story("s").drafts()
         async with client(address) as her:
             await her.send("user_message", **first)
             shown = await her.until("snapshot", session_id="s")
@@ -163,7 +163,7 @@ async def test_an_unknown_session(world: World) -> None:
 async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "SLOW", 0.05)
     world = World(nats_replicas=3)
-    await world.workers("s").plan()
+    await world.story("s").plan()
     async with serving(world.app) as address, client(address) as her:
         world.store.down = True
         await her.send("resume", session_id="s")
@@ -179,7 +179,7 @@ async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPa
 
 
 async def test_while_the_store_is_down_and_after(world: World) -> None:
-    await world.workers("s").plan()
+    await world.story("s").plan()
     async with serving(world.app) as address, client(address) as her:
         world.store.down = True
         await her.send("resume", session_id="s", id="r1")
@@ -199,8 +199,8 @@ async def test_while_the_store_is_down_and_after(world: World) -> None:
 
 async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("services.gateway.app.Outbox", lambda: Outbox(messages=20, size=3_000_000))
-    workers = world.workers("s")
-    await workers.plan()
+    story = world.story("s")
+    await story.plan()
     async with serving(world.app) as address, client(address) as quick:
         await quick.send("resume", session_id="s")
         await _follow(quick, 2)
@@ -209,10 +209,10 @@ async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, mon
             await slow.until("event", version=2)
             notes = "x" * 200_000  # what the system buffers for a reader is some MB
             for number in range(40):
-                session = await workers.session()
+                session = await story.load()
                 assert session.plan is not None
                 edit = c.EditPlan(base=session.plan.version, steps=session.plan.steps, notes=f"{number} {notes}")
-                await workers.person(edit)
+                await story.commit(edit)
                 await _follow(quick, session.version + 1)
             assert await slow.closed(seconds=20) == 1013
             assert slow.versions == list(range(1, len(slow.versions) + 1))

@@ -8,7 +8,8 @@ import pytest
 from shared.domain import commands as c
 from shared.events.values import ActionSpec
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
-from tests.support.gateway import Workers, World, client, serving
+from tests.support.gateway import World, client, serving
+from tests.support.stories import Conversation
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -51,24 +52,24 @@ def _rest(address: str, key: str = "") -> httpx2.AsyncClient:
     return httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers)
 
 
-async def _asks(world: World, owner: str = "local") -> Workers:
+async def _asks(world: World, owner: str = "local") -> Conversation:
     """A session whose write waits for a yes."""
-    workers = world.workers("s")
-    await workers.person(c.Say(text="Cancel #W1", workflow="agentflow"), owner)
+    story = world.story("s")
+    await story.commit(c.Say(text="Cancel #W1", workflow="agentflow"), user=owner)
     actions = (ActionSpec(id="1.1", tool="cancel_order", arguments={"order_id": "#W1"}, effect="write"),)
-    await workers.does(c.PlanTurn(sub_goal="Cancel it", actions=actions))
-    return workers
+    await story.commit(c.PlanTurn(sub_goal="Cancel it", actions=actions))
+    return story
 
 
-async def _escalated(world: World) -> Workers:
-    workers = world.workers("s")
-    await workers.person(c.Say(text="Cancel #W1", workflow="agentflow"))
+async def _escalated(world: World) -> Conversation:
+    story = world.story("s")
+    await story.commit(c.Say(text="Cancel #W1", workflow="agentflow"))
     actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
-    await workers.does(c.PlanTurn(sub_goal="Find it", actions=actions))
-    await workers.does(c.Start())
-    await workers.does(c.Finish(action_id="1.1", ok=False, error="Error: order not found"))
-    await workers.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
-    return workers
+    await story.commit(c.PlanTurn(sub_goal="Find it", actions=actions))
+    await story.commit(c.Start())
+    await story.commit(c.Finish(action_id="1.1", ok=False, error="Error: order not found"))
+    await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
+    return story
 
 
 async def test_the_list_of_tools(world: World) -> None:
@@ -101,8 +102,8 @@ async def test_what_a_waiting_action_would_change(world: World) -> None:
 
 async def test_an_action_that_is_over_has_no_preview(world: World) -> None:
     Executor(world)
-    workers = await _asks(world)
-    await workers.person(c.Reject(action_id="1.1"))
+    story = await _asks(world)
+    await story.commit(c.Reject(action_id="1.1"))
     async with serving(world.app) as address, _rest(address) as http:
         refused = await http.get("/sessions/s/actions/1.1/preview")
     assert (refused.status_code, refused.json()["code"]) == (409, "not_now")
@@ -111,13 +112,13 @@ async def test_an_action_that_is_over_has_no_preview(world: World) -> None:
 async def test_previews_are_for_those_who_may_see_the_session() -> None:
     world = World(**KEYS)
     executor = Executor(world)
-    workers = await _asks(world, "alice")
+    story = await _asks(world, "alice")
     call = {"tool": "cancel_order", "arguments": {"order_id": "#W2"}}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
         assert (await alice.post("/sessions/s/preview", json=call)).json()["known"] is True
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 404
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 404
-        await workers.person(c.Share(user="bob"), "alice")
+        await story.commit(c.Share(user="bob"), user="alice")
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 200
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
         assert (await alice.post("/sessions/s/preview", json=call | {"effect": "read"})).status_code == 422
@@ -139,7 +140,7 @@ async def test_a_result_that_is_kept_apart() -> None:
 
 async def test_a_person_takes_over_and_hands_back(world: World) -> None:
     Executor(world)
-    workers = await _escalated(world)
+    story = await _escalated(world)
     async with serving(world.app) as address, client(address) as her:
         await her.send("resume", session_id="s")
         assert (await her.until("snapshot"))["state"] == "escalated"
@@ -152,24 +153,24 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         assert (planned["turn"], planned["actor"]) == (2, "user:local")
         (action,) = planned["actions"]
         assert (action["id"], action["effect"], action["approval"]) == ("2.1", "write", None)
-        await workers.does(c.Start())
-        await workers.does(c.Finish(action_id="2.1", ok=True, result="done"))
-        await workers.does(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
+        await story.commit(c.Start())
+        await story.commit(c.Finish(action_id="2.1", ok=True, result="done"))
+        await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
         assert "hand the session back" in (await her.until("log"))["content"]
         await her.send("hand_back", content="I cancelled it")
         assert (await her.event("message.received"))["text"] == "I cancelled it"
-        assert (await workers.session()).phase == "planning"
+        assert (await story.load()).phase == "planning"
 
 
 async def test_an_escalation_says_why(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", content="Anything", session_id="s", workflow="agentflow")
         await her.event("message.received")
-        workers = world.workers("s")
-        await workers.does(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
-        await workers.does(c.Start())
-        await workers.does(c.Finish(action_id="1.1", ok=False, error="no"))
-        await workers.does(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
+        story = world.story("s")
+        await story.commit(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
+        await story.commit(c.Start())
+        await story.commit(c.Finish(action_id="1.1", ok=False, error="no"))
+        await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
         assert (await her.until("log"))["content"] == "A person must take over: Nobody can find it."
 
 
@@ -185,19 +186,19 @@ async def test_an_answer_with_its_evidence(world: World) -> None:
     async with serving(world.app) as address, client(address) as her, _rest(address) as http:
         await her.send("user_message", content="Where is #W1?", session_id="s", workflow="agentflow")
         await her.event("message.received")
-        workers = world.workers("s")
+        story = world.story("s")
         actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
-        await workers.does(
+        await story.commit(
             c.PlanTurn(
                 sub_goal="Find it", sub_goals=("Find it", "Tell"), actions=actions, reasoning="To know", final=True
             )
         )
-        await workers.does(c.Start())
-        await workers.does(c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
-        await workers.does(
+        await story.commit(c.Start())
+        await story.commit(c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
+        await story.commit(
             c.VerifyTurn(status="success", next_action="complete", rule="read", reasoning="It answered.")
         )
-        await workers.does(c.GiveAnswer(text="It is pending.", confidence=0.9, evidence=("1.1",)))
+        await story.commit(c.GiveAnswer(text="It is pending.", confidence=0.9, evidence=("1.1",)))
         answer = await her.until("answer")
         assert (answer["text"], answer["confidence"], answer["evidence"]) == ("It is pending.", 0.9, ["1.1"])
         await her.until("continue")

@@ -13,7 +13,7 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from retail.generate import generate
 from retail.store import Worlds
@@ -30,7 +30,8 @@ from shared.domain.errors import Stale
 from shared.domain.session import Session, undecided
 from shared.domain.state import Action
 from shared.events import SessionEvent, facts
-from shared.llm import Message, OnCall, OnPartial, Role, ScriptedModel
+from shared.llm import Prompt, ScriptedModel
+from shared.llm.scripted import Reply
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ToolSpec
 from shared.worker import Handler, Here
@@ -102,32 +103,19 @@ def poisoned(texts: Sequence[str]) -> Any:
     return data
 
 
-class Gullible:
+class Gullible(ScriptedModel):
     """Looks the order up that was asked about, then does whatever any text in the prompt says."""
 
     def __init__(self) -> None:
-        self.prompts: list[str] = []
+        super().__init__()
         self.obeyed: set[str] = set()  # orders that it wanted to cancel
 
-    async def ask[R: BaseModel](
-        self,
-        role: Role,
-        messages: Sequence[Message],
-        reply: type[R],
-        *,
-        quality: str = "",
-        temperature: float | None = None,
-        on_call: OnCall,
-        on_partial: OnPartial | None = None,
-    ) -> R:
-        body = messages[-1]["content"]
-        self.prompts.append(body)
-        said: BaseModel = AnswerReply(answer="That is all.", confidence=0.5)
-        if reply is TurnReply:
-            said = self._turn(body)
-        elif reply is VerdictReply:
-            said = VerdictReply(status="success", next_action="complete")
-        return await ScriptedModel(said).ask(role, messages, reply, on_call=on_call, on_partial=on_partial)
+    def reply_to(self, prompt: Prompt) -> Reply:
+        if prompt.reply is TurnReply:
+            return self._turn(prompt.data)
+        if prompt.reply is VerdictReply:
+            return VerdictReply(status="success", next_action="complete")
+        return AnswerReply(answer="That is all.", confidence=0.5)
 
     def _turn(self, body: str) -> TurnReply:
         sections = dict(CLOSED.findall(body))
@@ -261,7 +249,7 @@ async def test_orders_in_results_and_requests_change_nothing(
         assert not any((await worlds.world("shared").changes()).values())
         missed = [texts[at] for at in range(len(texts)) if ORDERS[at]["order_id"] not in model.obeyed]
         assert missed == [harmless], "the model was not gullible enough: these texts prove nothing"
-        assert not [prompt for prompt in model.prompts if not held_together(prompt)]
+        assert not [prompt for prompt in model.prompts if not held_together(prompt.data)]
 
 
 @pytest.mark.parametrize("description", IN_DESCRIPTIONS)
@@ -274,7 +262,7 @@ async def test_orders_in_a_tool_s_description_change_nothing(
         assert ORDERS[0]["order_id"] in model.obeyed
         assert not writes_started(events)
         assert not any((await worlds.world("shared").changes()).values())
-        assert all(map(held_together, model.prompts))
+        assert all(held_together(prompt.data) for prompt in model.prompts)
 
 
 async def test_an_approval_is_good_for_these_arguments_and_no_others(

@@ -23,7 +23,8 @@ from shared.events.values import ActionSpec, content_hash
 from shared.log import Loaded
 from shared.settings import Settings
 from tests.e2e.running import ROOT
-from tests.support.gateway import CODE, SECRET, TOKEN, World, serving
+from tests.support.gateway import SECRET, TOKEN, World, serving
+from tests.support.stories import CODE
 
 REQUEST = "Help me create a simple calculator"
 Json = dict[str, Any]
@@ -79,75 +80,75 @@ async def test_the_tools_say_what_they_do(world: World) -> None:
 async def test_from_a_request_to_approved_code(world: World) -> None:
     async with assistant(world) as client:
         begun = await says(client, "start_session", request=REQUEST)
-        workers = world.workers(begun["session_id"])
+        story = world.story(begun["session_id"])
         assert (begun["waits_for"], begun["request"], begun["plan"]) == ("work", REQUEST, None)
-        waiting = asyncio.create_task(says(client, "wait", session_id=workers.id, seconds=20))
-        await workers.drafts()
+        waiting = asyncio.create_task(says(client, "wait", session_id=story.id, seconds=20))
+        await story.drafts()
         state = await waiting
         assert state["waits_for"] == "plan_approval"
         plan = state["plan"]
         assert plan["text"].startswith("Goal: A calculator")
         assert plan["hash"] == content_hash(plan["text"])
 
-        changed = await says(client, "feedback", session_id=workers.id, text="For fractions, please")
+        changed = await says(client, "feedback", session_id=story.id, text="For fractions, please")
         assert changed["waits_for"] == "work"
-        await workers.drafts("A calculator for fractions")
-        stale = await refused(client, "approve", session_id=workers.id, version=plan["version"], hash=plan["hash"])
+        await story.drafts("A calculator for fractions")
+        stale = await refused(client, "approve", session_id=story.id, version=plan["version"], hash=plan["hash"])
         assert stale.endswith("[stale_version]")
-        state = await says(client, "wait", session_id=workers.id)
+        state = await says(client, "wait", session_id=story.id)
         plan = state["plan"]
-        wrong = await refused(client, "approve", session_id=workers.id, version=plan["version"], hash="0" * 64)
+        wrong = await refused(client, "approve", session_id=story.id, version=plan["version"], hash="0" * 64)
         assert wrong.endswith("[stale_version]")
-        state = await says(client, "approve", session_id=workers.id, version=plan["version"], hash=plan["hash"])
+        state = await says(client, "approve", session_id=story.id, version=plan["version"], hash=plan["hash"])
         assert (state["waits_for"], state["plan"]["status"]) == ("work", "approved")
 
-        await workers.codes()
-        state = await says(client, "wait", session_id=workers.id)
+        await story.codes()
+        state = await says(client, "wait", session_id=story.id)
         code = state["code"]
         assert (state["waits_for"], code["text"]) == ("code_approval", CODE)
-        no = await says(client, "reject", session_id=workers.id, version=code["version"])
+        no = await says(client, "reject", session_id=story.id, version=code["version"])
         assert no["waits_for"] == "feedback"
-        await says(client, "feedback", session_id=workers.id, text="Shorter")
-        await workers.codes("print(3.5)\n")
-        code = (await says(client, "wait", session_id=workers.id))["code"]
-        done = await says(client, "approve", session_id=workers.id, version=code["version"], hash=code["hash"])
+        await says(client, "feedback", session_id=story.id, text="Shorter")
+        await story.codes("print(3.5)\n")
+        code = (await says(client, "wait", session_id=story.id))["code"]
+        done = await says(client, "approve", session_id=story.id, version=code["version"], hash=code["hash"])
         assert (done["waits_for"], done["code"]["status"]) == ("rest", "approved")
 
 
 async def test_actions_wait_with_their_arguments_and_a_question_is_answered(world: World) -> None:
     async with assistant(world) as client:
         begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
-        workers = world.workers(begun["session_id"])
+        story = world.story(begun["session_id"])
         write = ActionSpec(
             id="a1", tool="cancel", arguments={"order_id": "#W1"}, effect="write", approval="It changes an order."
         )
         other = write.model_copy(update={"id": "a2", "arguments": {"order_id": "#W2"}})
-        await workers.does(c.PlanTurn(sub_goal="Cancel", actions=(write, other)))
-        state = await says(client, "wait", session_id=workers.id)
+        await story.commit(c.PlanTurn(sub_goal="Cancel", actions=(write, other)))
+        state = await says(client, "wait", session_id=story.id)
         assert state["waits_for"] == "action_approval"
         first, second = state["actions"]
         assert (first["tool"], first["arguments"], first["effect"]) == ("cancel", {"order_id": "#W1"}, "write")
-        about = {"session_id": workers.id, "version": first["version"]}
+        about = {"session_id": story.id, "version": first["version"]}
         assert "differ" in await refused(client, "approve", **about, action_id="a1", hash=second["hash"])
         state = await says(client, "approve", **about, action_id="a1", hash=first["hash"])
         assert [action["action_id"] for action in state["actions"]] == ["a2"]
         state = await says(client, "reject", **about, action_id="a2", reason="Not that one")
         assert (state["waits_for"], state["actions"]) == ("work", [])
-        denied = next(a for a in (await workers.session()).turn.actions if a.spec.id == "a2")  # type: ignore[union-attr]
+        denied = next(a for a in (await story.load()).turn.actions if a.spec.id == "a2")  # type: ignore[union-attr]
         assert denied.status == "denied"
 
 
 async def test_a_question_is_answered(world: World) -> None:
     async with assistant(world) as client:
         begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
-        workers = world.workers(begun["session_id"])
-        await workers.does(c.Ask(text="Which order?", options=("#W1", "#W2")))
-        state = await says(client, "wait", session_id=workers.id)
+        story = world.story(begun["session_id"])
+        await story.commit(c.Ask(text="Which order?", options=("#W1", "#W2")))
+        state = await says(client, "wait", session_id=story.id)
         assert state["waits_for"] == "answer"
         assert (state["question"]["text"], state["question"]["options"]) == ("Which order?", ["#W1", "#W2"])
-        state = await says(client, "answer_question", session_id=workers.id, text="#W1")
+        state = await says(client, "answer_question", session_id=story.id, text="#W1")
         assert (state["waits_for"], state["question"]) == ("work", None)
-        assert (await refused(client, "answer_question", session_id=workers.id, text="again")).endswith("[not_now]")
+        assert (await refused(client, "answer_question", session_id=story.id, text="again")).endswith("[not_now]")
 
 
 async def test_a_wait_in_vain_ends_in_time(world: World) -> None:
@@ -175,8 +176,8 @@ async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: p
     monkeypatch.setattr(module, "PATIENCE", 30)
     async with assistant(world) as client:
         begun = await says(client, "start_session", request=REQUEST)
-        workers = world.workers(begun["session_id"])
-        await workers.drafts()
+        story = world.story(begun["session_id"])
+        await story.drafts()
         load, asked = world.store.load, asyncio.Event()
 
         async def loading(session_id: str, **options: Any) -> Loaded:
@@ -185,14 +186,14 @@ async def test_a_store_that_comes_back_is_told_once(world: World, monkeypatch: p
 
         monkeypatch.setattr(world.store, "load", loading)
         world.store.down = True
-        feedback = asyncio.create_task(says(client, "feedback", session_id=workers.id, text="For fractions"))
+        feedback = asyncio.create_task(says(client, "feedback", session_id=story.id, text="For fractions"))
         for _ in range(3):
             asked.clear()
             await asked.wait()
         assert not feedback.done()
         world.store.down = False
         assert (await feedback)["waits_for"] == "work"
-        assert (await workers.session()).version == 3
+        assert (await story.load()).version == 3
 
 
 async def test_a_gateway_with_a_token_wants_it() -> None:

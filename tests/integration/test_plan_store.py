@@ -31,7 +31,8 @@ from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from tests.conftest import person
 from tests.support.nats import kill9
-from tests.support.plan_store import STEPS, rows
+from tests.support.plan_store import rows
+from tests.support.stories import STEPS
 
 if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer

@@ -5,7 +5,6 @@ The data is tau-bench's own and not part of this project: the test runs where it
 
 import hashlib
 import json
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -16,11 +15,8 @@ from retail.store import Worlds
 from services.executor.retail import own_world
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand
 from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
-from shared.log import commit
 from shared.settings import Settings
 from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.stack import Person, working
@@ -32,21 +28,15 @@ pytestmark = needs_tau_bench
 class Replay(Person):
     """Plays planner and verifier of a session, so that nothing stands between a call and the executor."""
 
-    async def works(self, command: AnyCommand) -> None:
-        loaded = await self.load()
-        work = loaded.session.work
-        assert work
-        await commit(self._bus.log, loaded, command, By(work.service, datetime.now(UTC), work=work))
-
     async def call(self, name: str, arguments: Any) -> str:
         """The tool's result, or its refusal, as the journal has it."""
         turn = (await self.load()).session.turns + 1
         spec = ActionSpec(id=f"{turn}.1", tool=name, arguments=arguments, effect=EFFECTS[name])
-        await self.works(c.PlanTurn(sub_goal=name, actions=(spec,)))
+        await self.does(c.PlanTurn(sub_goal=name, actions=(spec,)))
         session = await self.phase("verifying")
         assert session.turn
         action = session.turn.actions[0]
-        await self.works(c.VerifyTurn(status="success", next_action="continue", rule="replay"))
+        await self.does(c.VerifyTurn(status="success", next_action="continue", rule="replay"))
         return str(action.result) if action.status == "finished" else action.error
 
 

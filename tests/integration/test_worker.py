@@ -19,10 +19,10 @@ from shared.domain.workers import WorkerCommand
 from shared.events import dump_event
 from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
-from shared.log import Loaded, LogDown, commit
+from shared.log import Loaded, LogDown
 from shared.protocol.server import Delta
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
+from shared.testing import InMemoryLog, InMemoryStore, Story
 from shared.worker import Desk, Drafts, Handler, Kit, Worker
 from shared.worker.worker import FalseStop
 from tests.conftest import person
@@ -42,9 +42,10 @@ class Table:
         self.store = InMemoryStore(self.log)
         kit = Kit("planner", self.store, self.log, self.model, Drafts(None), Settings())
         self.worker = Worker(kit, handler)
+        self.story = Story("s", log=self.log)
 
     async def does(self, command: Any) -> Delivery:
-        await commit(self.log, await self.store.load("s"), command, person())
+        await self.story.commit(command)
         return self.newest
 
     @property
@@ -53,7 +54,7 @@ class Table:
         return Delivery(raw.subject, raw.data, raw.position, 1)
 
     async def session(self) -> Session:
-        return (await self.store.load("s")).session
+        return await self.story.load()
 
     async def told(self) -> list[str]:
         return [event.type for event in await self.store.events("s") if event.type != "usage.spent"]

@@ -1,16 +1,12 @@
 """For the tests of plan_store: requests that are answered along a path through a flow."""
 
-from datetime import UTC, datetime
 from typing import Any
-from uuid import uuid4
 
 from shared.domain import commands as c
 from shared.domain import paths
-from shared.domain.commands import By
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan
-from shared.log import commit
-from tests.support.plan_store import Story
+from tests.support.stories import Conversation, spent
 
 FLOW = "text_to_sql"
 STATEMENT = "SELECT count(*) FROM orders WHERE status = 'pending'"
@@ -40,35 +36,35 @@ def planned(*actions: ActionSpec, proposal: NodeProposal | None = None) -> c.Pla
     return c.PlanTurn(sub_goal="find out", actions=actions, final=True, path=path)
 
 
-class Walk(Story):
+class Walk(Conversation):
     """One session whose requests are answered by paths."""
 
     async def ask(self, request: str, *nodes: str, proposal: NodeProposal | None = None) -> Session:
         """A request, and its path as it was planned."""
-        session = await self.person(c.Say(text=request, workflow="flow"))
-        return await self.worker(planned(*specs(*nodes or PLAIN, turn=session.turns + 1), proposal=proposal))
+        session = await self.commit(c.Say(text=request, workflow="flow"))
+        return await self.commit(planned(*specs(*nodes or PLAIN, turn=session.turns + 1), proposal=proposal))
 
     async def step(self, **made: Any) -> Session:
         """The next node runs; it makes what it usually does, and this."""
-        session = await self.worker(c.Start())
+        session = await self.commit(c.Start())
         running = (
             next(action for action in session.turn.actions if action.status == "started") if session.turn else None
         )
         assert running is not None
         node = paths.split(running.spec.tool)[1]
-        return await self.worker(
+        return await self.commit(
             c.Finish(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | made, seconds=1)
         )
 
     async def walk(self) -> Session:
         """What is left of the path runs."""
-        while (session := (await self.now()).session).phase == "executing":
+        while (session := await self.load()).phase == "executing":
             await self.step()
         return session
 
     async def end(self, answer: str) -> Session:
         verdict = c.VerifyTurn(status="success", next_action="complete", rule="path_walked")
-        return await self.worker(verdict, c.GiveAnswer(text=answer, confidence=1))
+        return await self.commit(verdict, c.GiveAnswer(text=answer, confidence=1))
 
     async def answered(self, request: str, answer: str = "3", *nodes: str) -> Session:
         await self.ask(request, *nodes)
@@ -76,11 +72,10 @@ class Walk(Story):
         return await self.end(answer)
 
     async def judge(self, *, accepted: bool = True, saved: bool = False) -> Session:
-        return await self.person(c.Judge(accepted=accepted, saved=saved))
+        return await self.commit(c.Judge(accepted=accepted, saved=saved))
 
     async def spend_on(self, action_id: str, tokens: int) -> None:
         """A model call for this action: that many tokens in, one out."""
-        cost = {"cost": 0.5, "latency": 0.5, "attempts": 1, "cached_tokens": 0, "completion_tokens": 1}
-        told = cost | {"model": "m", "role": "executor", "prompt_tokens": tokens, "action_id": action_id}
-        by = By("executor", datetime.now(UTC), id=f"spend-{uuid4().hex[:8]}")
-        await commit(self.log, await self.now(), c.Spend.model_validate(told), by)
+        await self.commit(
+            spent(tokens, role="executor", cached_tokens=0, completion_tokens=1, cost=0.5, action_id=action_id)
+        )

@@ -1,26 +1,26 @@
-"""The four workers in this process, on a real bus, with whatever model a test gives them."""
+"""The four workers in this process, on a real bus or one in memory, with whatever model a test gives them."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import UTC, datetime
-from uuid import uuid4
+from typing import cast
 
 from services.executor.app import executing
 from services.generator.handlers import write
 from services.planner.app import planning
 from services.verifier.handlers import verify
 from shared.bus import Bus
-from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.events.values import Service
 from shared.llm import Model
-from shared.log import Loaded, commit
+from shared.log import Loaded
 from shared.settings import Settings
-from shared.testing import InMemoryStore
+from shared.store import Asks
+from shared.testing import InMemoryStore, Story
 from shared.worker import Drafts, Handler, Here, Kit, Opens, Worker, plain
+from tests.support.bus import FakeBus
 
 OPENS: dict[Service, Opens] = {
     "planner": planning,
@@ -32,15 +32,19 @@ OPENS: dict[Service, Opens] = {
 
 @asynccontextmanager
 async def working(
-    settings: Settings, model: Model, *services: Service, handlers: dict[Service, Handler] | None = None
+    settings: Settings,
+    model: Model,
+    *services: Service,
+    handlers: dict[Service, Handler] | None = None,
+    within: tuple[FakeBus, Asks] | None = None,
 ) -> AsyncIterator[list[Bus]]:
-    """These services (default: all four), each with a bus of its own, until the block ends."""
+    """These services (default: all four) until the block ends, each with a bus of its own, or all on one in memory."""
     buses: list[Bus] = []
     async with AsyncExitStack() as opened:
         for service in services or tuple(OPENS):
-            bus = Bus(settings, service)
+            bus = cast(Bus, within[0]) if within else Bus(settings, service)
             await bus.connect()
-            drafts, store = Drafts(bus), InMemoryStore(bus.log)
+            drafts, store = Drafts(bus), within[1] if within else InMemoryStore(bus.log)
             opens = plain(handlers[service]) if handlers else OPENS[service]
             handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
             worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
@@ -61,14 +65,15 @@ class Person:
     def __init__(self, bus: Bus, session_id: str) -> None:
         self.id = session_id
         self._bus = bus
-        self._store = InMemoryStore(bus.log)
+        self._story = Story(session_id, log=bus.log)
 
     async def load(self) -> Loaded:
-        return await self._store.load(self.id)
+        return await self._story.loaded()
 
-    async def does(self, command: AnyCommand, command_id: str | None = None) -> SessionEvent:
-        by = By("user:ann", datetime.now(UTC), command_id or uuid4().hex[:12])
-        return (await commit(self._bus.log, await self.load(), command, by))[1]
+    async def does(self, command: AnyCommand) -> SessionEvent:
+        """As a person; what only services do, as the service whose turn it is."""
+        await self._story.commit(command)
+        return self._story.events[-1]
 
     async def sees(self, wanted: Callable[[Session], bool], *, seconds: float = 40) -> Session:
         """The session once it is as wanted; looks again at every stored event."""
@@ -94,4 +99,4 @@ class Person:
         return await self.sees(lambda session: session.phase in phases, seconds=seconds)
 
     async def events(self) -> list[SessionEvent]:
-        return await self._store.events(self.id)
+        return await InMemoryStore(self._bus.log).events(self.id)

@@ -1,9 +1,7 @@
 """A path through flows, walked by the executor over a log in memory: person, planner and model are the test's."""
 
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
-from uuid import uuid4
 
 from flows.flow import Flow
 from flows.loading import Flows
@@ -13,35 +11,16 @@ from services.executor.nodes import NodeTools
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, Registry, Result, Tool
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.events import SessionEvent, parse_event
 from shared.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
 from shared.flows import FlowPage, ListFlows
-from shared.llm import Message, ScriptedModel
-from shared.log import commit
+from shared.llm import ModelByTask
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
+from shared.testing import InMemoryLog, InMemoryStore, Story
 from shared.tools import ToolSpec
 from shared.worker import Desk, Drafts, Kit
-
-
-class SaysByTask:
-    """A model that has one reply, or error, for each task and asks nobody else."""
-
-    def __init__(self, replies: dict[str, Any]) -> None:
-        self.replies = replies
-        self.asked: list[tuple[str, list[Message]]] = []
-
-    async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
-        task = messages[0]["content"].split("Task: ")[1].split("\n")[0]
-        self.asked.append((task, messages))
-        said = self.replies[task]
-        said = said.pop(0) if isinstance(said, list) else said
-        scripted = said if isinstance(said, Exception) else reply.model_validate(said)
-        return await ScriptedModel(scripted).ask(role, messages, reply, on_call=on_call)
 
 
 class Shelf:
@@ -49,41 +28,34 @@ class Shelf:
         raise AssertionError(f"{name}: nothing here is too large, {len(data)} bytes")
 
 
-class Walk:
+class Walk(Story):
     """One session with these flows and tools."""
 
     def __init__(self, *flows: Flow, tools: tuple[Tool, ...] = (), folder: Path | None = None, **replies: Any) -> None:
-        self.log = InMemoryLog()
-        self.store = InMemoryStore(self.log)
-        self.model = SaysByTask({name.replace("__", "."): said for name, said in replies.items()})
+        self.memory = InMemoryLog()
+        super().__init__("s", log=self.memory)
+        self.store = InMemoryStore(self.memory)
+        self.model = ModelByTask({name.replace("__", "."): said for name, said in replies.items()})
         nodes = NodeTools(Flows(flows, folder), Registry(Fixed(*tools)))
         self.guide = PathGuide(nodes, self.store)
         self.registry = Registry(nodes, Fixed(*tools))
         self.requests = Requests(self.registry, self.store, "w")
         self.executor = Executor(self.registry, Shelf(), self.guide)
 
-    async def session(self) -> Session:
-        return (await self.store.load("s")).session
-
-    async def person(self, command: AnyCommand) -> SessionEvent:
-        return (await commit(self.log, await self.store.load("s"), command, By("user:ann", _now(), uuid4().hex)))[1]
-
     async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
         """The person asks, the planner plans this path, and the executor walks as far as it may."""
         settings = SessionSettings(**wanted)
-        await self.person(c.Say(text=request, workflow="flow", settings=settings))
+        await self.commit(c.Say(text=request, workflow="flow", settings=settings))
         return await self.plans(*path)
 
     async def plans(self, *path: str) -> Session:
         """The planner's turn: this path."""
-        loaded = await self.store.load("s")
-        turn = loaded.session.turns + 1
+        turn = (await self.load()).turns + 1
         specs = tuple(
             ActionSpec(id=f"{turn}.{n}", tool=tool, text=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
             for n, tool in enumerate(path, 1)
         )
-        plan = c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path))
-        await commit(self.log, loaded, plan, By("planner", _now(), work=loaded.session.work))
+        await self.commit(c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path)))
         return await self.goes()
 
     def desk(self, loaded: Any) -> Desk:
@@ -92,20 +64,18 @@ class Walk:
 
     async def goes(self) -> Session:
         """Deliveries to the executor until it is somebody else's turn."""
-        while (loaded := await self.store.load("s")).session.phase == "executing":
+        while (loaded := await self.loaded()).session.phase == "executing":
             desk = self.desk(loaded)
             assert desk.work
             await self.executor.run_wave(desk)
         return loaded.session
 
     async def answers(self, text: str) -> Session:
-        await self.person(c.Answer(text=text))
+        await self.commit(c.Answer(text=text))
         return await self.goes()
 
     async def allows(self) -> Session:
-        session = await self.session()
-        action = waiting(session)
-        await self.person(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
+        await self.commit(allow)
         return await self.goes()
 
     async def page(self, session_id: str = "") -> FlowPage:
@@ -114,7 +84,14 @@ class Walk:
 
     @property
     def events(self) -> list[SessionEvent]:
-        return [parse_event(raw.data) for raw in self.log.messages]
+        """Those of the executor among them."""
+        return [parse_event(raw.data) for raw in self.memory.messages]
+
+
+def allow(session: Session) -> c.Approve:
+    """Approve the action that a person is asked about, as it is shown now."""
+    action = waiting(session)
+    return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
 
 
 def waiting(session: Session) -> Action:
@@ -146,7 +123,3 @@ def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, *
 
     spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed, **more)
     return Tool(spec, run, seconds=5)
-
-
-def _now() -> datetime:
-    return datetime.now(UTC)

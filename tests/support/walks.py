@@ -16,7 +16,7 @@ from shared.domain.waves import ready, running
 from shared.events.values import ActionSpec, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, full_path, split, tool_of
 from shared.log import Log, LostRace
-from tests.support.gateway import Workers
+from shared.testing import Story
 
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
 FORM: dict[str, JsonValue] = {
@@ -117,13 +117,13 @@ class Services:
     async def _work(self) -> None:
         while True:
             session_id = await self._due.get()
-            workers = Workers(self._log, session_id)
-            session = await workers.session()
+            story = Story(session_id, log=self._log)
+            session = await story.load()
             if "slow" in session.request and not self.go.is_set():
                 await self.go.wait()
             with suppress(Refused, LostRace):  # a person was faster: their event is on the feed as well
                 if session.work and (command := next_step(session)):
-                    await workers.does(command)
+                    await story.commit(command)
 
 
 def next_step(session: Session) -> AnyCommand | None:

@@ -13,14 +13,10 @@ from chaos.invariants import Verdict, judge
 from chaos.process import Exit
 from chaos.recorder import Shown
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.evolve import evolve
-from shared.domain.people import PersonCommand
-from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event
+from shared.events import dump_event
 from shared.events.values import ActionSpec, SessionSettings
 from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
+from shared.testing import Story
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0
@@ -33,25 +29,15 @@ ACTIONS = (
 ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8")
 
 
-class Life:
+class Life(Story):
     """One session by the domain's own rules, and the log that it leaves."""
 
-    def __init__(self, session_id: str = "s1") -> None:
-        self.session = Session(session_id)
-        self.raws: list[Raw] = []
-        self.events: list[SessionEvent] = []
-
-    def does(self, command: AnyCommand, command_id: str | None = None) -> None:
-        work = self.session.work
-        actor = "user:ann" if isinstance(command, PersonCommand) or not work else work.service
-        mine = isinstance(command, PersonCommand)
-        by = By(actor, NOON, (command_id or f"c{self.session.version}") if mine else None, work=None if mine else work)
-        event = decide(self.session, command, by)
-        self.session = evolve(self.session, event)
-        before = self.raws[-1].position if self.raws else 0
-        subject, headers = subject_of(event, due(self.session)), guard(self.session.id, before, event.id)
-        self.raws.append(Raw(before + 1, subject, headers, dump_event(event), NOON))
-        self.events.append(event)
+    @property
+    def raws(self) -> list[Raw]:
+        return [
+            Raw(at + 1, subject_of(one.event, one.due), guard(self.id, at, one.event.id), dump_event(one.event), NOON)
+            for at, one in enumerate(self.transitions)
+        ]
 
     @property
     def seen(self) -> list[dict[str, Any]]:
@@ -62,17 +48,17 @@ def acted(*, note_known: bool = True) -> Life:
     """A request with a keyed write and one without a key; of the latter it may be unknown what happened."""
     life = Life()
     settings = SessionSettings(approval="never")
-    life.does(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings), "c1")
-    life.does(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
-    life.does(c.Start())
-    life.does(c.Finish(action_id="1.1", ok=True, result="cancelled"))
+    life.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
+    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
+    life.apply(c.Start())
+    life.apply(c.Finish(action_id="1.1", ok=True, result="cancelled"))
     if note_known:
-        life.does(c.Finish(action_id="1.2", ok=True, result="noted"))
-        life.does(c.VerifyTurn(status="success", next_action="complete"))
-        life.does(c.GiveAnswer(text="Done.", confidence=1.0))
+        life.apply(c.Finish(action_id="1.2", ok=True, result="noted"))
+        life.apply(c.VerifyTurn(status="success", next_action="complete"))
+        life.apply(c.GiveAnswer(text="Done.", confidence=1.0))
     else:
-        life.does(c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"))
-        life.does(c.Stop())
+        life.apply(c.Uncertain(action_id="1.2", reason="the executor was ended while it ran"))
+        life.apply(c.Stop())
     return life
 
 
@@ -86,7 +72,7 @@ def evidence(life: Life | None = None) -> Evidence:
     return Evidence(
         log={"s1": life.raws},
         shown=[Shown("s1", 0, life.seen[:4]), Shown("s1", 2, life.seen[2:])],
-        acknowledged=[Acknowledged("s1", "c1", 1)],
+        acknowledged=[Acknowledged("s1", "cmd-1", 1)],
         left=[Left("s1", "notes", "answered")],
         rows=ROWS,
         folded=ROWS,
@@ -128,12 +114,12 @@ def test_what_nobody_can_tell_is_counted() -> None:
 def ended(*outcomes: c.Finish | c.Uncertain) -> Life:
     """The same request, where the two writes came to this."""
     life = Life()
-    life.does(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")), "c1")
-    life.does(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
-    life.does(c.Start())
+    life.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
+    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
+    life.apply(c.Start())
     for outcome in outcomes:
-        life.does(outcome)
-    life.does(c.Stop())
+        life.apply(outcome)
+    life.apply(c.Stop())
     return life
 
 
@@ -157,8 +143,8 @@ def test_what_a_write_came_to_is_what_is_told() -> None:
 
 def test_lost_work_is_no_end() -> None:
     life = Life()
-    life.does(c.Say(text="Write a calculator"), "c1")
-    life.does(c.Fail(reason="The planner lost the work: nothing came of it."))
+    life.apply(c.Say(text="Write a calculator"))
+    life.apply(c.Fail(reason="The planner lost the work: nothing came of it."))
     found = replace(evidence(life), shown=[Shown("s1", 0, life.seen)], effects=[], worlds={}, replayed={}, notes={})
     assert broken(found) == {"I5"}
 

@@ -103,9 +103,9 @@ async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
     assert done.phase == "verifying"
     assert done.turn
     assert [action.tokens for action in done.turn.actions] == [14, 0, 0, 14]
-    [(_, first), (_, second)] = walk.model.asked
-    assert "Role: executor\nTask: kitchen.read_wish" in first[0]["content"]
-    assert "<meal>\nhot soup\n</meal>" in second[1]["content"]
+    [first, second] = walk.model.prompts
+    assert "Role: executor\nTask: kitchen.read_wish" in first.text
+    assert "<meal>\nhot soup\n</meal>" in second.data
 
 
 async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: Path) -> None:
@@ -124,7 +124,7 @@ async def test_what_is_denied_is_not_done_and_the_path_ends_there(tmp_path: Path
     stove = Stove()
     walk = kitchen(tmp_path, stove)
     asked = await walk.begins("I feel like soup", *PATH)
-    await walk.person(c.Reject(action_id=waiting(asked).spec.id, reason="too hot"))
+    await walk.commit(c.Reject(action_id=waiting(asked).spec.id, reason="too hot"))
     done = await walk.goes()
     assert stove.calls == []
     assert (done.phase, last(done).status) == ("verifying", "denied")
@@ -147,9 +147,9 @@ async def test_a_node_that_wants_to_be_looked_at_stops(tmp_path: Path, wanted: d
 
 async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
-    await walk.person(c.Say(text="first", workflow="flow"))
-    await walk.person(c.Remember(tool="kitchen.serve", policy="never"))
-    await walk.person(c.Stop())
+    await walk.commit(c.Say(text="first", workflow="flow"))
+    await walk.commit(c.Remember(tool="kitchen.serve", policy="never"))
+    await walk.commit(c.Stop())
     done = await walk.begins("I feel like soup", *PATH, approval="never")
     assert (done.phase, walked(done)[-1]) == ("verifying", "serve")
 
@@ -252,7 +252,7 @@ async def test_a_node_that_asks_goes_on_with_its_answer(tmp_path: Path) -> None:
     assert asked.question
     assert (asked.question.text, asked.question.action_id) == ("Is it good?", "1.3")
     await walk.answers("more salt")
-    session = await walk.session()
+    session = await walk.load()
     assert session.turn
     assert session.turn.actions[2].result == {"opinion": "more salt"}
 
@@ -273,7 +273,7 @@ async def test_what_was_done_for_this_request_is_not_done_again_and_still_known(
     walk = kitchen(tmp_path, stove)
     shown = await walk.begins("Soup", *PATH, approval="never")
     assert waiting(shown).spec.tool == "kitchen.serve"
-    await walk.person(c.Say(text="on a blue plate"))
+    await walk.commit(c.Say(text="on a blue plate"))
     again = await walk.plans(*PATH)
     assert walked(again) == ["read_wish", "find_recipe"]
     assert waiting(again).spec.arguments == {"meal": "hot soup"}
@@ -287,7 +287,7 @@ async def test_what_a_person_sets_is_what_later_nodes_know(tmp_path: Path) -> No
     assert asked.turn
     rest = tuple(ActionSpec(id="0", tool=f"kitchen.{name}") for name in ("cook", "serve"))
     edit = c.EditPath(actions=rest, given={"recipe": {"minutes": 5}}, after="1.2")
-    await walk.person(edit)
+    await walk.commit(edit)
     again = await walk.goes()
     assert waiting(again).spec.arguments == {"minutes": 5}
     await walk.allows()
@@ -316,7 +316,7 @@ async def test_where_a_person_leads_no_condition_leads_away() -> None:
     walk = Walk(Crossing())
     asked = await walk.begins("Go", "crossing.come", "crossing.left")
     assert waiting(asked).spec.tool == "crossing.left"
-    await walk.person(c.EditPath(actions=(ActionSpec(id="0", tool="crossing.right"),), after="1.1"))
+    await walk.commit(c.EditPath(actions=(ActionSpec(id="0", tool="crossing.right"),), after="1.1"))
     again = await walk.goes()
     assert (waiting(again).spec.tool, waiting(again).spec.arguments) == ("crossing.right", {"way": "left"})
     done = await walk.allows()
@@ -379,7 +379,7 @@ async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_k
     walk = kitchen(tmp_path, stove)
     asked = await walk.begins("Soup", *PATH, confirm="nothing")
     action = waiting(asked)
-    await walk.person(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
+    await walk.commit(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
     desk = walk.desk(await walk.store.load("s"))
     await desk.record(c.Start())  # and nothing came of it
     done = await walk.goes()
@@ -439,7 +439,7 @@ async def test_nodes_are_no_tools_to_plan_with_but_what_they_would_change_is_tol
 async def test_flows_are_listed_with_what_their_states_begin_with(tmp_path: Path) -> None:
     walk = kitchen(tmp_path)
     (tmp_path / "broken.yaml").write_text("x: [")
-    await walk.person(c.Say(text="Soup", workflow="flow"))
+    await walk.commit(c.Say(text="Soup", workflow="flow"))
     page = await walk.page("s")
     assert [flow.name for flow in page.flows] == ["complaint_triage", "kitchen"]
     assert page.states["kitchen"] == {"request": "Soup"}

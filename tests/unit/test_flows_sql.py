@@ -85,7 +85,7 @@ def path(*nodes: str) -> tuple[str, ...]:
 
 def told(walk: Walk, task: str) -> str:
     """The newest prompt of this task."""
-    return [messages[1]["content"] for asked, messages in walk.model.asked if asked == task][-1]
+    return [asked.data for asked in walk.model.prompts if asked.task == task][-1]
 
 
 def answer(session: Session) -> str:
@@ -176,7 +176,7 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
     written = told(walk, "generate_sql")
     assert '{"question": "How many orders?", "sql": "SELECT count(*) FROM orders"}' in written
     assert "<dialect>\nsqlite\n</dialect>" in written
-    assert "password" not in "".join(message[1]["content"] for _, message in walk.model.asked)
+    assert "password" not in "".join(asked.data for asked in walk.model.prompts)
     assert result_of(done, "trim_relevant_tables") == {"columns": {"orders": ["status"]}}
     assert "<rows>\n[2]\n</rows>\n\n<row_count>\n1\n</row_count>" in told(walk, "format_final_response")
 
@@ -222,7 +222,7 @@ async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
     newest = [action for action in shown.turn.actions if action.status == "finished"][-1]
     rest = tuple(ActionSpec(id="0", tool=tool) for tool in path(*FULL[6:]))
     own = "SELECT city FROM users ORDER BY city"
-    await walk.person(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
+    await walk.commit(c.EditPath(actions=rest, given={"sql": own}, after=newest.spec.id))
     again = await walk.goes()
     assert waiting(again).spec.arguments == {"sql": own}
     done = await walk.allows()
@@ -259,10 +259,10 @@ async def test_a_query_that_fails_when_it_runs_is_mended_too(shop: Shop) -> None
 async def test_sql_that_was_given_is_looked_at_first(shop: Shop) -> None:
     walk = shop.walk()
     request = f"Fix this SQL: {COUNT.replace('count', 'coutn')}"
-    await walk.person(c.Say(text=request, workflow="flow"))
+    await walk.commit(c.Say(text=request, workflow="flow"))
     state = (await walk.page("s")).states["text_to_sql"]
     assert (state["sql"], state["fix"]) == (COUNT.replace("count", "coutn"), True)
-    await walk.person(c.Stop())
+    await walk.commit(c.Stop())
     done = await walk.begins(request, *path(*FULL), confirm="nothing")
     assert walked(done)[:3] == ["classify_prompt", "validate_sql", "generate_sql"]
     assert "coutn" in told(walk, "generate_sql")
@@ -340,7 +340,7 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(s
     assert last(done).status == "failed"
     assert "There is no file" in last(done).error
     away.rename(shop.path)
-    await walk.person(c.Stop())
+    await walk.commit(c.Stop())
     again = await walk.begins("How many?", *path(*FULL))
     assert again.question
 
@@ -348,7 +348,7 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(s
 async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
     walk = shop.walk()
     await walk.begins("How many are pending?", *path(*FULL), confirm="nothing")
-    await walk.person(c.Stop())
+    await walk.commit(c.Stop())
     await walk.begins("only in Austin", *path("rewrite_prompt", *FULL[5:]), confirm="nothing")
     rewritten = told(walk, "rewrite_prompt")
     assert "<previous_question>\nHow many orders are pending?\n</previous_question>" in rewritten

@@ -11,29 +11,22 @@ from services.gateway.outbox import Letter, Outbox
 from services.gateway.plan_text import read_plan
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand, decide
+from shared.domain.decide import AnyCommand
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.domain.state import Plan
 from shared.events.values import ActionSpec, Step
 from shared.protocol import client as m
 from shared.protocol.client import CLIENT_MESSAGES
+from shared.testing import Story
 from shared.tools import ToolSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def _after(*commands: AnyCommand, session: Session | None = None) -> Session:
-    """A session after these; workers' commands are given by whoever is at work."""
-    session = session or Session("s")
-    for number, command in enumerate(commands):
-        person = isinstance(command, PersonCommand)
-        by = By("user:ann", NOW, f"c{session.version}-{number}") if person else By("planner", NOW, work=session.work)
-        session = evolve(session, decide(session, command, by))
-    return session
+    return Story(session or "s").apply(*commands)
 
 
 IN_REVIEW = _after(c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step(text="One"), Step(text="Two"))))

@@ -14,7 +14,9 @@ from shared.events import Due, SessionEvent
 from shared.log import LogDown, Raw, Unsure
 from shared.protocol import client as m
 from shared.testing import InMemoryLog
-from tests.support.gateway import FakeBus, FakeStore, Workers
+from tests.support.bus import FakeBus
+from tests.support.gateway import FakeStore
+from tests.support.stories import Conversation
 
 ALICE, BOB = Sender(User("alice")), Sender(User("bob"))
 
@@ -44,30 +46,30 @@ def core(log: Overtaking) -> Core:
 
 
 async def test_feedback_overtaken_by_a_stop_begins_nothing(log: Overtaking, core: Core) -> None:
-    workers = Workers(log, "s")
-    await workers.plan(owner="alice")
-    log.first = lambda: workers.person(c.Stop(), "alice")
+    story = Conversation(log, "s", "local")
+    await story.plan(user="alice")
+    log.first = lambda: story.commit(c.Stop(), user="alice")
     with pytest.raises(OutOfTurn):
         await act(m.Feedback(type="feedback", content="Bigger"), "s", ALICE, core)
-    assert (await workers.session()).phase == "resting"
+    assert (await story.load()).phase == "resting"
 
 
 async def test_a_session_that_somebody_else_just_began_is_theirs(log: Overtaking, core: Core) -> None:
-    workers = Workers(log, "s")
-    log.first = lambda: workers.person(c.Say(text="Mine"), "alice")
+    story = Conversation(log, "s", "local")
+    log.first = lambda: story.commit(c.Say(text="Mine"), user="alice")
     with pytest.raises(Trouble) as caught:
         await act(m.UserMessage(type="user_message", content="No, mine"), "s", BOB, core)
     assert caught.value.code == "not_found"
-    assert (await workers.session()).version == 1
+    assert (await story.load()).version == 1
 
 
 async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -> None:
-    workers = Workers(log, "s")
-    await workers.plan(owner="alice")
-    log.first = lambda: workers.person(c.Rename(title="Other"), "alice")
+    story = Conversation(log, "s", "local")
+    await story.plan(user="alice")
+    log.first = lambda: story.commit(c.Rename(title="Other"), user="alice")
     done = await act(m.Stop(type="stop"), "s", ALICE, core)
     assert done.version == 4
-    assert (await workers.session()).reason == "stopped"
+    assert (await story.load()).reason == "stopped"
 
 
 class Electing(Overtaking):
@@ -94,7 +96,7 @@ class Electing(Overtaking):
 
 async def test_an_election_is_waited_for_where_there_are_replicas() -> None:
     log = Electing()
-    await Workers(log, "s").plan(owner="alice")
+    await Conversation(log, "s", "local").plan(user="alice")
     alone, cluster = Core(FakeBus(), FakeStore(log), log), Core(FakeBus(), FakeStore(log), log, replicas=3)
     assert cluster.patience > 9 > alone.patience
     log.without = 4
@@ -106,10 +108,10 @@ async def test_an_election_is_waited_for_where_there_are_replicas() -> None:
 
 @pytest.mark.parametrize("fault", ["stored", "lost on the way"])
 async def test_an_append_nobody_can_tell_of_is_done_once(log: Overtaking, core: Core, fault: str) -> None:
-    workers = Workers(log, "s")
-    await workers.plan(owner="alice")
+    story = Conversation(log, "s", "local")
+    await story.plan(user="alice")
     log.faults = [Unsure(fault)]
     message = m.Stop(type="stop", id="one")
     assert (await act(message, "s", ALICE, core)).version == 3
     assert (await act(message, "s", ALICE, core)).version == 3
-    assert (await workers.session()).version == 3
+    assert (await story.load()).version == 3

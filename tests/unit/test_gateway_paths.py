@@ -17,7 +17,8 @@ from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.protocol import server as s
 from shared.testing import InMemoryLog
-from tests.support.gateway import FakeBus, FakeStore
+from tests.support.bus import FakeBus
+from tests.support.gateway import FakeStore
 from tests.support.walks import OUTPUTS, TEXT_TO_SQL
 from tests.unit.test_gateway_views import Told
 

@@ -6,39 +6,30 @@ from services.gateway import views
 from services.gateway.derive import told
 from services.gateway.export import export
 from shared.domain import commands as c
-from shared.domain.commands import By, Work
+from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
-from shared.domain.evolve import evolve
-from shared.domain.people import PersonCommand
-from shared.domain.session import Session
-from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Check, SessionSettings, Step
 from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
+from shared.testing import Story
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-class Told:
+class Told(Story):
     """A session, and what its clients were told by every event."""
-
-    def __init__(self) -> None:
-        self.session = Session("s")
-        self.events: list[SessionEvent] = []
 
     def does(self, command: AnyCommand) -> list[str]:
         return [type(message).__name__ for message in self.hears(command)]
 
     def hears(self, command: AnyCommand, work: Work | None = None) -> tuple[ServerMessage, ...]:
-        person = isinstance(command, PersonCommand)
-        spending = isinstance(command, c.Spend)
-        named = By("user:ann" if person else "planner", NOW, f"c{self.session.version}")
-        by = named if person or spending else By("planner", NOW, work=work or self.session.work)
-        event = decide(self.session, command, by)
-        before, self.session = self.session, evolve(self.session, event)
-        self.events.append(event)
-        messages = told(before, event, self.session)
+        if work:  # of a worker whose turn has passed
+            self.apply(decide(self.session, command, self.by(command)._replace(work=work)))
+        else:
+            self.apply(command)
+        before, _, event, after = self.transitions[-1]
+        messages = told(before, event, after)
         for message in messages:
-            assert (message.session_id, message.version is not None) == ("s", True)
+            assert (message.session_id, message.version is not None) == ("s1", True)
             SERVER_MESSAGES.validate_python(dump(message))
         snapshot = views.snapshot(self.session)
         assert SERVER_MESSAGES.validate_python(dump(snapshot)) == snapshot
@@ -162,7 +153,7 @@ def test_exports() -> None:
     it.to_code_review()
     it.does(c.Rename(title="Ünïcode / & “more”"))
     name, media, body = export(it.session, it.events, "py")
-    assert (name, media, body) == ("n-code-more-s.py", "text/x-python; charset=utf-8", "print(1)\n")
+    assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
     text = export(it.session, it.events, "md").body
     assert "```python\nprint(1)\n```" in text
     assert "**ann:** A calculator" in text

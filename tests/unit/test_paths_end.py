@@ -1,6 +1,5 @@
 """How a walked path ends: the rule that judges it, and the answer that it made itself. No model is asked for either."""
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
@@ -10,14 +9,11 @@ from services.verifier.handlers import verify
 from services.verifier.paths import walked
 from shared.bus import Delivery
 from shared.domain import commands as c
-from shared.domain.commands import By
-from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.events.values import PathPlan, Service, SessionSettings
 from shared.llm import ScriptedModel
-from shared.log import commit
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore
+from shared.testing import InMemoryLog, InMemoryStore, Story
 from shared.worker import Drafts, Handler, Kit, Worker
 from tests.unit.domain.spec import Told, given, spend, verdict
 from tests.unit.domain.test_paths import PLANNED, edit, node, walk
@@ -93,41 +89,28 @@ def test_a_doubt_that_was_left_is_told() -> None:
     assert (told.status, told.rule) == ("partial", "in-doubt")
 
 
-class Room:
-    """A log in memory, and services that work on it without a model."""
+class Room(Story):
+    """A session on a log in memory, and services that work on it without a model."""
 
     def __init__(self) -> None:
-        self._log = InMemoryLog()
-        self._store = InMemoryStore(self._log)
-
-    async def session(self) -> Session:
-        return (await self._store.load("s")).session
-
-    async def told(self, by: str, *commands: AnyCommand) -> None:
-        for command in commands:
-            loaded = await self._store.load("s")
-            await commit(
-                self._log,
-                loaded,
-                command,
-                By(by, datetime.now(UTC), command.__class__.__name__, work=loaded.session.work),
-            )
+        self._memory = InMemoryLog()
+        super().__init__("s", log=self._memory)
 
     async def works(self, service: Service, handler: Handler) -> None:
         """The newest event is delivered to this service."""
-        kit = Kit(service, self._store, self._log, ScriptedModel(), Drafts(None), Settings())
-        raw = self._log.messages[-1]
+        kit = Kit(service, InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        raw = self._memory.messages[-1]
         await Worker(kit, handler).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1))
 
 
 async def test_a_spent_budget_does_not_hold_back_what_a_path_has_found() -> None:
     """The last node may have spent it; the verdict on the path and its answer cost nothing."""
     room = Room()
-    await room.told("user:ann", c.Say(text="tea", workflow="flow", settings=SessionSettings(token_budget=10)))
+    await room.commit(c.Say(text="tea", workflow="flow", settings=SessionSettings(token_budget=10)))
     tell = node("tea.tell", 1)
-    await room.told("planner", c.PlanTurn(sub_goal="x", actions=(tell,), final=True, path=PathPlan(nodes=(tell.tool,))))
+    await room.commit(c.PlanTurn(sub_goal="x", actions=(tell,), final=True, path=PathPlan(nodes=(tell.tool,))))
     ended = c.Finish(action_id="1.1", ok=True, result={"answer": "hot"})
-    await room.told("executor", c.Start(), spend(20, action_id="1.1"), ended)
+    await room.commit(c.Start(), spend(20, action_id="1.1"), ended)
     await room.works("verifier", verify)
     await room.works("generator", write)
-    assert ((await room.session()).answer, (await room.session()).over_budget) == ("hot", True)
+    assert ((await room.load()).answer, (await room.load()).over_budget) == ("hot", True)

@@ -220,18 +220,13 @@ async def test_accepted_paths_are_shown_as_examples() -> None:
     assert json.dumps({"request": "tea?", "path": WHOLE}) in kitchen.model.prompts[0].text
 
 
-async def test_the_model_is_asked_with_the_temperature_of_the_session(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[float | None] = []
-    plain = ScriptedModel.ask
-
-    async def ask(self: ScriptedModel, *args: Any, temperature: float | None = None, **named: Any) -> Any:
-        heard.append(temperature)
-        return await plain(self, *args, **named)
-
-    monkeypatch.setattr(ScriptedModel, "ask", ask)
-    await Kitchen().plan(asked(), GOOD)
-    await Kitchen().plan(asked(temperature=1.5), GOOD)
-    assert heard == [0.3, 1.5]
+@pytest.mark.parametrize(("wanted", "temperature"), [({}, 0.3), ({"temperature": 1.5}, 1.5)])
+async def test_the_model_is_asked_with_the_temperature_of_the_session(
+    wanted: dict[str, Any], temperature: float
+) -> None:
+    kitchen = Kitchen()
+    await kitchen.plan(asked(**wanted), GOOD)
+    assert kitchen.model.prompts[0].temperature == temperature
 
 
 # --- the cache

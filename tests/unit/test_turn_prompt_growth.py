@@ -20,11 +20,12 @@ from services.generator.answer_prompt import answer_brief
 from services.planner.agentflow_prompt import brief
 from services.verifier.prompt import turn_brief
 from shared.domain import commands as c
-from shared.domain.session import ROUNDS_KEPT, SESSION, Session
+from shared.domain.session import ROUNDS_KEPT, SESSION
 from shared.events.values import ActionSpec, Knowledge, SessionSettings
 from shared.llm import Message
+from shared.testing import Story
 from shared.tools import ToolPage
-from tests.unit.domain.spec import request, say, step
+from tests.unit.domain.spec import request, say
 
 STORE = generate()
 USERS: list[Any] = [user for user in STORE["users"].values() if len(user["orders"]) >= 2]
@@ -40,16 +41,13 @@ def tokens(messages: list[Message]) -> int:
     return sum(count(message["content"]) for message in messages)
 
 
-class Life:
+class Life(Story):
     """A session whose turns look things up in the store, and what every role was told at each of them."""
 
     def __init__(self, world: World) -> None:
+        super().__init__()
         self._world = world
-        self.session = Session("s1")
         self.told: Tokens = {}
-
-    def tell(self, command: Any) -> None:
-        self.session, _ = step(self.session, command)
 
     async def turn(self, *calls: tuple[str, dict[str, Any]], last: bool = False) -> None:
         number = self.session.turns + 1
@@ -58,16 +56,16 @@ class Life:
             ActionSpec(id=f"{number}.{i}", tool=name, arguments=given) for i, (name, given) in enumerate(calls, 1)
         )
         goal = f"Look up what is known about {number}"
-        self.tell(c.PlanTurn(sub_goal=goal, actions=specs, reasoning="It was asked for.", sub_goals=(goal, "Answer")))
-        self.tell(c.Start())
+        self.apply(c.PlanTurn(sub_goal=goal, actions=specs, reasoning="It was asked for.", sub_goals=(goal, "Answer")))
+        self.apply(c.Start())
         for spec in specs:
             said = await self._world.call(spec.tool, spec.arguments)
-            self.tell(c.Finish(action_id=spec.id, ok=not said.startswith("Error"), result=said))
+            self.apply(c.Finish(action_id=spec.id, ok=not said.startswith("Error"), result=said))
         assert self.session.turn is not None
         told["verifier"] = tokens(turn_brief(self.session, self.session.turn))
         told["generator"] = tokens(answer_brief(self.session))
         why = "Every call was answered."
-        self.tell(c.VerifyTurn(status="success", next_action="complete" if last else "continue", reasoning=why))
+        self.apply(c.VerifyTurn(status="success", next_action="complete" if last else "continue", reasoning=why))
 
 
 def looks(user: Any) -> list[tuple[str, dict[str, Any]]]:
@@ -82,11 +80,11 @@ async def many_requests(life: Life) -> None:
     for at in range(18):
         user = USERS[at]
         words = f"I am {user['email']}. What is in my orders, and what may I still change? Please be exact. ({at})"
-        life.tell(request("agentflow", words, max_turns=5) if at == 0 else say(words))
+        life.apply(request("agentflow", words, max_turns=5) if at == 0 else say(words))
         await life.turn(("find_user_id_by_email", {"email": user["email"]}))
         await life.turn(("get_user_details", {"user_id": STORE["orders"][user["orders"][0]]["user_id"]}))
         await life.turn(*looks(user), last=True)
-        life.tell(c.GiveAnswer(text="Your orders hold these things, at these prices. " * 8, confidence=0.9))
+        life.apply(c.GiveAnswer(text="Your orders hold these things, at these prices. " * 8, confidence=0.9))
 
 
 async def one_request(life: Life) -> None:
@@ -94,14 +92,14 @@ async def one_request(life: Life) -> None:
     notes = Knowledge(name="notes.txt", text="The season's rules. " * 50)
     settings = SessionSettings(max_turns=60)
     text = "Compare what all these customers bought."
-    life.tell(c.Say(text=text, workflow="agentflow", settings=settings, knowledge=(notes,)))
+    life.apply(c.Say(text=text, workflow="agentflow", settings=settings, knowledge=(notes,)))
     for at in range(51):
         await life.turn(*looks(USERS[at]))
 
 
 async def one_look(life: Life) -> None:
     """The same, one order at a time."""
-    life.tell(request("agentflow", "Compare what all these customers bought.", max_turns=60))
+    life.apply(request("agentflow", "Compare what all these customers bought.", max_turns=60))
     for at in range(51):
         await life.turn(looks(USERS[at])[0])
 
@@ -157,11 +155,9 @@ def test_a_turn_of_fifty_large_results_can_still_be_loaded(result: Any) -> None:
     size = len(to_json(result))
     assert 40_000 < size <= LARGEST
     specs = tuple(ActionSpec(id=f"1.{n}", tool="read_file", arguments={"n": n}) for n in range(50))
-    session = Session("s1")
-    for command in (request("agentflow"), c.PlanTurn(sub_goal="read it all", actions=specs), c.Start()):
-        session, _ = step(session, command)
-    for spec in specs:
-        session, _ = step(session, c.Finish(action_id=spec.id, ok=True, result=result))
+    results = [c.Finish(action_id=spec.id, ok=True, result=result) for spec in specs]
+    planned = c.PlanTurn(sub_goal="read it all", actions=specs)
+    session = Story().apply(request("agentflow"), planned, c.Start(), *results)
     assert len(SESSION.dump_json(session)) < LOADED
     told = tokens(turn_brief(session, session.turn)) if session.turn else 0
     assert told < 20_000

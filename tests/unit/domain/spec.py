@@ -16,45 +16,28 @@ from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
-from shared.domain.people import PersonCommand
-from shared.domain.session import SERVICE_OF, SESSION, Session
+from shared.domain.session import Session
 from shared.domain.state import Code, Plan
 from shared.domain.waves import ready
-from shared.events import Event, SessionEvent, dump_event, parse_event
+from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
+from shared.testing import Line, Story
+from shared.testing import check as check
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ANN = "user:ann"
 
-type Told = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
+type Told = Line
 
 
 def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> By:
     """Who gives this command by default: Ann, the keeper, or the service whose work it is."""
-    if isinstance(command, PersonCommand):
-        return By(actor or ANN, NOON, **named)
-    service = session.work.service if session.work else "keeper"
-    return By(actor or service, NOON, **({"work": session.work} | named))
+    default = story(session).by(command)
+    return default._replace(**({"actor": actor or default.actor, "id": None} | named))
 
 
-def step(session: Session, told: Told) -> tuple[Session, SessionEvent]:
-    """The session after one thing that happened, and the event; what must hold after every event is checked."""
-    if callable(told):
-        told = told(session)
-    event = told if isinstance(told, Event) else decide(session, told, by(session, told))
-    after = evolve(session, event)
-    check(after, event)
-    return after, event
-
-
-def check(after: Session, event: SessionEvent) -> None:
-    """What holds after every event, in every story."""
-    assert after.version == event.version
-    assert SESSION.validate_json(SESSION.dump_json(after)) == after
-    assert parse_event(dump_event(event)) == event
-    assert after.work is None or SERVICE_OF.get(after.phase) == after.work.service
-    assert after.question is None or after.phase == "awaiting_input"
-    assert (after.failure is not None) == (after.phase == "failed")
+def story(begin: Session | None = None) -> Story:
+    return Story(begin or "s1", clock=lambda: NOON)
 
 
 @dataclass(frozen=True)
@@ -73,7 +56,6 @@ class When:
     by: By
 
     def then_event(self) -> SessionEvent:
-        """The event alone, where it is folded over another session (a fork over its parent)."""
         return decide(self.before, self.command, self.by)
 
     def then(self, kind: str, **fields: Any) -> "Then":
@@ -111,10 +93,7 @@ class Then:
 
 
 def given(*told: Told, begin: Session | None = None) -> Given:
-    session = begin or Session("s1")
-    for one in told:
-        session, _ = step(session, one)
-    return Given(session)
+    return Given(story(begin).apply(*told))
 
 
 # --- words of the stories

@@ -7,12 +7,11 @@ import pytest
 from shared.domain import commands as c
 from shared.domain import memory
 from shared.domain.errors import Invalid
-from shared.domain.evolve import evolve
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, history, text_of
 from shared.domain.session import Session
 from shared.domain.waves import LEAVE
 from shared.events.values import ActionSpec, Recalled
-from tests.unit.domain.spec import Given, Told, act, allow, answer, given, request, say, step, turn, verdict
+from tests.unit.domain.spec import Given, Told, act, allow, answer, given, request, say, story, turn, verdict
 
 FLOW = (request("agentflow", max_turns=100, approval="never"),)
 ASKING = (request("agentflow"),)
@@ -245,15 +244,14 @@ def test_a_problem_is_told_until_the_next_turn_takes_it_in() -> None:
 def test_a_fork_in_the_middle_carries_words_but_neither_deeds_nor_licences() -> None:
     """The fork has a store of its own, or the same one that others change: what it knows it looks up again."""
     write = act("2.1", effect="write", arguments={"order": 1})
-    story = (*ASKING, *looked(1), c.Remember(tool="orders", policy="never"), say("hurry"), turn(), turn(write))
-    parent = given(*story).session
+    before = (*ASKING, *looked(1), c.Remember(tool="orders", policy="never"), say("hurry"), turn(), turn(write))
+    parent = given(*before).session
     assert parent.turn is not None
     assert parent.turn.actions[0].spec.ruling == "proceed"
-    event = given(begin=Session("s2")).when(c.Fork(parent="s1", parent_version=parent.version)).then_event()
-    child = evolve(parent, event)
+    child = story(parent).fork("s2").session
     assert (child.memory, child.turn, child.turns, child.loose, child.policies) == (memory.Memory(), None, 0, (), {})
     assert (child.request, child.feedback, child.phase) == (parent.request, ("hurry",), "resting")
-    child, _ = step(child, say("go on"))
+    child = story(child).apply(say("go on"))
     told = given(begin=child).when(turn(write.model_copy(update={"id": "1.1"}))).then("turn.planned")
     told.leaves("awaiting_approval", "user")
 

@@ -8,12 +8,11 @@ import pytest
 
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
-from shared.domain.evolve import evolve
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
 from shared.domain.waves import CUT_OFF, ready
 from shared.events.values import ActionSpec, PathPlan, Step
-from tests.unit.domain.spec import TO_DONE, Told, allow, answer, done, given, request, say, status, verdict
+from tests.unit.domain.spec import TO_DONE, Told, allow, answer, done, given, request, say, status, story, verdict
 
 NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
 ASKED = (request("flow", "how many orders"),)
@@ -260,10 +259,9 @@ def test_what_was_said_of_a_path_in_review_is_known_to_its_nodes_but_not_to_the_
 
 
 def test_a_fork_knows_what_the_paths_before_it_made() -> None:
-    story = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
-    parent = given(*story, verdict("complete"), answer("7")).session
-    fork = given(begin=Session("s2")).when(c.Fork(parent=parent.id, parent_version=parent.version)).then_event()
-    assert evolve(parent, fork).before["sql"][-1]["sql"] == "select 1"
+    before = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
+    parent = given(*before, verdict("complete"), answer("7")).session
+    assert story(parent).fork("s2").session.before["sql"][-1]["sql"] == "select 1"
 
 
 def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:

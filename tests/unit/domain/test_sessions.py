@@ -33,7 +33,7 @@ from tests.unit.domain.spec import (
     request,
     say,
     spend,
-    step,
+    story,
     turn,
 )
 
@@ -48,9 +48,7 @@ def fact(kind: type[Event], version: int = 1, **fields: Any) -> SessionEvent:
 
 
 def fork_of(parent: Session) -> Session:
-    command = c.Fork(parent=parent.id, parent_version=parent.version)
-    event = given(begin=Session("s2")).when(command, "user:bob").then_event()
-    return evolve(parent, event)
+    return story(parent).fork("s2", user="bob").session
 
 
 def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
@@ -192,12 +190,10 @@ def test_a_turn_of_nothing_is_judged() -> None:
 
 
 def test_a_session_is_the_fold_of_its_events() -> None:
-    session, events = Session("s1"), []
-    for told in TO_DONE:
-        session, event = step(session, told)
-        events.append(event)
-    assert fold(Session("s1"), events) == session
-    assert [event.version for event in events] == list(range(1, len(events) + 1))
+    done = story()
+    done.apply(*TO_DONE)
+    assert fold(Session("s1"), done.events) == done.session
+    assert [event.version for event in done.events] == list(range(1, len(TO_DONE) + 1))
 
 
 # --- the events themselves

@@ -1,0 +1,124 @@
+"""Parley in this process: gateway, plan store and workers as they are, on a bus in memory, with a scripted model.
+
+The executor's tools and the sample store are real, too. Nothing here knows what a test is about: its model says what
+the test wrote, and its person acts on the page.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable
+from contextlib import asynccontextmanager
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+import pytest
+from pydantic import BaseModel
+
+from services.executor import app
+from services.executor.retail import Retail
+from services.executor.tools import Call, Result, Tool
+from services.gateway.app import build
+from services.plan_store.database import Database
+from services.plan_store.handlers import Requests, project
+from services.plan_store.projection import Projector
+from shared.bus import Bus
+from shared.llm import ModelByTask, OnPartial
+from shared.settings import Settings
+from shared.store import Store
+from shared.tools import ToolSpec
+from tests.support.bus import FakeBus, FeedingLog
+from tests.support.gateway import gateway_settings, serving
+from tests.support.stack import working
+
+LARGE = "\n".join(f"product {number}: one of very many" for number in range(40_000))
+PACE = 0.01  # seconds a field: a real model's words come over time, too
+LISTS = ToolSpec(name="list_everything", description="List everything there is", parameters={}, effect="read")
+
+
+class Gate:
+    """Holds back the calls of tools, so that a test can act while they run."""
+
+    def __init__(self) -> None:
+        self._passing = 0
+        self._open = asyncio.Event()
+        self._open.set()
+
+    def hold(self, passing: int = 0) -> None:
+        """Let so many calls through, and keep the following ones waiting."""
+        self._passing = passing
+        self._open.clear()
+
+    def release(self) -> None:
+        self._open.set()
+
+    async def run(self, tool: Tool, call: Call) -> Result:
+        if self._passing:
+            self._passing -= 1
+        else:
+            await self._open.wait()
+        return await tool.run(call)
+
+
+class GatedRetail(Retail):
+    """The sample store's tools behind a gate, and one whose result is too large for an event."""
+
+    gate: Gate
+
+    def tools(self) -> Iterable[Tool]:
+        for tool in (*super().tools(), Tool(LISTS, _list_everything)):
+            yield tool._replace(run=partial(self.gate.run, tool))
+
+
+async def _list_everything(_: Call) -> Result:
+    return Result(ok=True, value=LARGE)
+
+
+class StreamingModel(ModelByTask):
+    """Writes its replies field by field."""
+
+    async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:
+        written: dict[str, Any] = {}
+        for name, value in reply.model_dump(mode="json").items():
+            written[name] = value
+            await on_partial(written)
+            await asyncio.sleep(PACE)
+
+
+class InProcess(NamedTuple):
+    """A running Parley: `url` is where its page is, `model.replies` what the model says to each task."""
+
+    url: str
+    log: FeedingLog
+    model: StreamingModel
+    gate: Gate
+
+
+@asynccontextmanager
+async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
+    """The plan store on this bus, over a SQLite file that has what the log holds already; its client."""
+    database = Database(settings.sql_url)
+    await database.migrate()
+    projector = Projector(bus.log, database, vouched=True)
+    for session_id in await bus.log.session_ids():
+        await projector.load(session_id)
+    bus.consume("plan_store", partial(project, projector))
+    for subject, respond in Requests(bus.log, database, projector).responders().items():
+        await bus.answer(subject, respond)
+    yield Store(cast(Bus, bus))
+    await database.close()
+
+
+@asynccontextmanager
+async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> AsyncIterator[InProcess]:
+    """Until the block ends; whoever comes is let in. The log of `bus` may hold sessions already."""
+    settings = gateway_settings(parley_home=home, **chosen)
+    bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(GatedRetail, "gate", gate, raising=False)
+        patch.setattr(app, "Retail", GatedRetail)
+        async with (
+            plan_store(bus, settings) as store,
+            working(settings, model, within=(bus, store)),
+            serving(build(settings, bus, store, bus.log)) as address,
+        ):
+            yield InProcess(f"http://{address}", bus.log, model, gate)

@@ -1,0 +1,73 @@
+"""A conversation in the words of its people and services, on a log that others may write to."""
+
+from typing import Any
+from uuid import uuid4
+
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events.values import Check, Step
+from shared.log import Log
+from shared.testing import Story
+
+STEPS = (Step(text="Ask for two numbers"), Step(text="Add them"), Step(text="Print the sum"))
+CODE = "print(1.5 + 2)\n"
+
+
+def approve(session: Session) -> c.Approve:
+    """Approve what is in review, as it is shown now."""
+    item = session.code if session.code and session.code.status == "review" else session.plan
+    assert item is not None
+    return c.Approve(version=item.version, hash=item.hash)
+
+
+def spent(tokens: int = 10, **more: Any) -> c.Spend:
+    """A model call."""
+    fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 2, "completion_tokens": 5}
+    return c.Spend.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempts": 1} | more)
+
+
+class Conversation(Story):
+    """One session of this log."""
+
+    def __init__(self, log: Log, session_id: str = "", user: str = "ann") -> None:
+        super().__init__(session_id or uuid4().hex[:16], log=log, user=user)
+
+    async def drafts(self, goal: str = "A calculator", steps: tuple[Step, ...] = STEPS) -> Session:
+        return await self.commit(c.DraftPlan(goal=goal, steps=steps, notes="Keep it small"))
+
+    async def codes(self, code: str = CODE) -> Session:
+        """The generator writes code, and the verifier approves of it."""
+        checked = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests="def test(): ...")
+        return await self.commit(c.DraftCode(code=code, explanation="It adds."), checked)
+
+    async def plan(
+        self, text: str = "Help me create a simple calculator", goal: str = "A calculator", user: str = "", **more: Any
+    ) -> Session:
+        """A request, and the plan for it in review."""
+        await self.commit(c.Say(text=text, **more), user=user)
+        return await self.drafts(goal)
+
+    async def whole(self) -> Session:
+        """From a request to approved code that was run, with everything in between."""
+        await self.plan()
+        await self.commit(spent(), c.Reject(), c.Say(text="With floats, please"))
+        await self.drafts("A calculator for floats", STEPS[:2])
+        session = self.session
+        assert session.plan is not None
+        await self.commit(
+            c.EditPlan(base=session.plan.version, steps=(STEPS[1], STEPS[0])),
+            approve,
+            c.DraftCode(code="print(1 / 0)\n", explanation="first"),
+            c.VerifyCode(checks=(Check(name="tests", ok=False, detail="it divides by zero"),)),
+        )
+        await self.codes()
+        return await self.commit(
+            approve,
+            c.Share(user="bob", write=True),
+            c.Rename(title="My 100% calculator"),
+            c.Run(stdin="1"),
+            c.Start(),
+            c.Finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.25),
+            c.VerifyTurn(status="success", next_action="complete", reasoning="it printed 3.5"),
+            c.Complete(),
+        )
