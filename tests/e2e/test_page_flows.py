@@ -1,6 +1,5 @@
 """Flows on the page: the graph and its nodes, the path planned, walked and changed, the tables and the SQL that wait
-for a yes, the result, and the library. The gateway is the fake one; graphs, conditions and the queries' answers are
-real.
+for a yes, the result, and the library. Everything is real but bus, log and model, which are in this process.
 """
 
 import csv
@@ -13,50 +12,49 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, Locator, expect
 
-from tests.e2e.browser import NARROW, Person, Tab
-from tests.e2e.fake_flows import PLANNED, REFUSAL, SQL
-from tests.e2e.fake_gateway import build
+from shared.domain import commands as c
+from tests.e2e.browser import NARROW, Tab
+from tests.e2e.data_questions import ANSWER, FALLBACK, PLANNED, REFUSAL, SAYS, SQL, Analyst, question_database
 from tests.e2e.looks import LOW_CONTRAST, NAMELESS, OUTSIDE, SETTLED
 from tests.e2e.test_page_access import Keys
-from tests.support.serving import serving
+from tests.support.bus import FakeBus
+from tests.support.parley import InProcess, in_process
+from tests.support.plan_store_paths import Walk
 
 pytestmark = pytest.mark.timeout(120)
 QUESTION = "How are orders spread by status?"
+COSTS = "Says how costly a query is before it runs."
 OWN_SQL = "SELECT status FROM orders WHERE status = 'pending' LIMIT 3"
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def fake() -> AsyncIterator[str]:
-    async with serving(build()) as url:
-        yield url
+async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    """One whose person has accepted two answers before."""
+    home, bus = tmp_path_factory.mktemp("home"), FakeBus()
+    for request in ("Umbrellas by colour", "Umbrellas by size"):
+        earlier = Walk(bus.log, user="local")
+        await earlier.answered(request)
+        await earlier.commit(c.Judge(accepted=True))
+    async with in_process(home, bus, parley_database=question_database(home), parley_sql_rows=120) as parley:
+        yield parley
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def ada(browser: Browser, fake: str) -> AsyncIterator[Person]:
-    async with Person(browser, fake) as person:
-        yield person
+async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Analyst]:
+    async with Analyst(browser, parley) as analyst:
+        yield analyst
 
 
-async def asking(person: Person, request: str = QUESTION, confirm: str = "nodes") -> Tab:
-    """A tab with a question to the data, by somebody who has chosen before where to stop."""
-    chosen = json.dumps({"workflow": "flow", "confirm": confirm})
-    await person.context.add_init_script(f"localStorage.setItem('parley.choice', {json.dumps(chosen)})")
-    tab = await person.tab()
-    await tab.sees("example", "pending")
-    await tab.say(request)
-    return tab
-
-
-async def answered(person: Person, request: str = QUESTION) -> Tab:
-    """The same without stops, until its answer is there."""
-    tab = await asking(person, request, confirm="nothing")
+async def answered(analyst: Analyst, request: str = QUESTION, **replies: Any) -> Tab:
+    """A tab with a question that is answered without stops."""
+    tab = await analyst.asks(request, confirm="nothing", **replies)
     await tab.sees("answer")
     return tab
 
 
-async def to_query(person: Person, request: str = QUESTION) -> Tab:
-    """The same until its query waits for a yes."""
-    tab = await asking(person, request)
+async def to_query(analyst: Analyst) -> Tab:
+    """A tab whose query waits for a yes."""
+    tab = await analyst.asks(QUESTION)
     await tab.sees("flow-node")  # drawn late, the graph moves what stands under it: a press may miss
     await tab.press("tables-use")
     await tab.sees("sql-request")
@@ -78,7 +76,7 @@ async def newest(tab: Tab, kind: str) -> dict[str, Any]:
     return next(event for event in reversed(await tab.events()) if event["type"] == kind)
 
 
-async def test_the_settings_of_a_flow_go_with_the_request(ada: Person) -> None:
+async def test_the_settings_of_a_flow_go_with_the_request(ada: Analyst) -> None:
     tab = await ada.tab()
     await tab("workflow").get_by_text("Ask the data").click()
     await tab.press("request-settings")
@@ -96,8 +94,8 @@ async def test_the_settings_of_a_flow_go_with_the_request(ada: Person) -> None:
     await tab.sees("fallback-why", "The full graph was asked for.")
 
 
-async def test_the_graph_shows_the_path_as_it_is_walked(ada: Person) -> None:
-    tab = await asking(ada)
+async def test_the_graph_shows_the_path_as_it_is_walked(ada: Analyst) -> None:
+    tab = await ada.asks("Umbrellas sold?")
     await tab.sees("tables-question")
     await expect(tab("badges")).to_have_text("planned by the model2 examples")
     await expect(node(tab, "has_user_approved")).to_contain_text("asks you")
@@ -107,11 +105,11 @@ async def test_the_graph_shows_the_path_as_it_is_walked(ada: Person) -> None:
     assert {name for name, state in found.items() if state == "planned"} == set(PLANNED[3:])
     assert {found[name] for name in ("rewrite_prompt", "trim_relevant_tables", "general_questions")} == {"out"}
     await expect(tab("progress")).to_contain_text("node 3 of 7")
-    await expect(node(tab, "classify_prompt")).to_contain_text("0.42 s · 350 tokens")
+    await expect(node(tab, "classify_prompt")).to_contain_text("14 tokens")
 
 
-async def test_the_tables_are_chosen_by_hand(ada: Person) -> None:
-    tab = await asking(ada, "Of many tables: how are orders spread?")
+async def test_the_tables_are_chosen_by_hand(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION)
     await expect(tab("table-choice")).to_have_count(11)
     await expect(tab("table-choice").first).to_contain_text("orders")  # the proposed ones come first
     await tab("tables-filter").fill("review")
@@ -128,28 +126,28 @@ async def test_the_tables_are_chosen_by_hand(ada: Person) -> None:
     await expect(tab("node-output")).to_contain_text('["orders","reviews"]')
 
 
-async def test_the_question_of_tables_is_answered_in_words(ada: Person) -> None:
-    tab = await asking(ada)
+async def test_the_question_of_tables_is_answered_in_words(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION)
     await tab.sees("tables-question")
     await tab.say("Yes, only orders")
     await tab.sees("sql-request")
     await tab.sees("question-card", "Yes, only orders")
 
 
-async def test_the_query_runs_as_it_was_approved(ada: Person) -> None:
+async def test_the_query_runs_as_it_was_approved(ada: Analyst) -> None:
     tab = await to_query(ada)
     await expect(tab("sql-request")).to_contain_text("GROUP BY status")
     await tab.press("action-approve")
     await tab.sees("answer", "Most orders are delivered.")
     await expect(tab("chart")).to_have_attribute("data-kind", "bar")
-    await expect(tab("chart").locator("li").first).to_have_text("delivered60")
+    await expect(tab("chart").locator("li").first).to_have_text("delivered63")
     await tab("sql").locator("summary").click()
     await expect(tab("sql")).to_contain_text(SQL)
     await tab("chart-or-table").get_by_text("Table").click()
-    await expect(tab("result-row").first.get_by_role("cell")).to_have_text(["delivered", "60"])
+    await expect(tab("result-row").first.get_by_role("cell")).to_have_text(["delivered", "63"])
 
 
-async def test_the_query_is_changed_by_hand(ada: Person) -> None:
+async def test_the_query_is_changed_by_hand(ada: Analyst) -> None:
     tab = await to_query(ada)
     await tab.press("sql-edit")
     editor = tab("sql-request").get_by_role("textbox")
@@ -173,7 +171,7 @@ async def test_the_query_is_changed_by_hand(ada: Person) -> None:
     await expect(tab("node-input")).to_contain_text("sql from you")
 
 
-async def test_a_refused_query_is_not_run(ada: Person) -> None:
+async def test_a_refused_query_is_not_run(ada: Analyst) -> None:
     tab = await to_query(ada)
     await tab.press("action-refuse")
     await tab("refuse-reason").fill("The wrong column")
@@ -182,8 +180,11 @@ async def test_a_refused_query_is_not_run(ada: Person) -> None:
     assert (await newest(tab, "approval.denied"))["reason"] == "The wrong column"
 
 
-async def test_a_condition_leaves_the_path_and_says_so(ada: Person) -> None:
-    tab = await asking(ada, "What will the weather be? (new node)")
+async def test_a_condition_leaves_the_path_and_says_so(ada: Analyst) -> None:
+    wanted = {"flow": "text_to_sql", "name": "explain_plan", "description": COSTS, "why": ""}
+    planned = SAYS["path"] | {"new_node": wanted}
+    lacking = {"kind": "unanswerable", "reason": REFUSAL}
+    tab = await ada.asks("What will the weather be?", path=planned, classify_prompt=lacking)
     await tab.sees("answer", REFUSAL)
     await tab.gone("findings")
     await expect(node(tab, "classify_prompt")).to_contain_text("left here: kind in")
@@ -194,17 +195,18 @@ async def test_a_condition_leaves_the_path_and_says_so(ada: Person) -> None:
     await expect(tab("node-output")).to_contain_text("unanswerable")
 
 
-async def test_a_query_that_does_not_run_is_mended_on_the_way(ada: Person) -> None:
-    tab = await answered(ada, "By status, wrong at first")
+async def test_a_query_that_does_not_run_is_mended_on_the_way(ada: Analyst) -> None:
+    wrong = {"sql": "SELECT stats FROM orders", "explanation": "Counts them."}
+    tab = await answered(ada, generate_sql=[wrong, SAYS["generate_sql"]])
     await expect(node(tab, "generate_sql")).to_contain_text("2 times")
-    await expect(node(tab, "execute_sql")).to_contain_text("left here: problem")
-    await node(tab, "execute_sql").click()
+    await expect(node(tab, "validate_sql")).to_contain_text("left here: not valid")
+    await node(tab, "validate_sql").click()
     await expect(tab("node-run")).to_have_count(2)
     await expect(tab("node-run").last).to_contain_text("no such column: stats")
 
 
-async def test_the_rest_of_a_path_is_changed_while_it_is_walked(ada: Person) -> None:
-    tab = await asking(ada)
+async def test_the_rest_of_a_path_is_changed_while_it_is_walked(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION)
     await tab.sees("tables-question")
     await tab.press("path-edit")
     await expect(tab("path-row")).to_have_count(5)
@@ -222,8 +224,8 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked(ada: Person) -> 
     assert (found["trim_relevant_tables"], found["has_user_approved"]) == ("walked", "out")
 
 
-async def test_a_value_that_nothing_makes_is_set_by_hand(ada: Person) -> None:
-    tab = await asking(ada)
+async def test_a_value_that_nothing_makes_is_set_by_hand(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION)
     await tab.sees("tables-question")
     await tab.press("path-edit")
     for _ in range(4):
@@ -238,8 +240,8 @@ async def test_a_value_that_nothing_makes_is_set_by_hand(ada: Person) -> None:
     await tab.sees("tables-question")
 
 
-async def test_a_path_is_changed_and_approved_before_it_is_walked(ada: Person) -> None:
-    tab = await asking(ada, confirm="path")
+async def test_a_path_is_changed_and_approved_before_it_is_walked(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION, confirm="path")
     await tab.sees("path-review", "next")
     await tab.press("path-edit")
     await tab.sees("blocked")
@@ -255,8 +257,9 @@ async def test_a_path_is_changed_and_approved_before_it_is_walked(ada: Person) -
     await tab.reloaded_the_same()
 
 
-async def test_one_flow_feeds_the_next(ada: Person) -> None:
-    tab = await answered(ada, "Orders by status, then a complaint")
+async def test_one_flow_feeds_the_next(ada: Analyst) -> None:
+    both = [*SAYS["path"]["paths"], {"flow": "complaint_triage", "nodes": ["classify_complaint", "write_reply"]}]
+    tab = await answered(ada, "Orders by status, then a complaint", path={"paths": both})
     await expect(tab("answer")).to_contain_text("We are sorry.")
     await expect(tab("flow-fold")).to_contain_text("text to sql → complaint triage")
     await node(tab, "classify_complaint").click()
@@ -265,18 +268,27 @@ async def test_one_flow_feeds_the_next(ada: Person) -> None:
     await expect(node(tab, "execute_sql")).to_have_attribute("data-state", "walked")
 
 
-async def test_why_the_full_graph_is_walked(ada: Person) -> None:
-    tab = await answered(ada, "fallback: by status")
+async def test_why_the_full_graph_is_walked(ada: Analyst) -> None:
+    tab = await answered(ada, "Status by fallback", path=FALLBACK)
     await expect(tab("badges")).to_have_text("full graph3 tries")
     await expect(tab("fallback-why")).to_contain_text("execute_sql needs sql, which nothing before it makes.")
     await expect(node(tab, "trim_relevant_tables")).to_have_attribute("data-state", "walked")
-    await tab.say("cached: by status")
-    await expect(tab("badges").last).to_have_text("from the cache")
+    ada.parley.model.replies["path"] = SAYS["path"]
+    await tab.say("By month")
+    await expect(tab("badges").last).to_have_text("planned by the model")
     await expect(tab("flow-fold").first).to_have_attribute("aria-expanded", "false")
 
 
-async def test_the_result_is_sorted_paged_and_taken_along(ada: Person, tmp_path: Path) -> None:
-    tab = await answered(ada, "list all orders")
+async def test_a_path_that_was_planned_before_comes_from_the_cache(ada: Analyst) -> None:
+    await answered(ada, "Status from the cache")
+    again = await answered(ada, "Status from the cache")
+    await expect(again("badges")).to_have_text("from the cache")
+
+
+async def test_the_result_is_sorted_paged_and_taken_along(ada: Analyst, tmp_path: Path) -> None:
+    listed = {"sql": "SELECT order_id, status, total, note FROM orders ORDER BY order_id"}
+    said = {"answer": "These are all.", "chart": "none"}
+    tab = await answered(ada, "List all orders", generate_sql=listed, format_final_response=said)
     await expect(tab("result-count")).to_contain_text("first 120 rows")
     await expect(tab("result-row")).to_have_count(25)
     total = tab("result-head").filter(has_text="total")
@@ -299,8 +311,15 @@ async def test_the_result_is_sorted_paged_and_taken_along(ada: Person, tmp_path:
     assert rows[2][3] == 'said "no", twice'
 
 
-async def test_an_answer_is_accepted_saved_and_asked_again(ada: Person) -> None:
-    tab = await answered(ada, "Revenue by month (new node)")
+async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None:
+    wanted = {"flow": "text_to_sql", "name": "explain_plan", "description": COSTS, "why": "It is slow."}
+    sums = {"sql": "SELECT month, count(*) AS orders, sum(total) AS revenue FROM orders GROUP BY month ORDER BY month"}
+    replies = {
+        "path": SAYS["path"] | {"new_node": wanted},
+        "generate_sql": sums,
+        "format_final_response": {"answer": ANSWER, "chart": "line"},
+    }
+    tab = await answered(ada, "Revenue by month", **replies)
     await expect(tab("chart")).to_have_count(2)  # orders and revenue: too different for one measure
     await tab.press("accept")
     await expect(tab("accept")).to_have_text("Accepted")
@@ -315,16 +334,16 @@ async def test_an_answer_is_accepted_saved_and_asked_again(ada: Person) -> None:
     item = await tab.sees("library-item", "Revenue by month")
     await expect(item).to_contain_text("GROUP BY month")
     await tab.press("proposals-tab")
-    await tab.sees("proposal-item", "Says how costly a query is before it runs.")
+    await tab.sees("proposal-item", COSTS)
     await tab.page.get_by_role("tab", name="Questions").click()
     await tab.sees("library-item")
     await tab.press("ask-again")
-    await expect(tab("composer")).to_have_value("Revenue by month (new node)")
+    await expect(tab("composer")).to_have_value("Revenue by month")
     await expect(tab("composer")).to_be_focused()
 
 
-async def test_all_of_it_by_keyboard(ada: Person) -> None:
-    tab = await asking(ada)
+async def test_all_of_it_by_keyboard(ada: Analyst) -> None:
+    tab = await ada.asks(QUESTION)
     await tab.sees("tables-question")
     await tab.sees("flow-node")
     keys = Keys(tab)
@@ -358,7 +377,7 @@ async def places(tab: Tab) -> AsyncIterator[str]:
     yield "settings"
     await tab("confirm").select_option("path")
     await tab.page.keyboard.press("Escape")
-    await tab.say("Of many tables and a new node: orders by status " + "W" * 80)
+    await tab.say("Orders by status " + "W" * 80)
     await tab.sees("path-review", "next")
     await tab.press("path-edit")
     await tab("path-remove").nth(2).click()
@@ -385,7 +404,7 @@ async def places(tab: Tab) -> AsyncIterator[str]:
     yield "result"
 
 
-async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) -> None:
+async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Analyst) -> None:
     tab = await ada.tab()
     await tab("workflow").get_by_text("Ask the data").click()
     wrong: list[str] = []
@@ -394,7 +413,7 @@ async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) 
     assert not wrong, "\n".join(wrong)
 
 
-async def test_the_library_on_a_phone(ada: Person) -> None:
+async def test_the_library_on_a_phone(ada: Analyst) -> None:
     tab = await answered(ada, "By status, for the phone")
     await tab.press("save")
     await expect(tab("save")).to_have_text("Saved to the library")

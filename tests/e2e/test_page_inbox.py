@@ -6,28 +6,38 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
-from tests.e2e.browser import Person, Tab
-from tests.e2e.fake_agentflow import DATA, DELIVERED, PENDING
-from tests.e2e.fake_gateway import build
+from shared.domain import commands as c
+from shared.domain.session import ASKING
+from shared.testing import Story
+from tests.e2e.browser import Tab
+from tests.e2e.store_requests import BOTH, DATA, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
 from tests.e2e.test_page_access import Keys
-from tests.support.serving import serving
+from tests.support.parley import InProcess, in_process
 
 pytestmark = pytest.mark.timeout(120)
-WHY = "The payment method is not the customer's: a person must decide."
+WHY = "The request was handed over to a person."
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    async with in_process(tmp_path_factory.mktemp("home")) as parley:
+        yield parley
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def ada(browser: Browser) -> AsyncIterator[Person]:
-    """Somebody with a gateway of their own: nothing waits for them yet."""
-    async with serving(build()) as url, Person(browser, url) as person:
-        yield person
+async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
+    """Somebody for whom nothing waits yet."""
+    for session_id in await parley.log.session_ids():
+        story = Story(session_id, log=parley.log, user="local")
+        if (await story.load()).phase in ASKING:
+            await story.commit(c.Stop())
+    async with Customer(browser, parley) as customer:
+        yield customer
 
 
-async def acting(person: Person, request: str, state: str) -> Tab:
-    """A tab with a request to act with tools, when its session stands here."""
-    tab = await person.tab()
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab.say(request)
+async def acting(customer: Customer, request: str, replies: Replies, state: str) -> Tab:
+    """A tab with this request, when its session stands here."""
+    tab = await customer.says(request, replies)
     await tab.state(state)
     return tab
 
@@ -39,10 +49,11 @@ async def chosen(tab: Tab, words: str, tool: str) -> None:
     await tab.sees("tool-form", tool)
 
 
-async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Person) -> None:
-    first = await acting(ada, "Cancel my pending orders", "action_approval")
+async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Customer) -> None:
+    first = await acting(ada, "Cancel my pending orders", cancelling(*BOTH), "action_approval")
     await expect(first("inbox-count")).to_have_text("1")
-    await acting(ada, "escalate: look for my orders", "escalated")
+    await acting(ada, "I want to speak with a person", ESCALATED, "escalated")
+    ada.parley.model.replies = cancelling(*BOTH)
     tab = await ada.tab()
     await expect(tab("inbox")).to_have_accessible_name("Inbox: 2 sessions waiting for you")
     await tab("inbox").focus()
@@ -55,6 +66,8 @@ async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Person) -> None
     await tab.page.keyboard.press("ArrowDown")
     await expect(items.nth(1)).to_be_focused()
     await tab.page.keyboard.press("ArrowUp")
+    await expect(items.first).to_be_focused()
+    await tab.page.keyboard.press("ArrowDown")  # to the older one: the newest comes first
     await tab.page.keyboard.press("Enter")
     await tab.gone("inbox-panel")
     assert tab.session_id == first.session_id
@@ -64,7 +77,7 @@ async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Person) -> None
     await expect(tab("inbox-count")).to_have_text("1")
 
 
-async def test_an_empty_inbox_says_so(ada: Person) -> None:
+async def test_an_empty_inbox_says_so(ada: Customer) -> None:
     tab = await ada.tab()
     await tab.gone("inbox-count")
     await tab.press("inbox")
@@ -74,8 +87,8 @@ async def test_an_empty_inbox_says_so(ada: Person) -> None:
     await expect(tab("inbox")).to_be_focused()
 
 
-async def test_a_person_takes_over_and_hands_back(ada: Person) -> None:
-    tab = await acting(ada, "escalate: cancel one order", "escalated")
+async def test_a_person_takes_over_and_hands_back(ada: Customer) -> None:
+    tab = await acting(ada, "I want to speak with a person", ESCALATED, "escalated")
     await tab.sees("take-over", WHY)
     await chosen(tab, "cancel", "cancel_pending_order")
     await tab.press("tool-run")
@@ -84,7 +97,10 @@ async def test_a_person_takes_over_and_hands_back(ada: Person) -> None:
     await tab("argument-reason").select_option("no longer needed")
     await tab.press("tool-preview")
     await tab.sees("change", "status")
+    ada.parley.gate.hold()
     await tab.press("tool-run")
+    await tab.gone("take-over")
+    ada.parley.gate.release()
     mine = tab("turn").last
     await expect(mine).to_contain_text("By hand: cancel pending order")
     await expect(mine.get_by_test_id("turn-by")).to_have_text("You")
@@ -98,18 +114,18 @@ async def test_a_person_takes_over_and_hands_back(ada: Person) -> None:
     await tab.gone("take-over")
     await tab.sees("said", "Go on with the rest")
     planned = [event for event in await tab.events() if event["type"] == "turn.planned"]
-    assert planned[1]["actor"] == "user:ada"
+    assert planned[1]["actor"] == "user:local"
     assert planned[1]["actions"][0]["arguments"] == {"order_id": PENDING[0], "reason": "no longer needed"}
 
 
-async def test_lists_and_refusals_by_keyboard(ada: Person) -> None:
-    tab = await acting(ada, "escalate: return something", "escalated")
+async def test_lists_and_refusals_by_keyboard(ada: Customer) -> None:
+    tab = await acting(ada, "I want to speak with a person", ESCALATED, "escalated")
     await tab.sees("tool")
     keys = Keys(tab)
     await tab.page.locator("main").focus()
     await keys.to("tool-search")
-    await tab.page.keyboard.type("return_delivered")
-    await expect(tab("tool")).to_have_count(1)
+    await tab.page.keyboard.type("return delivered items")
+    await expect(tab("tool").first).to_contain_text("return_delivered_order_items")
     await keys.press("tool")
     await expect(tab("argument-order_id")).to_be_focused()
     order = DATA["orders"][DELIVERED[0]]
@@ -126,8 +142,8 @@ async def test_lists_and_refusals_by_keyboard(ada: Person) -> None:
     assert action["arguments"]["item_ids"] == [order["items"][0]["item_id"]]
 
 
-async def test_it_looks_well_on_a_desk_and_a_phone(ada: Person) -> None:
-    tab = await acting(ada, "escalate: " + "W" * 100, "escalated")
+async def test_it_looks_well_on_a_desk_and_a_phone(ada: Customer) -> None:
+    tab = await acting(ada, "W" * 100, ESCALATED, "escalated")
     wrong: list[str] = []
     for words, tool in (("", ""), ("exchange", "exchange_delivered_order_items")):
         await tab.sees("tool")

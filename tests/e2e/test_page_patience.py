@@ -26,7 +26,7 @@ async def test_a_yes_arrives_once_when_the_log_answers_again(
 ) -> None:
     monkeypatch.setattr(socket, "SLOW", 0.2)
     world = World(nats_replicas=replicas)
-    await world.workers("s").plan()
+    await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = LISTS
         tab = await person.tab("/s/s")
@@ -47,7 +47,7 @@ async def test_a_yes_arrives_once_when_the_log_answers_again(
 
 async def test_what_is_refused_need_not_be_written_again(browser: Browser) -> None:
     world = World()
-    await world.workers("s").plan()
+    await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = LISTS
         tab = await person.tab("/s/s")
@@ -62,13 +62,13 @@ async def test_what_is_refused_need_not_be_written_again(browser: Browser) -> No
         await tab("composer").fill("Smaller, please")
         await tab.press("send")
         await tab.state("text_plan_generation")
-    session = await world.workers("s").session()
+    session = await world.story("s").load()
     assert session.feedback == ("Smaller, please",)
 
 
 async def test_one_tab_too_many_says_so_and_gets_its_turn(browser: Browser) -> None:
     world = World(sockets_per_user=1)
-    await world.workers("s").plan()
+    await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = (*LISTS, "WebSocket connection to")
         first = await person.tab("/s/s")
@@ -81,10 +81,10 @@ async def test_one_tab_too_many_says_so_and_gets_its_turn(browser: Browser) -> N
 
 async def test_code_that_is_wider_than_the_page_goes_under_its_line_numbers(browser: Browser) -> None:
     world = World()
-    workers = world.workers("s")
-    version = (await workers.plan()).version
-    await workers.person(c.Approve(version=version))
-    await workers.codes("print(1)  # " + "wide " * 100 + "\n")
+    story = world.story("s")
+    version = (await story.plan()).version
+    await story.commit(c.Approve(version=version))
+    await story.codes("print(1)  # " + "wide " * 100 + "\n")
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = LISTS
         tab = await person.tab("/s/s")

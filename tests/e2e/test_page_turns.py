@@ -1,6 +1,6 @@
 """Acting with tools on the page: the trace of turns, approvals, the answer, and what stopping leaves behind.
 
-The gateway is the fake one, its tools and store are real; the last tests are with all services.
+Everything is real but bus, log and model, which are in this process; the last tests are with all services.
 """
 
 import json
@@ -12,41 +12,63 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, WebSocket, expect
 
+from shared.domain import commands as c
+from shared.testing import Story
 from tests.e2e.browser import Person, Tab
-from tests.e2e.fake_agentflow import BIG, PENDING, USER, USER_ID
-from tests.e2e.fake_gateway import build
 from tests.e2e.looks import LAYOUT_SHIFT
 from tests.e2e.running import Client, Parley
+from tests.e2e.store_requests import (
+    BOTH,
+    FIND,
+    LOOK,
+    ONE,
+    PENDING,
+    USER,
+    USER_ID,
+    Customer,
+    Replies,
+    call,
+    cancel,
+    cancelling,
+    turn,
+)
 from tests.e2e.test_page_access import Keys
-from tests.support.serving import serving
+from tests.support.bus import FakeBus
+from tests.support.parley import LARGE, InProcess, in_process
 
 pytestmark = pytest.mark.timeout(120)
+ANSWER = {"answer": "That is everything.", "confidence": 0.9, "evidence": []}
+RECALLED = "Where is my umbrella?"
+READS = turn(
+    "Look around",
+    *(call("get_order_details", f"Read order {order}", order_id=order) for order in BOTH),
+    call("list_all_product_types", "List the products", 1),
+)
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")
-async def fake() -> AsyncIterator[str]:
-    async with serving(build()) as url:
-        yield url
+async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    """One that remembers an earlier session."""
+    bus = FakeBus()
+    nothing = c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is known.")
+    answer = c.GiveAnswer(text="It is on its way.", confidence=1)
+    await Story("earlier", log=bus.log, user="local").commit(
+        c.Say(text=RECALLED, workflow="agentflow"), nothing, answer
+    )
+    async with in_process(tmp_path_factory.mktemp("home"), bus) as parley:
+        yield parley
 
 
 @pytest_asyncio.fixture(loop_scope="package")
-async def ada(browser: Browser, fake: str) -> AsyncIterator[Person]:
-    async with Person(browser, fake) as person:
-        yield person
+async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
+    async with Customer(browser, parley) as customer:
+        yield customer
+        parley.gate.release()
 
 
-async def acting(person: Person, request: str = "Cancel my pending orders") -> Tab:
-    """A tab with a request to act with tools."""
-    tab = await person.tab()
-    await tab.sees("example")
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab.say(request)
-    return tab
-
-
-async def asked(person: Person, request: str = "Cancel my pending orders") -> Tab:
-    """The same, until its changes wait for a yes."""
-    tab = await acting(person, request)
+async def asked(customer: Customer, replies: Replies, request: str = "Cancel my pending orders", **choice: Any) -> Tab:
+    """A tab whose changes wait for a yes."""
+    tab = await customer.says(request, replies, **choice)
     await tab.state("action_approval")
     await tab.sees("action-approve")
     return tab
@@ -56,7 +78,9 @@ async def of_type(tab: Tab, kind: str) -> list[dict[str, Any]]:
     return [event for event in await tab.events() if event["type"] == kind]
 
 
-async def test_the_workflow_and_its_settings_are_chosen_and_remembered(ada: Person) -> None:
+async def test_the_workflow_and_its_settings_are_chosen_and_remembered(ada: Customer) -> None:
+    steps = {"goal": "A calculator", "steps": ["Add", "Test"], "notes": ""}
+    ada.parley.model.replies = cancelling(*ONE) | {"text_plan": steps}
     tab = await ada.tab()
     await tab.sees("example", "calculator")
     await tab("workflow").get_by_text("Act with tools").click()
@@ -85,10 +109,11 @@ async def test_the_workflow_and_its_settings_are_chosen_and_remembered(ada: Pers
     assert (await other.events())[0]["workflow"] == "conversation"
 
 
-async def test_a_request_of_a_session_keeps_what_the_session_has(ada: Person) -> None:
-    tab = await asked(ada, "recall: cancel one")
+async def test_a_request_of_a_session_keeps_what_the_session_has(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*ONE), f"{RECALLED} Cancel one order.")
     await tab.press("action-approve")
     await tab.sees("next")
+    ada.parley.model.replies["turn"] = [LOOK, cancel(PENDING[1])]
     await tab("recalled").locator("summary").click()
     await tab("recall-off").check()
     await tab.say("Now cancel one more")
@@ -97,42 +122,38 @@ async def test_a_request_of_a_session_keeps_what_the_session_has(ada: Person) ->
     assert second["settings"] == first["settings"] | {"recall": False}
 
 
-async def test_the_trace_tells_every_turn(ada: Person) -> None:
-    tab = await asked(ada, "recall: cancel my orders")
+async def test_the_trace_tells_every_turn(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*BOTH), f"{RECALLED} Cancel my orders.")
     turns = tab("turn")
     await expect(turns).to_have_count(3)
     await expect(turns.nth(0)).to_contain_text("Find out who the customer is")
     await expect(turns.nth(0).get_by_test_id("turn-by")).to_have_text("planner")
     await expect(turns.nth(0).get_by_test_id("verdict-by")).to_have_text("by rule: reads answered · goes on")
-    gists = turns.nth(0).get_by_test_id("action-gist")
-    await expect(gists).to_have_text([USER_ID, f"email: {USER['email']}"])
+    await expect(turns.nth(0).get_by_test_id("action-gist")).to_have_text([USER_ID])
     await turns.nth(0).get_by_test_id("thoughts").locator("summary").click()
     await expect(turns.nth(0)).to_contain_text("skills: order handling, careful reading")
-    await turns.nth(0).get_by_test_id("action").nth(1).locator("summary").click()
-    await expect(turns.nth(0)).to_contain_text('"first_name"')
+    await expect(turns.nth(1).get_by_test_id("action-gist").first).to_have_text(f"email: {USER['email']}")
+    await turns.nth(1).get_by_test_id("action").first.locator("summary").click()
+    await expect(turns.nth(1)).to_contain_text('"first_name"')
     earlier = turns.nth(0).get_by_test_id("recalled")
     await earlier.locator("summary").click()
-    await expect(earlier.get_by_role("link", name="Where is my order?")).to_have_attribute("href", "/s/earlier")
+    await expect(earlier.get_by_role("link", name=RECALLED, exact=True)).to_have_attribute("href", "/s/earlier")
     await expect(turns.nth(2).get_by_test_id("action")).to_have_count(2)
     await turns.nth(2).get_by_test_id("action").first.locator("summary").click()
-    await expect(turns.nth(2).get_by_test_id("repairs").first).to_contain_text("the missing # was put before it")
+    await expect(turns.nth(2).get_by_test_id("repairs").first).to_contain_text("another spelling of the field")
     await expect(tab("progress")).to_contain_text("turn 3 of 5 · 2 of 3 sub-goals done")
     await tab.press("progress-line")
     await expect(tab("sub-goal")).to_contain_text(["done", "done", "to do"])
 
 
-async def test_a_yes_is_bound_to_what_will_change(ada: Person) -> None:
-    tab = await ada.tab()
+async def test_a_yes_is_bound_to_what_will_change(ada: Customer) -> None:
     sent: list[dict[str, Any]] = []
 
     def listen(socket: WebSocket) -> None:
         socket.on("framesent", lambda frame: sent.append(json.loads(frame)))
 
-    tab.page.on("websocket", listen)
-    await tab.page.reload()
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab.say("Cancel one order")
-    await tab.state("action_approval")
+    ada.context.on("page", lambda page: page.on("websocket", listen))
+    tab = await asked(ada, cancelling(*ONE))
     change = await tab.sees("change", "status")
     await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
     snapshot = await tab.page.evaluate("async (id) => (await fetch(`/api/sessions/${id}`)).json()", tab.session_id)
@@ -144,15 +165,20 @@ async def test_a_yes_is_bound_to_what_will_change(ada: Person) -> None:
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
 
 
-async def test_what_the_store_would_refuse_is_said_beforehand(ada: Person) -> None:
-    tab = await asked(ada, "Cancel one that was delivered")
+async def test_what_the_store_would_refuse_is_said_beforehand(ada: Customer) -> None:
+    """Two sessions want to cancel the same order of the store that everybody shares."""
+    tab = await asked(ada, cancelling(*ONE), world="shared")
+    faster = await asked(ada, cancelling(*ONE), world="shared")
+    await faster.press("action-approve")
+    await faster.sees("answer")
+    await tab.page.reload()
     await expect(tab("preview")).to_have_text("It would be refused: non-pending order cannot be cancelled")
     await tab.press("action-approve")
     await expect(tab("action").last).to_have_attribute("data-state", "failed")
 
 
-async def test_several_are_decided_one_by_one_by_keyboard(ada: Person) -> None:
-    tab = await asked(ada)
+async def test_several_are_decided_one_by_one_by_keyboard(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*BOTH, done=PENDING[1:2]))
     await expect(tab("action-request")).to_have_count(2)
     keys = Keys(tab)
     await tab.page.locator("main").focus()
@@ -176,8 +202,8 @@ async def test_several_are_decided_one_by_one_by_keyboard(ada: Person) -> None:
     await expect(lit).to_contain_text("cancelled")
 
 
-async def test_all_at_once(ada: Person) -> None:
-    tab = await asked(ada)
+async def test_all_at_once(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*BOTH))
     await tab.press("approve-all")
     await tab.sees("answer")
     assert len(await of_type(tab, "approval.given")) == 2
@@ -185,8 +211,8 @@ async def test_all_at_once(ada: Person) -> None:
     await expect(tab("evidence")).to_have_count(2)
 
 
-async def test_yes_and_do_not_ask_again(ada: Person) -> None:
-    tab = await asked(ada, "Cancel one order")
+async def test_yes_and_do_not_ask_again(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*ONE))
     await tab.press("action-remember")
     await tab.sees("answer")
     await tab.sees("note", "approval for cancel_pending_order: never")
@@ -194,43 +220,48 @@ async def test_yes_and_do_not_ask_again(ada: Person) -> None:
     assert [(event["tool"], event["policy"]) for event in remembered] == [("cancel_pending_order", "never")]
 
 
-async def test_one_action_is_skipped_and_the_session_paused(ada: Person) -> None:
-    tab = await acting(ada, "slow: cancel my orders")
-    await expect(tab("action").first).to_have_attribute("data-state", "started")
+async def test_one_action_is_skipped_and_the_session_paused(ada: Customer) -> None:
+    ada.parley.gate.hold(passing=1)
+    tab = await ada.says("Cancel my pending orders", cancelling(*BOTH) | {"turn": [FIND, READS, cancel(*BOTH)]})
+    await expect(tab("action").nth(1)).to_have_attribute("data-state", "started")
     await tab.press("skip")
-    await expect(tab("action").nth(1)).to_have_attribute("data-state", "skipped")
-    await expect(tab("action-gist").nth(1)).to_have_text("skipped by the person")
+    await expect(tab("action").last).to_have_attribute("data-state", "skipped")
+    await expect(tab("action-gist").last).to_have_text("skipped by the person")
     await tab.press("pause")
     await tab.sees("status", "Paused")
-    await expect(tab("action").first).to_have_attribute("data-state", "finished")  # what had begun may end
+    ada.parley.gate.release()
+    await expect(tab("action").nth(1)).to_have_attribute("data-state", "finished")  # what had begun may end
     await tab.press("unpause")
     await tab.sees("approve-all")
 
 
-async def test_stop_in_the_middle_says_what_happened(ada: Person) -> None:
-    tab = await asked(ada, "slow: cancel my orders")
+async def test_stop_in_the_middle_says_what_happened(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*BOTH))
+    ada.parley.gate.hold(passing=1)
     await tab.press("approve-all")
     await expect(tab("action").nth(-2)).to_have_attribute("data-state", "finished")
     await tab.press("stop")
     report = await tab.sees("stop-report")
     await expect(report).to_contain_text(f"Done, and stays done:Cancel order {PENDING[0]}")
     await expect(report).to_contain_text(f"is recorded when it is known:Cancel order {PENDING[1]}")
+    ada.parley.gate.release()
     await expect(report).not_to_contain_text("is recorded when it is known", timeout=5_000)
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     await tab.reloaded_the_same()
 
 
-async def test_stop_before_a_yes_changes_nothing(ada: Person) -> None:
-    tab = await asked(ada)
+async def test_stop_before_a_yes_changes_nothing(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*BOTH))
     await tab.press("stop")
     report = await tab.sees("stop-report")
     await expect(report).to_contain_text(f"Not done:Cancel order {PENDING[0]}")
     await expect(report).to_contain_text("Nothing was changed in this turn.")
 
 
-async def test_a_budget_is_raised_by_an_amount(ada: Person, fake: str) -> None:
-    async with Client(fake.replace("http", "ws") + "/ws") as client:
-        settings = {"token_budget": 500}
+async def test_a_budget_is_raised_by_an_amount(ada: Customer) -> None:
+    ada.parley.model.replies = cancelling(*ONE)
+    async with Client(ada.parley.url.replace("http", "ws") + "/ws") as client:
+        settings = {"token_budget": 10, "world": "own"}
         await client.send(type="user_message", content="Cancel one", workflow="agentflow", settings=settings)
         await client.event("question.asked")
         tab = await ada.tab(f"/s/{client.session_id}")
@@ -242,20 +273,20 @@ async def test_a_budget_is_raised_by_an_amount(ada: Person, fake: str) -> None:
         await tab.sees("action-approve")
 
 
-async def test_a_large_result_is_shortened_and_downloaded(ada: Person, tmp_path: Path) -> None:
-    tab = await acting(ada, "Show me the big list")
+async def test_a_large_result_is_shortened_and_downloaded(ada: Customer, tmp_path: Path) -> None:
+    everything = turn("List everything", call("list_everything", "List everything there is"), final=True)
+    tab = await ada.says("Show me the big list", {"turn": [everything], "answer": ANSWER})
     await tab.sees("answer")
     await tab("action").locator("summary").click()
     await tab.sees("action", "the whole is 1.3 MB")
     async with tab.page.expect_download() as started:
         await tab.press("artefact")
     await (await started.value).save_as(tmp_path / "big.txt")
-    assert (tmp_path / "big.txt").read_text() == BIG
+    assert (tmp_path / "big.txt").read_text() == LARGE
 
 
-async def test_nothing_moves_while_turns_stream_in(ada: Person) -> None:
-    tab = await ada.tab()
-    await tab("workflow").get_by_text("Act with tools").click()
+async def test_nothing_moves_while_turns_stream_in(ada: Customer) -> None:
+    tab = await ada.comes(cancelling(*BOTH))
     await tab.page.evaluate(LAYOUT_SHIFT)
     await tab.say("Cancel my pending orders")
     await tab.sees("approve-all")
@@ -263,15 +294,17 @@ async def test_nothing_moves_while_turns_stream_in(ada: Person) -> None:
     assert sum(one["by"] for one in moved) < 0.1, moved
 
 
-async def states(tab: Tab) -> AsyncIterator[str]:
+async def states(tab: Tab, parley: InProcess) -> AsyncIterator[str]:
     """One request, halting wherever the page looks different."""
     yield "welcome"
     await tab.press("request-settings")
     await tab.sees("max-turns")
+    await tab("world").select_option("own")
     yield "settings"
     await tab.page.keyboard.press("Escape")
     await tab.gone("max-turns")
-    await tab.say("recall: cancel my pending orders " + "W" * 120)
+    parley.model.replies = cancelling(*BOTH, done=PENDING[1:2])
+    await tab.say(f"{RECALLED} Cancel my pending orders " + "W" * 120)
     await tab.sees("approve-all")
     for one in ("thoughts", "recalled", "action"):
         await tab(one).first.locator("summary").click()
@@ -285,7 +318,9 @@ async def states(tab: Tab) -> AsyncIterator[str]:
     await tab.sees("next")
     await tab.press("evidence")
     yield "answer"
-    await tab.say("slow: cancel my orders")
+    parley.gate.hold()
+    parley.model.replies["turn"] = [READS]
+    await tab.say("Look at my orders again")
     await tab.sees("skip")
     yield "running"
     await tab.press("stop")
@@ -296,11 +331,11 @@ async def states(tab: Tab) -> AsyncIterator[str]:
     yield "inbox"
 
 
-async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Person) -> None:
+async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Customer) -> None:
     tab = await ada.tab()
     await tab("workflow").get_by_text("Act with tools").click()
     wrong: list[str] = []
-    async for name in states(tab):
+    async for name in states(tab, ada.parley):
         wrong += await tab.wrong_looks(name)
     assert not wrong, "\n".join(wrong)
 
@@ -334,7 +369,9 @@ async def waiting(tab: Tab) -> int:
 
 async def test_a_request_for_a_person_is_taken_over_with_all_services(person: Person, running: Parley) -> None:
     before = await waiting(await person.tab())
-    tab = await acting(person, f"I am {USER['email']}. I want to speak with a human being.")
+    tab = await person.tab()
+    await tab("workflow").get_by_text("Act with tools").click()
+    await tab.say(f"I am {USER['email']}. I want to speak with a human being.")
     await tab.sees("take-over")
     await expect(tab("inbox-count")).to_have_text(str(before + 1))
     await tab("tool-search").fill("details of a user")

@@ -1,0 +1,105 @@
+"""Requests to the sample store for the tests of the page: their customer, and what the model replies on the way."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from playwright.async_api import Browser
+
+from retail.generate import generate
+from tests.e2e.browser import Person, Tab
+from tests.support.parley import InProcess
+
+Replies = dict[str, Any]
+DATA = generate()
+GOALS = ["Find out who the customer is", "Look at the orders", "Cancel what is no longer needed"]
+
+
+def _orders(user: dict[str, Any], status: str) -> list[str]:
+    return [order for order in user["orders"] if DATA["orders"][order]["status"] == status]
+
+
+USER_ID, USER = next(
+    (name, user)
+    for name, user in DATA["users"].items()
+    if len(_orders(user, "pending")) > 1 and _orders(user, "delivered")
+)
+PENDING, DELIVERED = _orders(USER, "pending"), _orders(USER, "delivered")
+
+
+def call(tool: str, text: str, *after: int, **arguments: Any) -> Replies:
+    return {"tool": tool, "text": text, "arguments": arguments, "depends_on": list(after)}
+
+
+def turn(goal: str, *calls: Replies, final: bool = False) -> Replies:
+    """The planner's reply: these calls."""
+    return {
+        "sub_goal": goal,
+        "sub_goals": GOALS if goal in GOALS else [goal],
+        "actions": list(calls),
+        "required_skills": ["order handling", "careful reading"],
+        "reasoning": f"{goal}: that comes first.",
+        "final": final,
+    }
+
+
+FIND = turn(GOALS[0], call("find_user_id_by_email", "Find the customer", email=USER["email"]))
+LOOK = turn(
+    GOALS[1],
+    call("get_user_details", "Read the customer's details", user_id=USER_ID),
+    *(call("get_order_details", f"Read order {order}", order_id=order) for order in PENDING[:2]),
+)
+NOTHING = {"reasoning": "All that was asked for has been done."}
+HANDED_OVER = turn("Hand over", call("transfer_to_human_agents", "Hand over", summary="They want a person."))
+
+
+def cancel(*orders: str) -> Replies:
+    """The change; in its first call the model misspells a field."""
+    names = ("cancel_reason", *("reason" for _ in orders[1:]))
+    calls = (
+        call("cancel_pending_order", f"Cancel order {order}", **{"order_id": order, name: "no longer needed"})
+        for order, name in zip(orders, names, strict=True)
+    )
+    return turn(GOALS[2], *calls, final=True)
+
+
+def cancelling(*orders: str, done: Sequence[str] | None = None) -> Replies:
+    """A request to cancel these orders; `done`: those of them that are, where a person refuses some."""
+    done = orders if done is None else done
+    told = f"I cancelled **{', '.join(done)}**." if done else "I looked, and **nothing was changed**."
+    evidence = [f"3.{at}" for at, order in enumerate(orders, 1) if order in done]
+    return {
+        "turn": [FIND, LOOK, cancel(*orders), NOTHING],
+        "turn_verdict": {"status": "success", "next_action": "continue", "reasoning": "It was answered."},
+        "answer": {"answer": told, "confidence": 0.93, "evidence": evidence},
+    }
+
+
+ONE, BOTH = PENDING[:1], PENDING[:2]
+ESCALATED: Replies = {
+    "turn": [HANDED_OVER, NOTHING],
+    "answer": {"answer": "A person saw to it.", "confidence": 0.9, "evidence": []},
+}
+
+
+class Customer(Person):
+    """Somebody who has Parley act in a copy of the store of their own."""
+
+    def __init__(self, browser: Browser, parley: InProcess) -> None:
+        super().__init__(browser, parley.url)
+        self.parley = parley
+
+    async def comes(self, replies: Replies, **choice: Any) -> Tab:
+        """A tab for a request, to which the model will reply so; what was chosen before is remembered."""
+        chosen = json.dumps({"workflow": "agentflow", "world": "own"} | choice)
+        await self.context.add_init_script(f"localStorage.setItem('parley.choice', {json.dumps(chosen)})")
+        self.parley.model.replies = {**replies, "turn": list(replies["turn"])}
+        tab = await self.tab()
+        await tab.sees("example")
+        return tab
+
+    async def says(self, request: str, replies: Replies, **choice: Any) -> Tab:
+        """The same with this request."""
+        tab = await self.comes(replies, **choice)
+        await tab.say(request)
+        return tab
