@@ -7,6 +7,7 @@ def nothing(why: str, **more: Any) -> dict[str, Any]:
     """No calls, because of this; `more` are the fields that say something nevertheless."""
     empty: dict[str, Any] = {
         "question": None,
+        "options": [],
         "sub_goal": "",
         "sub_goals": [],
         "selected_tool": "",

@@ -1,1 +1,1 @@
-"""How the rehearsal model plays planner, verifier, generator and task drafter for requests to a retail store."""
+"""Customers of a retail store: their words into requests, these into tool calls, and the results into an answer."""

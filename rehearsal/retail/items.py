@@ -1,128 +1,156 @@
-"""Things in words: which products a text names, and which items of which orders are meant."""
+"""Products and their options in words: which items of an order, and which variant of a product, a text names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from rehearsal.retail.options import axes_of, named_options
-from rehearsal.retail.words import singular, tokens, words
+from rehearsal.retail.state import Document
+from rehearsal.retail.words import UNITS, Token, tokens, words
 
-GENERIC = frozenset(("set", "kit", "machine", "maker", "cleaner", "bag"))  # heads that say little
-SYNONYMS = {
-    "bike": "bicycle",
-    "carpet": "rug",
-    "cellphone": "smartphone",
-    "earphone": "earbud",
-    "ereader": "reader",
-    "headset": "headphone",
-    "hoover": "vacuum",
-    "phone": "smartphone",
-    "powerbank": "bank",
-    "rucksack": "backpack",
-    "suitcase": "luggage",
-    "tee": "shirt",
-    "trainer": "sneaker",
-    "weight": "dumbbell",
-}
+_NO_HEADS = ("set", "bag")  # last words of names that say little: a duffel bag is called a duffel
+_DENIALS = ("no", "not", "without")
+_LETTERS = {"small": "s", "medium": "m", "large": "l"}
+_JOINT = re.compile(r",? and |, |; ")
+Named = dict[str, set[str]]  # values by option
 
 
 class Held(NamedTuple):
     """One item of one order."""
 
-    order_id: str
-    item: Mapping[str, Any]
+    order: Document
+    item: Document
+
+    @property
+    def name(self) -> str:
+        return str(self.item["name"])
 
 
 class Mention(NamedTuple):
-    """A product named in a text, from one character to another."""
+    """Where a text names a product; several names where it fits several, as `lamp` does."""
 
-    name: str
+    names: tuple[str, ...]
     start: int
     end: int
 
 
 def mentions(text: str, names: Iterable[str]) -> list[Mention]:
-    """Products in the order of the text. Of several that fit at one place the one with most words."""
-    seen = tokens(text)
-    heads = {name: _parts(name) for name in dict.fromkeys(names)}
+    """Products in the order of the text: by all words of the name, else by the word that says what it is."""
+    said, parts = tokens(text), {name: words(name) for name in dict.fromkeys(names)}
     found: list[Mention] = []
     at = 0
-    while at < len(seen):
-        sizes = {name: _match(seen[at:], parts) for name, parts in heads.items()}
+    while at < len(said):
+        sizes = {name: _size([token.word for token in said[at:]], part) for name, part in parts.items()}
         best = max(sizes.values(), default=0)
-        for name in (name for name, size in sizes.items() if size == best > 0):
-            found.append(Mention(name, seen[at].start, seen[at + best - 1].end))
-        at += max(best, 1)
+        if best:
+            fitting = tuple(name for name, size in sizes.items() if size == best)
+            found.append(Mention(fitting, said[at].start, said[at + best - 1].end))
+        at += best or 1
     return found
 
 
-_JOINT = re.compile(r",? and |, (?=the |a |an |my |your |one )|; | plus |, as well as ")
+def _size(said: Sequence[str], name: Sequence[str]) -> int:
+    """How many words from here on name the product; 0: none."""
+    if tuple(said[: len(name)]) == tuple(name):
+        return len(name)
+    return int(said[0] == (name[-2] if name[-1] in _NO_HEADS else name[-1]))
 
 
 def segments(text: str, spots: Sequence[Mention]) -> list[str]:
-    """The text in as many parts as there are mentions: each with the words about that one, cut at `and` or a comma."""
+    """The text in one part for each mention, cut at the `and` or comma before the next."""
     cuts = [0]
     for earlier, later in pairwise(spots):
         joints = [match.start() for match in _JOINT.finditer(text, earlier.end, later.start)]
         cuts.append(joints[-1] if joints else later.start)
-    return [text[start:end] for start, end in zip(cuts, [*cuts[1:], len(text)], strict=True)]
+    return [text[start:end] for start, end in pairwise([*cuts, len(text)])]
 
 
-def _parts(name: str) -> tuple[str, ...]:
-    return tuple(singular(word) for word in words(name))
+def axes_of(variants: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
+    """All values of each option."""
+    found: dict[str, dict[str, None]] = {}
+    for options in variants:
+        for axis, value in options.items():
+            found.setdefault(axis, {})[value] = None
+    return {axis: list(values) for axis, values in found.items()}
 
 
-def _match(seen: Sequence[Any], parts: tuple[str, ...]) -> int:
-    """How many words from here on name the product; 0: none."""
-    here = [_same(singular(token.word), parts) for token in seen[: len(parts)]]
-    if tuple(here) == parts:
-        return len(parts)
-    first = here[0]
-    if first == "".join(parts):
-        return 1
-    if len(parts) > 2 and tuple(here[: len(parts) - 1]) == parts[1:]:
-        return len(parts) - 1
-    tail = parts[-1]
-    if tail in GENERIC:
-        return int(first in parts[:-1] or first == tail == "bag")
-    return int(first == tail or (len(first) > 4 and len(tail) > len(first) and tail.endswith(first)))
+def named_options(text: str, axes: Mapping[str, Sequence[str]]) -> Named:
+    """The values that a text names for each option; longer ones first, and each word counts for one value."""
+    said = tokens(text)
+    ways = [(spelling, axis, value) for axis, values in axes.items() for value in values for spelling in _spell(value)]
+    taken: dict[int, tuple[str, ...]] = {}
+    found: Named = {}
+    for spelling, axis, value in sorted(ways, key=lambda way: -len(way[0])):
+        for at in range(len(said) - len(spelling) + 1):
+            here = tuple(token.word for token in said[at : at + len(spelling)])
+            used = [taken.get(place) for place in range(at, at + len(spelling))]
+            if (
+                all(map(_same, here, spelling))
+                and not any(one not in (None, spelling) for one in used)
+                and _sure(said, at, here, axis)
+            ):
+                taken |= dict.fromkeys(range(at, at + len(spelling)), spelling)
+                found.setdefault(axis, set()).add(value)
+    for axis, values in axes.items():
+        if axis not in found and (value := _switched(said, axis, values)):
+            found[axis] = {value}
+    return found
 
 
-def _same(word: str, parts: tuple[str, ...]) -> str:
-    other = SYNONYMS.get(word, word)
-    return other if word not in parts and other in parts else word
+def _same(word: str, part: str) -> bool:
+    """Whether a word is that of a value, also with an ending: `automatically`."""
+    return word == part or (len(part) > 4 and word.startswith(part))
 
 
-def narrow(text: str, held: Sequence[Held], whole: str = "") -> list[Held]:
-    """The items whose options fit the text best, of several of one product."""
-    axes = axes_of(one.item["options"] for one in held)
-    for said in (text, whole):
-        named = named_options(said, axes)
-        scores = [named.score(one.item["options"]) for one in held]
-        best = max(scores, default=0)
-        fitting = [one for one, score in zip(held, scores, strict=True) if score == best]
-        if best and len(_distinct(fitting)) < len(_distinct(list(held))):
-            return fitting
-    return list(held)
+def _spell(value: str) -> Iterable[tuple[str, ...]]:
+    """Ways to say a value: `1.5 L` also without its unit, `M` also as medium."""
+    full = words(value)
+    yield full
+    if len(full) > 1 and full[-1] in UNITS:
+        yield full[:-1]
+    yield from (("x" * value.count("X") + long,) for long, short in _LETTERS.items() if short == full[0])
 
 
-def _distinct(held: Sequence[Held]) -> set[tuple[str, str]]:
-    return {(one.order_id, one.item["item_id"]) for one in held}
+def _sure(said: Sequence[Token], at: int, spelling: Sequence[str], axis: str) -> bool:
+    """Whether the words are meant as a value: not denied, and a bare number or letter has its option beside it."""
+    before, after = ([one.word for one in some] for some in (said[max(at - 1, 0) : at], said[at + len(spelling) :][:1]))
+    word = spelling[0]
+    if set(before) & set(_DENIALS) or word in ("no", "none", "yes", "included"):
+        return False
+    if len(spelling) > 1 or not (word[0].isdigit() or len(word) < 3) or "." in word:
+        return True
+    return bool({*before, *after} & set(words(axis))) or (
+        word.isalpha() and bool(set(before) & {"in", "a", "an", "to"})
+    )
 
 
-def distinct(held: Sequence[Held]) -> list[Held]:
-    """Each item of each order once."""
-    return list({(one.order_id, one.item["item_id"]): one for one in held}.values())
+def _switched(said: Sequence[Token], axis: str, values: Sequence[str]) -> str:
+    """`with a hood`, `waterproof`, `no timer`: the option itself is named, or denied."""
+    off = next((value for value in values if value in ("no", "none")), "")
+    on = [value for value in values if value != off]
+    name = words(axis)
+    for at, token in enumerate(said):
+        if off and token.word.startswith(name[0][:7]):
+            around = {one.word for one in said[max(at - 2, 0) : at + len(name) + 1]}
+            return off if around & {*_DENIALS, "none"} else on[0] if len(on) == 1 else ""
+    return ""
+
+
+def fits(options: Mapping[str, str], named: Named) -> bool:
+    return all(options.get(axis) in values for axis, values in named.items())
+
+
+def narrow(text: str, held: Sequence[Held]) -> list[Held]:
+    """Of several items of one product those that have all the options that the text names."""
+    named = named_options(text, axes_of(one.item["options"] for one in held))
+    fitting = [one for one in held if fits(one.item["options"], named)]
+    return fitting or list(held)
 
 
 def called(item: Mapping[str, Any]) -> str:
-    """An item in the words of the answer: `desk lamp (black, high)`."""
-    return f"{item['name'].lower() if not item['name'].isupper() else item['name']} ({described(item['options'])})"
+    """An item in the words of an answer: `desk lamp (black, paper)`."""
+    return f"{item['name'].lower()} ({described(item['options'])})"
 
 
 def described(options: Mapping[str, str]) -> str:
-    return ", ".join(
-        f"{axis} {value}" if len(value) < 4 or value.isdigit() or value in ("yes", "no", "none") else value
-        for axis, value in options.items()
-    )
+    return ", ".join(f"{axis} {value}" if len(value) < 4 else value for axis, value in options.items())

@@ -1,53 +1,51 @@
-"""What a prompt tells about the request at hand: the words, the questions and answers, the deeds and the documents."""
+"""What a prompt tells of the request at hand: the words, the answers to questions, the calls made and their results."""
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from rehearsal.prompt import Prompt
-from rehearsal.retail.words import tidy
+from rehearsal.refusals import WHO
+from rehearsal.retail.words import tidy, words
 
 Document = dict[str, Any]
-Arguments = dict[str, Any]
-KINDS = {"get_user_details": "user_id", "get_order_details": "order_id", "get_product_details": "product_id"}
-HANDOVER = "transfer_to_human_agents"
-ONCE = (
-    "cancel_pending_order",
-    "modify_pending_order_items",
-    "return_delivered_order_items",
-    "exchange_delivered_order_items",
-)
+READS = {"get_user_details": "user_id", "get_order_details": "order_id", "get_product_details": "product_id"}
 FINDERS = ("find_user_id_by_email", "find_user_id_by_name_zip")
+TYPES = "list_all_product_types"
+HANDOVER = "transfer_to_human_agents"
 
 
 class Need(Exception):
-    """A wish cannot be resolved before these calls were made."""
+    """The calls that must be made first."""
 
-    def __init__(self, *calls: "Call", leaf: bool = False) -> None:
+    def __init__(self, *calls: "Call") -> None:
         super().__init__(", ".join(call.tool for call in calls))
         self.calls = calls
-        self.leaf = leaf  # nothing more will have to be looked up for the wish
 
 
 class Ask(Exception):
-    """A wish cannot be resolved before the customer has answered."""
+    """The customer must answer this question first, perhaps with one of the options."""
 
-
-class Vague(Ask):
-    """So little is known that there may be no wish at all."""
+    def __init__(self, question: str, options: Sequence[str] = ()) -> None:
+        super().__init__(question)
+        self.options = list(options)
 
 
 class Refused(Exception):
-    """A wish that the store's rules or its data forbid; says why."""
+    """The store's rules or its data forbid it; says why."""
 
 
 @dataclass(frozen=True)
 class Call:
+    """A tool call. `text` is the call in plain words, `done` the sentence that is true once it has succeeded."""
+
     tool: str
-    arguments: Arguments = field(hash=False)
+    arguments: dict[str, Any] = field(hash=False)
+    text: str = ""
+    done: str = ""
 
     @property
     def key(self) -> str:
@@ -57,149 +55,122 @@ class Call:
 
 @dataclass(frozen=True)
 class Deed(Call):
-    """A call that was planned before, and what became of it."""
+    """A call that was made or planned before, and what became of it."""
 
     id: str = ""
     status: str = ""
     result: str = ""
 
     @property
-    def refused(self) -> bool:
-        return self.status == "failed" or self.result.startswith(("Error", "Unknown action"))
-
-    @property
     def fine(self) -> bool:
-        return self.status == "finished" and not self.refused
+        return self.status == "finished" and not self.result.startswith(("Error", "Unknown"))
 
     @cached_property
     def document(self) -> Document | None:
         """The result as an object; None where it is none, or was cut off."""
         try:
-            found = json.loads(self.result)
+            result = json.loads(self.result)
         except ValueError:
             return None
-        return found if isinstance(found, dict) else None
+        return result if isinstance(result, dict) else None
 
 
 @dataclass(frozen=True)
 class State:
-    """Everything the planner decides on. Documents are as first read in this request: no write changes them here."""
-
     request: str
     said: tuple[tuple[str, str], ...] = ()
-    feedback: str = ""
+    feedback: tuple[str, ...] = ()
     previous: str = ""
     deeds: tuple[Deed, ...] = ()
     earlier: tuple[Deed, ...] = ()
     tools: frozenset[str] = frozenset()
-    nudge: str = ""
 
     @property
-    def handed_over(self) -> Deed | None:
-        """The call that handed the request over to a person, whatever became of it: once is enough."""
-        return next((deed for deed in self.deeds if deed.tool == HANDOVER), None)
+    def rephrased(self) -> list[str]:
+        """What was said when the request was beyond the rules: each takes the place of the request."""
+        return [answer for asked, answer in self.said if WHO in asked]
 
-    def standing(self, call: Call) -> Deed | None:
-        """What became of this call; of what an order takes only once, also of one with other arguments."""
-        if (deed := self.by_key.get(call.key)) is not None or call.tool not in ONCE:
-            return deed
-        order_id = call.arguments.get("order_id")
-        made = (one for one in self.deeds if one.tool == call.tool and one.arguments.get("order_id") == order_id)
-        return next((one for one in made if one.fine), None)
+    @property
+    def message(self) -> str:
+        return [self.request, *self.rephrased][-1]
 
-    @cached_property
-    def by_key(self) -> dict[str, Deed]:
-        """The latest deed of each call."""
-        return {deed.key: deed for deed in self.deeds}
-
-    @cached_property
+    @property
     def user_id(self) -> str:
-        """The customer who was found, also for an earlier request of the same session."""
-        found = [deed.result for deed in (*self.deeds, *self.earlier) if deed.tool in FINDERS and deed.fine]
-        return found[0].strip() if found else ""
+        """The customer who was found, also for an earlier request of the same session; "" before that."""
+        results = [deed.result for deed in (*self.deeds, *self.earlier) if deed.tool in FINDERS and deed.fine]
+        return results[0].strip() if results else ""
 
-    @cached_property
-    def known(self) -> dict[str, Document]:
-        """Documents by `tool id`, as first read: what was changed since then is told by the writes themselves."""
-        found: dict[str, Document] = {}
-        for deed in self.deeds:
-            if deed.tool in KINDS and deed.fine and deed.document is not None:
-                found.setdefault(f"{deed.tool} {deed.arguments.get(KINDS[deed.tool])}", deed.document)
-        return found
+    def deed(self, call: Call) -> Deed | None:
+        """What became of this call; of a write also one with other arguments that succeeded for the same order."""
+        same = [one for one in self.deeds if one.tool == call.tool]
+        exact = [one for one in same if one.key == call.key]
+        order_id = call.arguments.get("order_id") if call.tool not in READS else None
+        others = [one for one in same if order_id and one.fine and one.arguments.get("order_id") == order_id]
+        return exact[-1] if exact else next(iter(others), None)
 
-    def look(self, tool: str, document_id: str, *, leaf: bool = False) -> Document | None:
-        """The document; None where there is none of that id. Raises Need where it was not read yet."""
-        if (document := self.known.get(f"{tool} {document_id}")) is not None:
-            return document
-        call = Call(tool, {KINDS[tool]: document_id})
-        if (deed := self.by_key.get(call.key)) is not None and not deed.fine:
-            return None
-        raise Need(call, leaf=leaf)  # not read yet, or only the beginning of it is left in the prompt
+    def look(self, tool: str, document_id: str) -> Document | None:
+        """The document as it was first read; None where there is none. Raises Need where it was not read yet."""
+        call = Call(tool, {READS[tool]: document_id})
+        reads = [deed for deed in self.deeds if deed.key == call.key]
+        documents = [deed.document for deed in reads if deed.fine and deed.document is not None]
+        if documents or (reads and not reads[-1].fine):
+            return documents[0] if documents else None
+        raise Need(call)
 
-    def order(self, order_id: str, *, leaf: bool = False) -> Document | None:
-        return self.look("get_order_details", order_id, leaf=leaf)
+    @property
+    def types(self) -> dict[str, str]:
+        """Product ids by name. Raises Need."""
+        lists = [deed for deed in self.deeds if deed.tool == TYPES]
+        if not lists:
+            raise Need(Call(TYPES, {}))
+        return lists[-1].document or {}
 
-    def product(self, product_id: str, *, leaf: bool = False) -> Document | None:
-        return self.look("get_product_details", product_id, leaf=leaf)
+    def answer(self, question: str) -> str:
+        """The customer's answer to this question, "" before it was asked."""
+        return "\n".join(answer or "-" for asked, answer in self.said if asked.startswith(question))
 
-    @cached_property
-    def types(self) -> dict[str, str] | None:
-        """Product ids by name, once they were listed."""
-        lists = [deed for deed in self.deeds if deed.tool == "list_all_product_types" and deed.fine]
-        if not lists or lists[-1].document:
-            return lists[-1].document if lists else None
-        products = [one for key, one in self.known.items() if key.startswith("get_product_details")]
-        return {one["name"]: one["product_id"] for one in products} or None  # of the list only the beginning is left
+    def ask(self, question: str, options: Sequence[str] = ()) -> str:
+        """The customer's answer to this question. Raises Ask where there is none."""
+        if answer := self.answer(question):
+            return answer
+        raise Ask(f"{question} {'; '.join(options)}".strip(), options)
 
-    def answered(self, question: str) -> str | None:
-        """What the customer answered to this question, known by its first sentence: the rest may list what was read."""
-        stem = _stem(question)
-        answers = [answer for asked, answer in self.said if _stem(asked) == stem]
-        return "\n".join(answers) if answers else None
-
-    def ask(self, question: str, *, vague: bool = False) -> str:
-        """The answer. Raises Ask where it was not asked yet."""
-        answer = self.answered(question)
-        if answer is None:
-            raise (Vague if vague else Ask)(question)
-        return answer
-
-
-def _stem(question: str) -> str:
-    return re.split(r"(?<=[?:])\s", question, maxsplit=1)[0].strip().lower()
+    def pick(self, question: str, options: Sequence[str]) -> int:
+        """Which option the answer means: the only one, or that with most of the answer's words. Raises Ask, Refused."""
+        if len(options) == 1:
+            return 0
+        answer = set(words(self.ask(question, options)))
+        common = [len(answer & set(words(option))) for option in options]
+        if not max(common, default=0) or common.count(max(common)) > 1:
+            raise Refused(f"I do not know the answer to this: {question} {'; '.join(options)}.")
+        return common.index(max(common))
 
 
 def together[T](parts: Iterable[Callable[[], T]]) -> list[T]:
-    """The results of all; what any of them must look up first is asked for at once, because reads run side by side."""
-    found: list[T] = []
+    """The results of all parts. Raises one Need for the reads of all of them: they run side by side."""
+    results: list[T] = []
     needs: list[Need] = []
     for part in parts:
         try:
-            found.append(part())
+            results.append(part())
         except Need as need:
             needs.append(need)
     if needs:
-        calls = {call.key: call for need in needs for call in need.calls}
-        raise Need(*calls.values(), leaf=all(need.leaf for need in needs))
-    return found
-
-
-# --- from a prompt
+        raise Need(*{call.key: call for need in needs for call in need.calls}.values())
+    return results
 
 
 def read_state(prompt: Prompt) -> State:
     said = tuple(questions(prompt["dialogue"]))
     answers = {line for _, answer in said for line in answer.splitlines()}
-    told = tidy(prompt["feedback"]).splitlines()
     return State(
         request=tidy(prompt["request"]),
         said=said,
-        feedback="\n".join(line for line in told if line not in answers),  # answers to questions stand there too
+        feedback=tuple(line for line in tidy(prompt["feedback"]).splitlines() if line not in answers),
         previous=tidy(prompt["previous"]),
         deeds=read_deeds(prompt["executed"]),
         earlier=read_deeds(prompt["earlier"]),
-        tools=frozenset(line["name"] for line in json_lines(prompt["tools"]) if isinstance(line.get("name"), str)),
-        nudge=prompt["nudge"],
+        tools=frozenset(str(line.get("name")) for line in json_lines(prompt["tools"])),
     )
 
 
@@ -211,18 +182,16 @@ def questions(text: str) -> Iterable[tuple[str, str]]:
 
 
 def read_deeds(text: str) -> tuple[Deed, ...]:
-    """Deeds from JSON lines, as the sections `executed`, `earlier` and `actions` have them."""
-    return tuple(map(_deed, json_lines(text)))
-
-
-def _deed(line: Document) -> Deed:
-    arguments, result = line.get("arguments"), line.get("result", "")
-    return Deed(
-        tool=str(line.get("tool", "")),
-        arguments=dict(arguments) if isinstance(arguments, Mapping) else {},
-        id=str(line.get("id", "")),
-        status=str(line.get("status", "")),
-        result=result if isinstance(result, str) else json.dumps(result),
+    """The JSON lines of the sections `executed`, `earlier` and `actions`."""
+    return tuple(
+        Deed(
+            tool=str(line.get("tool", "")),
+            arguments=dict(line.get("arguments") or {}),
+            id=str(line.get("id", "")),
+            status=str(line.get("status", "")),
+            result=result if isinstance(result := line.get("result", ""), str) else json.dumps(result),
+        )
+        for line in json_lines(text)
     )
 
 

@@ -1,64 +1,33 @@
-"""Words as the rules compare them: numbers, units and sizes in one spelling, with their places in the text."""
+"""Words as the rules compare them: contractions in full, units in one spelling, plurals as singulars."""
 
 import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import NamedTuple
 
-NUMBERS = dict(
-    zip(
-        ["one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"],
-        range(1, 13),
-        strict=True,
-    )
+_NUMBERS = "one two three four five six seven eight nine ten eleven twelve"
+_UNITS = (
+    'inch inches "|ft foot feet|l liter liters litre litres|lbs lb pound pounds|w watt watts|oz ounce ounces'
+    "|g gram grams|lm lumen lumens|mah|f|cup cups|person people persons|piece pieces"
 )
-SAME = {
-    **{word: str(number) for word, number in NUMBERS.items()},
-    **dict.fromkeys(("inches", "inch", "in.", '"'), "inch"),
-    **dict.fromkeys(("feet", "foot", "ft"), "ft"),
-    **dict.fromkeys(("liter", "liters", "litre", "litres", "l"), "l"),
-    **dict.fromkeys(("milliliters", "millilitres", "mls", "ml"), "ml"),
-    **dict.fromkeys(("hours", "hour", "hrs", "hr"), "hour"),
-    **dict.fromkeys(("pound", "pounds", "lb", "lbs"), "lbs"),
-    **dict.fromkeys(("watt", "watts", "w"), "w"),
-    **dict.fromkeys(("ounce", "ounces", "oz"), "oz"),
-    **dict.fromkeys(("gram", "grams", "g"), "g"),
-    **dict.fromkeys(("lumen", "lumens", "lm"), "lm"),
-    **dict.fromkeys(("gigabyte", "gigabytes", "gig", "gigs", "gb"), "gb"),
-    **dict.fromkeys(("terabyte", "tb"), "tb"),
-    **dict.fromkeys(("millimeter", "millimeters", "millimetres", "mm"), "mm"),
-    **dict.fromkeys(("megapixel", "megapixels", "mp"), "mp"),
-    **dict.fromkeys(("degree", "degrees"), "degree"),
-    **dict.fromkeys(("piece", "pieces"), "piece"),
-    **dict.fromkeys(("person", "persons", "people"), "person"),
-    **dict.fromkeys(("cup", "cups"), "cup"),
-    **{"grey": "gray", "colour": "color", "colours": "color", "colors": "color", "mic": "microphone"},
-    **{
-        "aluminium": "aluminum",
-        "rubberized": "rubber",
-        "wooden": "wood",
-        "woollen": "wool",
-        "automatically": "automatic",
-    },
-    **{"mice": "mouse", "knives": "knife", "shelves": "shelf", "bookshelves": "bookshelf", "analogue": "analog"},
+_SPELLINGS = "gray grey|color colour colors colours|aluminum aluminium|mic microphone|bicycle bike|rug carpet"
+_ONE = {
+    **{word: str(number) for number, word in enumerate(_NUMBERS.split(), 1)},
+    **{word: line.split()[0] for line in f"{_UNITS}|{_SPELLINGS}".split("|") for word in line.split()},
 }
-LETTERS = {"xs": "extra small", "s": "small", "m": "medium", "l": "large", "xl": "extra large"}
-_WORD = re.compile(r"\d+(?:[.,]\d+)*|[^\W\d_]+|[\"%#]|'(?![a-z])")
-_SHORT = (
-    (re.compile(r"\b(ca)n't\b", re.IGNORECASE), r"\1n not"),
-    (re.compile(r"\b(wo)n't\b", re.IGNORECASE), r"will not"),
-    (re.compile(r"n't\b", re.IGNORECASE), " not"),
-    (re.compile(r"\b(don?t|dont|do't)\b", re.IGNORECASE), "do not"),
-    (re.compile(r"\bdoesnt\b", re.IGNORECASE), "does not"),
-    (re.compile(r"'m\b", re.IGNORECASE), " am"),
-    (re.compile(r"'re\b", re.IGNORECASE), " are"),
-    (re.compile(r"'d\b", re.IGNORECASE), " would"),
-    (re.compile(r"'ll\b", re.IGNORECASE), " will"),
-    (re.compile(r"'ve\b", re.IGNORECASE), " have"),
-    (re.compile(r"\b(it|that|there|what|where|here|how|who)'s\b", re.IGNORECASE), r"\1 is"),
-    (re.compile(r"\bwanna\b", re.IGNORECASE), "want to"),
-    (re.compile(r"\bgonna\b", re.IGNORECASE), "going to"),
-    (re.compile(r"\bcannot\b", re.IGNORECASE), "can not"),
+UNITS = frozenset(line.split()[0] for line in _UNITS.split("|"))
+_WORD = re.compile(r'\d+(?:\.\d+)?|[^\W\d_]+|(?<=\d)"')
+_FULL = (
+    (r"(?i)\b(ca)n't\b", r"\1n not"),
+    (r"(?i)\bwon't\b", "will not"),
+    (r"(?i)n't\b|(?<=\bdo)nt\b|(?<=\bdoes)nt\b", " not"),
+    (r"(?i)\bcannot\b", "can not"),
+    (r"(?i)\bi'm\b", "I am"),
+    (r"(?i)\b(you|we|they)'re\b", r"\1 are"),
+    (r"(?i)'d\b", " would"),
+    (r"(?i)'ve\b", " have"),
+    (r"(?i)\b(it|that|there|what|where|who)'s\b", r"\1 is"),
+    (r"\s*(?:->|=>|→)\s*", " change to "),
+    (r"[ \t]+", " "),
 )
 
 
@@ -69,31 +38,17 @@ class Token(NamedTuple):
 
 
 def tidy(text: str) -> str:
-    """Straight quotes, one kind of dash, contractions spelt out, single spaces within a line."""
-    text = re.sub(r"\s*(?:->|=>|→)\s*", " change to ", text)
-    text = text.translate(str.maketrans("‘’“”–—\u00a0‑", "''\"\"-- -"))
-    for pattern, full in _SHORT:
-        text = pattern.sub(full, text)
-    return re.sub(r"[ \t]+", " ", text).strip()
+    """The text with straight quotes, contractions spelled out and single spaces within a line."""
+    text = text.translate(str.maketrans("‘’“”–—\u00a0", "''\"\"-- "))
+    for pattern, full in _FULL:
+        text = re.sub(pattern, full, text)
+    return text.strip()
 
 
-@lru_cache(maxsize=2048)
-def tokens(text: str) -> tuple[Token, ...]:
-    """The words in one spelling each. `8GB`, `8 gb` and `8-GB` come out the same."""
-    found: list[Token] = []
-    for match in _WORD.finditer(text):
-        word = match[0].lower()
-        word = SAME.get(word, word)
-        if word == "'":
-            continue
-        if word == '"':
-            if not found or not found[-1].word[0].isdigit() or found[-1].end != match.start():
-                continue
-            word = "inch"
-        if word[0].isdigit():
-            word = word.replace(",", "") if re.fullmatch(r"\d{1,3}(,\d{3})+", word) else word.rstrip(".,")
-        found.append(Token(word, match.start(), match.end()))
-    return tuple(found)
+def tokens(text: str) -> list[Token]:
+    """Every word in its one spelling, with its place: `8 feet`, `8-ft` and `8ft` give the same words."""
+    found = [(match[0].lower(), match.start(), match.end()) for match in _WORD.finditer(text)]
+    return [Token(singular(_ONE.get(word, word)), start, end) for word, start, end in found]
 
 
 def words(text: str) -> tuple[str, ...]:
@@ -101,21 +56,16 @@ def words(text: str) -> tuple[str, ...]:
 
 
 def singular(word: str) -> str:
-    """Good enough to compare names of things: `boots` and `boot`, `glasses` and `glass`."""
+    """Good enough to compare nouns: `boots` and `boot`, `glasses` and `glass`."""
+    if word in ("knives", "lenses"):
+        return word.replace("ves", "fe").removesuffix("s")
     if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
 
 
-def find(needle: Sequence[str], hay: Sequence[str]) -> list[int]:
-    """Where the words stand in a row."""
-    size = len(needle)
-    return [at for at in range(len(hay) - size + 1) if tuple(hay[at : at + size]) == tuple(needle)] if size else []
-
-
 def money(amount: float) -> str:
-    """Dollars as the answer writes them."""
-    return f"${amount:,.2f}" if amount >= 0 else f"-${-amount:,.2f}"
+    return f"${amount:,.2f}"
 
 
 def listing(parts: Sequence[str], last: str = "and") -> str:

@@ -69,10 +69,8 @@ def jude(*orders: str) -> list[dict[str, Any]]:
     "words",
     [
         TOKYO,
-        "Please run the tool `time.get_current_time` with timezone=Asia/Tokyo.",
-        "use time.get_current_time, timezone: 'Asia/Tokyo'",
-        'time.get_current_time({"timezone": "Asia/Tokyo"})',
-        "invoke time.get_current_time {'timezone': 'Asia/Tokyo'}",
+        'Please run the tool `time.get_current_time` with {"timezone": "Asia/Tokyo"}.',
+        'invoke time.get_current_time({"timezone": "Asia/Tokyo"})',
     ],
 )
 def test_makes_a_call_that_is_spelt_out(words: str) -> None:
@@ -95,22 +93,6 @@ def test_asks_for_a_tool_that_it_does_not_see_and_then_says_so() -> None:
     assert (after["more_tools"], after["actions"]) == ("", [])
     assert "no tool time.get_current_time" in after["reasoning"]
     assert "no tool time.get_current_time" in answer(TOKYO, reasoning=after["reasoning"])
-
-
-def test_asks_for_arguments_that_a_call_needs() -> None:
-    words = "Call time.get_current_time"
-    asked = turn(words, tools=[json.dumps(CLOCK)])
-    assert "timezone" in asked["question"]
-    told = turn(words, tools=[json.dumps(CLOCK)], dialogue=[f"Q: {asked['question']}\nA: Asia/Tokyo"])
-    assert told["actions"][0]["arguments"] == {"timezone": "Asia/Tokyo"}
-
-
-def test_text_stays_text_and_numbers_are_numbers() -> None:
-    one = played('Call calculate with expression="2 * 21"')
-    assert "42" in one.answer
-    page = {"name": "web.page", "parameters": {"properties": {"number": {"type": "integer"}, "id": {"type": "string"}}}}
-    reply = turn("call web.page number=3 id=7", tools=[json.dumps(page)])
-    assert reply["actions"][0]["arguments"] == {"number": 3, "id": "7"}
 
 
 @pytest.mark.parametrize(
@@ -143,16 +125,6 @@ def test_asks_for_the_stores_tools_among_many() -> None:
     assert turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=few, more_tools=OTHERS)["actions"]
 
 
-def test_makes_the_calls_that_it_can_and_tells_what_is_lacking() -> None:
-    few = [tool for tool in TOOLS if "cancel_pending_order" not in tool]
-    request = f"Cancel #W9389119, it was a mistake. {JUDE}"
-    reply = turn(request, *jude("#W9389119"), tools=few)
-    assert "no tools to cancel pending order" in reply["reasoning"]
-    assert "no tools to cancel pending order" in answer(
-        f"How much are pillows? {JUDE}", *jude()[:1], reasoning=reply["reasoning"]
-    )
-
-
 def others(number: int) -> ToolSpec:
     about = ("find an order of a customer", "get the details of a user", "cancel a pending delivery")[number % 3]
     return ToolSpec(name=f"server{number}.tool", description=f"Tool {number}: {about}", parameters={}, effect="read")
@@ -168,30 +140,12 @@ def test_finds_the_stores_tools_among_many() -> None:
     assert "its tools are not there" in without.answer
 
 
-@pytest.mark.parametrize("request_", ["Book me a flight to Rome", "Write a poem", "What is the capital of France?"])
-def test_what_is_not_for_the_store_gets_an_honest_reply(request_: str) -> None:
-    for tools in (TOOLS, [json.dumps(CLOCK)]):
-        reply = turn(request_, tools=tools)
-        said = f"{reply['question']} {reply['reasoning']}"
-        assert "rehearsal model" in said
-        assert "OPENAI_BASE_URL" in said
-        assert "OPENAI_MODEL" in said
-        assert reply["actions"] == []
-    assert "OPENAI_MODEL" in answer(request_, reasoning=reply["reasoning"])
-
-
-def test_a_turn_says_what_its_look_ups_are_for() -> None:
-    one = played(f"Cancel #W9389119, it was a mistake. {JUDE}")
-    reads = [reply["reasoning"] for reply in one.planned[:-1]]
-    assert all(text.startswith("To cancel, this is needed first: ") for text in reads)
-    assert "find the customer by e-mail" in reads[0]
-
-
 # --- a person who took over
 
 
 HELP = f"I want a coupon for 10 %, so get me a manager. {JUDE}"
 OVER = deed(3, "transfer_to_human_agents", "Transfer successful", summary="wants a coupon")
+BY_A_PERSON = "cancel pending order #W5318900, ordered by mistake"
 BY_HAND = deed(4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5318900", reason="ordered by mistake")
 
 
@@ -203,7 +157,7 @@ def test_hands_over_once_whatever_is_said_after() -> None:
 def test_an_answer_tells_what_a_person_did_and_said() -> None:
     told = answer(HELP, *jude(), OVER, BY_HAND, feedback=["No coupon, but he may keep the lamp."])
     assert "handed you over" in told
-    assert "order #W5318900 was cancelled (ordered by mistake)" in told
+    assert f"done besides: {BY_A_PERSON}" in told
     assert "he may keep the lamp" in told
 
 
@@ -211,60 +165,4 @@ def test_what_a_person_has_cancelled_is_not_cancelled_again() -> None:
     request = f"Cancel #W5318900, I no longer need it. {JUDE}"
     reply = turn(request, *jude("#W5318900"), BY_HAND)
     assert reply["actions"] == []
-    assert "#W5318900 was cancelled" in answer(request, *jude("#W5318900"), BY_HAND)
-
-
-# --- an order that is told by what is in it
-
-
-@pytest.mark.parametrize(
-    ("request_", "tool", "item"),
-    [
-        ("For the order with the frying pan, swap the Pillow for the cheapest other one.", "exchange", "8425542419"),
-        ("Swap the pillow in the order that has the phone case for the cheapest other one.", "exchange", "8425542419"),
-        ("Return the pillow from the order containing the phone case.", "return", "8425542419"),
-    ],
-)
-def test_an_order_is_told_by_what_is_in_it(request_: str, tool: str, item: str) -> None:
-    last = played(f"{request_} PayPal. {JUDE}").deeds[-1]
-    assert last["tool"].startswith(tool)
-    assert (last["arguments"]["order_id"], last["arguments"]["item_ids"]) == (BOTH, [item])
-
-
-@pytest.mark.parametrize("what", ["return the bananas from order", "return my guitar from order"])
-def test_what_is_not_there_is_not_the_whole_order(what: str) -> None:
-    one = played(f"{what} {BOTH}, PayPal. {JUDE}")
-    assert one.changed == {}
-    assert one.questions
-
-
-def test_many_wishes_fit_into_the_turns_that_there_are() -> None:
-    one = played(
-        f"Swap the lunch box in #W9389119 for the cheapest other one, swap the pillow in {BOTH} for the cheapest other"
-        f" one, and what do tents, guitars and kettles cost? PayPal. {JUDE}"
-    )
-    assert {deed["tool"] for deed in one.deeds[-2:]} == {
-        "modify_pending_order_items",
-        "exchange_delivered_order_items",
-    }
-    assert one.turns <= 5
-    assert all(name in one.answer for name in ("tent", "guitar", "kettle"))
-
-
-@pytest.mark.parametrize(
-    ("words", "kept"),
-    [
-        (f"I love the tennis racket, the phone case is great, the rest of {BOTH} can go back. PayPal.", 2),
-        (f"Return the pillow, we love the frying pan, the cutting board is good too. Order {BOTH}, PayPal.", 4),
-    ],
-)
-def test_what_is_kept_is_not_returned(words: str, kept: int) -> None:
-    last = played(f"{words} {JUDE}").deeds[-1]
-    items = len(generate()["orders"][BOTH]["items"])
-    assert (last["tool"], len(last["arguments"]["item_ids"])) == ("return_delivered_order_items", items - kept)
-
-
-def test_what_is_only_considered_is_not_done() -> None:
-    one = played(f"Maybe I should cancel #W9389119, what would I get back? {JUDE}")
-    assert one.changed == {}
-    assert "356.79" in one.answer
+    assert f"done besides: {BY_A_PERSON}" in answer(request, *jude("#W5318900"), BY_HAND)
