@@ -45,7 +45,9 @@ def identify(state: State) -> str:
     """The customer's id. Raises Need, Ask or Refused."""
     if state.user_id:
         return state.user_id
-    text = "\n".join([state.request, *(answer for _, answer in state.said), *state.feedback, state.previous])
+    text = "\n".join(
+        [state.message, state.request, *(answer for _, answer in state.said), *state.feedback, state.previous]
+    )
     calls = [Call("find_user_id_by_email", {"email": mail}, f"Find the customer {mail}") for mail in emails(text)]
     calls += [
         Call("find_user_id_by_name_zip", {"first_name": first, "last_name": last, "zip": code}, f"Find {first} {last}")

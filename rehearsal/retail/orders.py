@@ -20,6 +20,10 @@ STATUSES = {
 _MANY = re.compile(
     r"(?i)\b(?:all|both|every|each)\b(?: \w+){0,4} orders?\b|(?<!one of )\b(?:my|your) (?:\w+ ){0,2}orders\b"
 )
+_TOLD_BY = re.compile(  # an order that is told by what is in it
+    r"(?i)\border (?:with|of|containing|for)\b"
+    r"|\b(?!(?:my|your|the|an?|this|that|only|whole|entire|last|latest|pending|open|one|cancel|it) )\w+ order\b"
+)
 _CLAUSE = re.compile(r"(?i)\b(?:i|we|it|is|are|was|has|have)\b")  # between two items: they are not one list
 _WHOLE = re.compile(
     r"(?i)\beverything\b|\ball (?:\w+ ){0,2}(?:items|things|of it)\b|\b(?:whole|entire) order\b|\bboth\b"
@@ -67,17 +71,17 @@ def find_orders(state: State, request: Request, status: str, verb: str) -> list[
             return one_of(state, holding or orders, verb)
     if not orders:
         raise Refused(f"none of your orders is {status}.")
-    return one_of(state, orders, verb)
+    return one_of(state, orders, verb, sure=not _TOLD_BY.search(request.text))
 
 
 def _holds(order: Document, names: Sequence[str]) -> bool:
     return any(item["name"] in names for item in order["items"])
 
 
-def one_of(state: State, orders: Sequence[Document], verb: str) -> list[Document]:
-    """The only one; else the one that the customer names when asked."""
+def one_of(state: State, orders: Sequence[Document], verb: str, *, sure: bool = True) -> list[Document]:
+    """The only one, if it is sure to be meant; else the one that the customer names when asked."""
     options = [f"{order['order_id']}: {names_of(order)}" for order in orders]
-    return [orders[state.pick(f"Which order would you like to {verb}?", options)]]
+    return [orders[state.pick(f"Which order would you like to {verb}?", options, sure=sure)]]
 
 
 def find_items(state: State, request: Request, statuses: Sequence[str], verb: str) -> list[tuple[Held, str]]:
@@ -100,16 +104,15 @@ def find_items(state: State, request: Request, statuses: Sequence[str], verb: st
         return [(one, request.text) for one in fitting]
     if not fitting:
         raise Refused(f"none of your orders has anything that you can {verb}.")
-    chosen = _one_of(state, tuple(one.name for one in fitting), "", fitting, verb)
-    return [(chosen, "")]
+    return [(_one_of(state, tuple(one.name for one in fitting), "", fitting, verb), "")]
 
 
 def _one_of(state: State, names: Sequence[str], words: str, held: Sequence[Held], verb: str) -> Held:
     """The one item of these names; of several that with the options in the words (in brackets, if there are any), or
-    the customer's choice."""
+    the customer's choice. Where no words name an item, that is always asked."""
     named = {(one.order["order_id"], one.item["item_id"]): one for one in held if one.name in names}
     described = re.search(r"\(([^)]*)\)", words)
     close = narrow(described[1] if described else words, list(named.values()))
     what = listing(sorted({name.lower() for name in names}), "or") if words else "item"
     options = [f"{called(one.item)} in {one.order['order_id']}" for one in close]
-    return close[state.pick(f"Which {what} would you like to {verb}?", options)]
+    return close[state.pick(f"Which {what} would you like to {verb}?", options, sure=bool(words))]

@@ -66,10 +66,10 @@ def survey(state: State) -> Overview:
 def _requests(state: State) -> tuple[list[Request], str]:
     """Of the message, and of what was said since, which replaces what was wanted before of the same kind."""
     requests, doubt = read_requests(state.message)
-    for said in state.feedback:
-        fresh, _ = read_requests(said)
+    for said in () if state.rephrased else state.feedback:
+        fresh, more = read_requests(said)
         kinds = {request.kind for request in fresh}
-        requests = [one for one in requests if one.kind not in kinds] + fresh
+        requests, doubt = [one for one in requests if one.kind not in kinds] + fresh, doubt or more
     return requests, doubt
 
 
@@ -91,10 +91,11 @@ def _resolved(state: State, request: Request) -> Outcome:
 
 def _in_order(outcomes: Sequence[Outcome]) -> list[Call]:
     """Every write once, those of items last. An order takes one call for its items: where there are more, none is."""
-    about = [str(write.arguments["order_id"]) for one in outcomes for write in one.writes if write.tool in ITEM_WRITES]
+    orders = [write.arguments["order_id"] for one in outcomes for write in one.writes if write.tool in ITEM_WRITES]
+    twice = {one for one in orders if orders.count(one) > 1}
     for outcome in outcomes:
-        if twice := [one for write in outcome.writes if about.count(one := str(write.arguments.get("order_id"))) > 1]:
+        if any(write.arguments.get("order_id") in twice for write in outcome.writes):
             outcome.writes = []
-            outcome.refused = f"order {twice[0]} takes one change of its items: say all of it in one sentence, please."
+            outcome.refused = "an order takes one change of its items: say all of it in one sentence, please."
     writes = {write.key: write for outcome in outcomes for write in outcome.writes}
     return sorted(writes.values(), key=lambda call: (call.tool == HANDOVER, call.tool in ITEM_WRITES))

@@ -135,9 +135,10 @@ class State:
             return answer
         raise Ask(f"{question} {'; '.join(options)}".strip(), options)
 
-    def pick(self, question: str, options: Sequence[str]) -> int:
-        """Which option the answer means: the only one, or that with most of the answer's words. Raises Ask, Refused."""
-        if len(options) == 1:
+    def pick(self, question: str, options: Sequence[str], *, sure: bool = True) -> int:
+        """Which option the answer means: the only one (if it is sure to be one of them), else that with most of the
+        answer's words. Raises Ask, Refused."""
+        if sure and len(options) == 1:
             return 0
         answer = set(words(self.ask(question, options)))
         common = [len(answer & set(words(option))) for option in options]

@@ -71,11 +71,12 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))
-    done = listing(kinds)
     return nothing(
-        f"Needed first ({done}): {listing(texts).lower()}." if reading else f"All that is needed is known ({done}).",
+        f"Needed first ({listing(kinds)}): {listing(texts).lower()}."
+        if reading
+        else f"All that is needed is known ({listing(kinds)}).",
         sub_goal="Look up what is needed" if reading else listing(texts)[:400],
-        sub_goals=[f"{kind.capitalize()}" for kind in kinds],
+        sub_goals=[kind.capitalize() for kind in kinds],
         selected_tool=calls[-1].tool,
         required_skills=["customer service", "looking things up" if reading else "changing orders"],
         actions=[

@@ -221,6 +221,21 @@ def test_other_words_after_a_denial_are_heard() -> None:
     assert [action["arguments"]["payment_method_id"] for action in reply["actions"]] == ["gift_card_8264183"]
 
 
+def test_words_after_a_denial_that_are_doubtful_change_nothing() -> None:
+    reply = turn(CANCEL, *known(PENDING), feedback=["Or rather cancel #W4123594, unless it is on its way"])
+    assert reply["actions"] == []
+    assert "leaves open what shall be done" in reply["question"]
+
+
+@pytest.mark.parametrize(
+    "words", ["Return the bananas from #W2999776 to my card.", "Cancel my sofa order, I do not need it."]
+)
+def test_what_is_not_there_is_not_something_else(words: str) -> None:
+    one = played(f"{words} {HUGO}")
+    assert writes(one) == []
+    assert "Which" in one.questions[0]
+
+
 def test_a_result_that_was_cut_off_is_read_again() -> None:
     cut = deed(3, "get_order_details", '{"order_id": "#W6954348", "us…', order_id=PENDING)
     reply = turn(CANCEL, *known(), cut)
