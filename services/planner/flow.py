@@ -31,12 +31,11 @@ class Flows(Protocol):
 
 
 class Planned(NamedTuple):
-    """A way to go, or a question instead."""
+    """A way to go."""
 
-    chain: Chain = ()
-    path: PathPlan | None = None
-    reasoning: str = ""
-    question: c.Ask | None = None
+    chain: Chain
+    path: PathPlan
+    reasoning: str
 
 
 class NoPath(Exception):
@@ -70,13 +69,13 @@ class PathPlanner:
         except NoPath as error:
             why = f"No path could be planned ({error.attempts} tries), and the full graph is not to be walked: {error}"
             return c.Fail(reason=why)
-        if planned.question:
+        if isinstance(planned, c.Ask):
             names = tuple(flow.name for flow in page.flows)
-            return planned.question.model_copy(update={"options": planned.question.options or names})
+            return planned.model_copy(update={"options": planned.options or names})
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
         return _command(session, page, planned)
 
-    async def _way(self, desk: Desk, page: FlowPage) -> Planned:
+    async def _way(self, desk: Desk, page: FlowPage) -> Planned | c.Ask:
         session = desk.session
         planning = session.settings.planning
         if not planning.use_planning:
@@ -93,11 +92,11 @@ class PathPlanner:
                 raise
             log.debug("path_fallback", session_id=session.id, problems=error.problems)
             return _everything(session, page, str(error), error)
-        if planned.path:
+        if isinstance(planned, Planned):
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
 
-    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned:
+    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned | c.Ask:
         """Raises NoPath after as many proposals as the session allows."""
         session = desk.session
         examples = await self._examples(session)
@@ -111,7 +110,7 @@ class PathPlanner:
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
             if asked := reply.asked():
-                return Planned(question=asked)
+                return asked
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant
@@ -126,11 +125,11 @@ class PathPlanner:
         return await desk.ask(messages, PathReply, kind="plan", render=shown, temperature=temperature)
 
 
-def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned:
+def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned | c.Ask:
     """The full graph of the flow that is meant; where nothing tells which one it is, the person does."""
     flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
     if flow is None:
-        return Planned(question=c.Ask(text=f"{why} {WHICH}".strip()))
+        return c.Ask(text=f"{why} {WHICH}".strip()[:50_000])
     chain: Chain = ((flow.name, full_path(flow)),)
     path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=error.attempts if error else 0)
     return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
@@ -158,7 +157,6 @@ def _proposal(node: NewNode | None) -> NodeProposal | None:
 
 def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan | c.PlanTurn:
     """The path as a plan to approve, where the person wants to see it first; else as the turn that walks it."""
-    assert planned.path is not None  # noqa: S101  a question was asked otherwise
     names = " and ".join(flow for flow, _ in chains(planned.path.nodes))
     steps = [_step(page, tool) for tool in planned.path.nodes]
     if session.settings.confirm == "path":

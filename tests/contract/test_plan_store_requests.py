@@ -197,7 +197,7 @@ async def test_a_plan_is_listed_until_it_is_deleted(client: Client, log: InMemor
         await each.plan()
         await client.ask(api.SESSION_GET, session_id=each.id)
     assert (await client.ask(api.PLAN_LIST, user="ann", statuses=("pending_approval",))).total == 2
-    await story.person(c.DeletePlan())
+    await story.commit(c.DeletePlan())
     await client.ask(api.SESSION_GET, session_id=story.id)
     assert [plan.session_id for plan in (await client.ask(api.PLAN_LIST)).plans] == [other.id]
     assert await refused(client, api.PLAN_GET, session_id=story.id) == "unknown"
