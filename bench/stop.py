@@ -23,6 +23,8 @@ from tests.e2e.running import Parley, parley
 ROUNDS = 10
 SLOW = {"token_delay": 0.2, "times": 1}
 SLEEPS = "import time\n\n\ndef main():\n    time.sleep(5)\n\n\nif __name__ == '__main__':\n    main()\n"
+REQUEST = c.UserMessage(type="user_message", content="Help me create a simple calculator")
+YES = c.Approval(type="approval", approved=True)
 Reach = Callable[[Parley, Connection], Awaitable[None]]
 
 
@@ -31,51 +33,38 @@ async def event(connection: Connection, kind: str) -> SessionEvent:
     return (await connection.until(s.Event, lambda message: message.event.type == kind)).event
 
 
-async def drafting(connection: Connection, kind: str) -> None:
-    """Until a piece of such a draft is shown."""
-    await connection.until(s.Delta, lambda message: message.kind == kind)
-
-
-async def request(connection: Connection) -> None:
-    await connection.send(c.UserMessage(type="user_message", content="Help me create a simple calculator"))
-
-
-async def approve(connection: Connection) -> None:
-    await connection.send(c.Approval(type="approval", approved=True))
-
-
 async def planning(running: Parley, connection: Connection) -> None:
     await running.fault(task="text_plan", **SLOW)
-    await request(connection)
-    await drafting(connection, "plan")
+    await connection.send(REQUEST)
+    await connection.until(s.Delta, lambda piece: piece.kind == "plan")
 
 
 async def review(_: Parley, connection: Connection) -> None:
-    await request(connection)
+    await connection.send(REQUEST)
     await connection.until(s.TextPlanReview)
 
 
 async def coding(running: Parley, connection: Connection) -> None:
     await review(running, connection)
     await running.fault(task="code", **SLOW)
-    await approve(connection)
-    await drafting(connection, "code")
+    await connection.send(YES)
+    await connection.until(s.Delta, lambda piece: piece.kind == "code")
 
 
 async def verifying(running: Parley, connection: Connection) -> None:
     await review(running, connection)
     await running.fault(task="tests", **SLOW)
-    await approve(connection)
-    await drafting(connection, "tests")
+    await connection.send(YES)
+    await connection.until(s.Delta, lambda piece: piece.kind == "tests")
 
 
 async def executing(running: Parley, connection: Connection) -> None:
     await review(running, connection)
-    await approve(connection)
+    await connection.send(YES)
     code = await connection.until(s.CodeReview)
     await connection.send(c.Edit(type="edit", target="code", version=code.version or 0, content=SLEEPS))
     await connection.until(s.CodeReview)
-    await approve(connection)
+    await connection.send(YES)
     await connection.until(s.Continue)
     await connection.send(c.Run(type="run"))
     await event(connection, "actions.started")

@@ -7,12 +7,13 @@ the session has come to an end.
 import asyncio
 import random
 from collections import Counter
+from collections.abc import Awaitable, Callable
 
 from chaos.line import AGAIN, Line
 from chaos.recorder import Json
 from chaos.scripts import Script
 from sdk import Parley as Remote
-from sdk import ParleyDown, ParleyError, Refused
+from sdk import ParleyDown, Refused, Session
 from shared.protocol.server import Snapshot
 
 LOOK_AGAIN = 10.0  # seconds after which somebody looks though nothing new was shown
@@ -65,20 +66,27 @@ class Person:
             self.why = why
 
     async def _go_on_in_a_fork(self) -> None:
-        fork_id = await self._forked()
-        self.fork = Person(self.script.in_a_fork(fork_id), self._urls)
+        fork = await self._remotely("fork", lambda session: session.fork(id="fork"))  # the same one, however often
+        self.fork = Person(self.script.in_a_fork(fork.id), self._urls)
         await self.fork.live()
 
     # --- seeing and saying
 
     async def _look(self) -> Snapshot:
         """Where it stands, from any gateway that answers."""
+        return await self._remotely(f"look {self._said}", Session.snapshot)
+
+    async def _remotely[T](self, about: str, ask: Callable[[Session], Awaitable[T]]) -> T:
+        """What a gateway answers over HTTP, any that is there. Raises Refused."""
         while True:
-            url = self._urls[int(self.script.draw(f"look {self._said}") * len(self._urls))]
             try:
-                async with Remote(url, patience=5) as remote:
-                    return await remote.session(self.script.session_id).snapshot()
+                async with Remote(self.script.pick(about, self._urls), patience=5) as remote:
+                    return await ask(remote.session(self.script.session_id))
             except ParleyDown:
+                await asyncio.sleep(0.5)
+            except Refused as refused:
+                if refused.code != AGAIN:
+                    raise
                 await asyncio.sleep(0.5)
 
     async def _wait(self, version: int) -> None:
@@ -111,27 +119,8 @@ class Person:
 
     async def _by_rest(self, command: Json) -> None:
         """The same over HTTP: its answer is an acknowledgement."""
-        while True:
-            try:
-                async with Remote(self.script.pick(f"gateway {self._said}", self._urls), patience=5) as remote:
-                    version = await remote.session(self.script.session_id).send(**command)
-                self.acknowledged.append((command["id"], version))
-                return
-            except ParleyDown:
-                await asyncio.sleep(0.5)
-            except Refused as refused:
-                if refused.code != AGAIN:
-                    raise
-                await asyncio.sleep(0.5)
-
-    async def _forked(self) -> str:
-        """The id of a new session that begins where this one ended; the same one, however often it is asked for."""
-        while True:
-            try:
-                async with Remote(self.script.pick("fork", self._urls), patience=5) as remote:
-                    return (await remote.session(self.script.session_id).fork(id="fork")).id
-            except ParleyError:
-                await asyncio.sleep(0.5)
+        version = await self._remotely(f"gateway {self._said}", lambda session: session.send(**command))
+        self.acknowledged.append((command["id"], version))
 
     # --- wanting
 

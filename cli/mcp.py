@@ -7,7 +7,7 @@ import asyncio
 import hmac
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
@@ -94,7 +94,7 @@ class Tools:
     ) -> SessionState:
         """Carry over the person's yes to exactly this plan, code or action. Only after they have given it."""
         yes = {"approved": True, "version": version, "hash": hash, "action_id": action_id}
-        return await self._says(session_id, "approval", yes)
+        return await self._says(session_id, type="approval", **yes)
 
     async def reject(
         self,
@@ -105,24 +105,24 @@ class Tools:
     ) -> SessionState:
         """Carry over the person's no. After that to a plan or code, Parley asks for feedback."""
         no = {"approved": False, "version": version, "action_id": action_id, "reason": reason}
-        return await self._says(session_id, "approval", no)
+        return await self._says(session_id, type="approval", **no)
 
     async def feedback(
         self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
     ) -> SessionState:
         """Say what should be different about the plan or code in review, or a word during work."""
-        return await self._says(session_id, "feedback", {"content": text})
+        return await self._says(session_id, type="feedback", content=text)
 
     async def answer_question(
         self, session_id: SessionId, text: Annotated[str, Field(min_length=1, max_length=50_000)]
     ) -> SessionState:
         """Answer the open question with the person's words."""
-        return await self._says(session_id, "answer", {"content": text})
+        return await self._says(session_id, type="answer", content=text)
 
-    async def _says(self, session_id: str, kind: str, fields: Mapping[str, object]) -> SessionState:
+    async def _says(self, session_id: str, **message: object) -> SessionState:
         async with self._parley() as parley:
             session = parley.session(session_id)
-            await session.send(type=kind, **{name: value for name, value in fields.items() if value is not None})
+            await session.send(**message)
             return state_of(await session.snapshot())
 
     @asynccontextmanager

@@ -1,6 +1,5 @@
 """A running Parley as an object: begin sessions, follow them, and do what a person can do in them."""
 
-import math
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
@@ -68,9 +67,9 @@ class Parley:
         """A session that exists already."""
         return Session(self._rest, self._endpoint, session_id, patience=self._patience)
 
-    def connect(self, session_id: str | None = None) -> Connection:
-        """A live connection to this session, or to a new one. It comes back however long Parley was away."""
-        return Connection(self._endpoint, session_id=session_id)
+    def connect(self, session_id: str | None = None, *, after: int = 0) -> Connection:
+        """This session live, behind this version, or a new one. It comes back however long Parley was away."""
+        return Connection(self._endpoint, session_id=session_id, after=after)
 
     async def sessions(
         self, query: str = "", *, states: Sequence[str] = (), limit: int = 50, offset: int = 0
@@ -135,16 +134,13 @@ class Session:
 
     async def events(self, after: int = 0) -> AsyncGenerator[SessionEvent]:
         """Every event after this version, once and in order, as it happens; it has no end."""
-        async with self.connect(after, patience=self._patience) as connection:
+        connection = Connection(self._endpoint, session_id=self.id, after=after, patience=self._patience)
+        async with connection:
             async for message in connection:
                 if isinstance(message, Error):
                     raise refusal(message)
                 if isinstance(message, Event):
                     yield message.event
-
-    def connect(self, after: int = 0, *, patience: float = math.inf) -> Connection:
-        """A live connection, with every event after this version."""
-        return Connection(self._endpoint, session_id=self.id, after=after, patience=patience)
 
     async def wait(self) -> Snapshot:
         """Until nothing will happen by itself: a person is asked for something, or it rests, failed or is paused."""
