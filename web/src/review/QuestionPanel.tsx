@@ -32,6 +32,7 @@ export function QuestionPanel() {
             <Button
               key={option}
               variant="light"
+              className="wraps"
               data-testid="question-option"
               loading={act.busy}
               onClick={() => act.send({ type: "answer", content: option, question_id: question.question_id })}

@@ -1,0 +1,24 @@
+"""A question that the planner's model asks instead of planning, with its options."""
+
+import pytest
+
+from services.planner.agentflow_prompt import TurnReply
+from services.planner.flow_prompt import PathReply
+from services.planner.prompt import PlanReply
+from services.planner.question import LONGEST_OPTION, Question
+
+REPLIES = (PlanReply, TurnReply, PathReply)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_every_reply_may_be_a_question_with_options(reply: type[Question]) -> None:
+    asked = reply(question=" Which one? ", options=[" the first ", " ", "x" * 900]).asked()
+    assert asked
+    assert (asked.text, asked.about) == ("Which one?", "request")
+    assert asked.options == ("the first", "x" * LONGEST_OPTION)
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_options_alone_are_no_question(reply: type[Question]) -> None:
+    with pytest.raises(ValueError, match="question"):
+        reply(options=["this", "that"])
