@@ -33,7 +33,7 @@ class Conversation(Story):
         super().__init__(session_id or uuid4().hex[:16], log=log, user=user)
 
     async def drafts(self, goal: str = "A calculator", steps: tuple[Step, ...] = STEPS) -> Session:
-        return await self.commit(c.DraftPlan(goal=goal, steps=steps, notes="Keep it small"))
+        return await self.commit(c.DraftPlan(goal=goal, steps=steps))
 
     async def codes(self, code: str = CODE) -> Session:
         """The generator writes code, and the verifier approves of it."""
