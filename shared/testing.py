@@ -8,6 +8,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -194,7 +195,10 @@ class Story:
         for line in lines:
             loaded = await self.loaded()
             command = line(loaded.session) if callable(line) else line
-            after, event = await commit(self.log, loaded, command, self.by(command, user))
+            by = self.by(command, user)
+            if isinstance(command, PersonCommand):
+                by = by._replace(id=uuid4().hex[:12])  # two people may act on the same version
+            after, event = await commit(self.log, loaded, command, by)
             self._add(command, event, after.session)
         return self.session
 
