@@ -18,7 +18,6 @@ from shared.domain.commands import By
 from shared.settings import Settings
 from tests.support.needs import NOT_LIVE
 
-HERE = Path(__file__).parent
 SLOW = ("e2e", "integration", "contract")
 
 # A run in the background is started with SIGINT ignored, and so would be every program that a test interrupts.
@@ -50,7 +49,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 def _place(item: pytest.Item) -> int:
     """The slow ones first, so that two workers come to their ends together; those that share a Parley, in one row."""
-    folder = item.path.relative_to(HERE).parts[0] if item.path.is_relative_to(HERE) else ""
+    folder = item.nodeid.removeprefix("tests/").partition("/")[0]
     return SLOW.index(folder) if folder in SLOW else len(SLOW)
 
 
