@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from tests.support.needs import needs_landlock
-from tests.support.postgres import READ_ANY
 
 pytestmark = needs_landlock
 
@@ -17,6 +16,7 @@ WITHIN = ["-k", "not without_the_sandbox"]  # that the attacks do harm is shown 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__)
 ORDINARY = 60_777
+READ_ANY = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
 
 # A machine that lacks something is made with the same means: a filter over this process and all it starts.
 WITHOUT = """

