@@ -67,11 +67,8 @@ def segments(text: str, spots: Sequence[Mention]) -> list[str]:
 
 def axes_of(variants: Iterable[Mapping[str, str]]) -> dict[str, list[str]]:
     """All values of each option."""
-    found: dict[str, dict[str, None]] = {}
-    for options in variants:
-        for axis, value in options.items():
-            found.setdefault(axis, {})[value] = None
-    return {axis: list(values) for axis, values in found.items()}
+    pairs = dict.fromkeys(pair for options in variants for pair in options.items())
+    return {axis: [value for other, value in pairs if other == axis] for axis, _ in pairs}
 
 
 def named_options(text: str, axes: Mapping[str, Sequence[str]]) -> Named:

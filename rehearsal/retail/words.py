@@ -57,8 +57,6 @@ def words(text: str) -> tuple[str, ...]:
 
 def singular(word: str) -> str:
     """Good enough to compare nouns: `boots` and `boot`, `glasses` and `glass`."""
-    if word in ("knives", "lenses"):
-        return word.replace("ves", "fe").removesuffix("s")
     if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith("ss") else word
