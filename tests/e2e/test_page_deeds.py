@@ -108,13 +108,22 @@ async def test_another_plan_and_other_code(person: Person) -> None:
 async def test_a_question_is_answered(person: Person) -> None:
     tab = await person.tab()
     await tab.say("make a program")
-    await tab.sees("question", "What shall the program do?")
+    await tab.sees("question", "I’m the demo model")
     await tab.state("question")
     await tab.reloaded_the_same()
     await expect(tab("composer")).to_be_focused()
     await tab.say("One that plays tic-tac-toe")
     await tab.state("text_plan_approval")
     await tab.sees("question-card", "One that plays tic-tac-toe")
+
+
+async def test_a_question_is_answered_by_one_of_its_options(person: Person) -> None:
+    tab = await person.tab()
+    await tab.say("Write a snake game in pygame")
+    await tab.sees("question", "I’m the demo model")
+    await expect(tab("question-option")).to_have_count(3)
+    await tab("question-option").nth(2).click()
+    await tab.sees("plan-review", "Write FizzBuzz in Python.")
 
 
 async def test_a_budget_that_is_used_up_asks_with_options(person: Person, running: Parley) -> None:
