@@ -64,6 +64,7 @@ async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
     async with Customer(browser, parley) as customer:
         yield customer
         parley.gate.release()
+        parley.model.slowly = False
 
 
 async def asked(customer: Customer, replies: Replies, request: str = "Cancel my pending orders", **choice: Any) -> Tab:
@@ -288,6 +289,7 @@ async def test_a_large_result_is_shortened_and_downloaded(ada: Customer, tmp_pat
 async def test_nothing_moves_while_turns_stream_in(ada: Customer) -> None:
     tab = await ada.comes(cancelling(*BOTH))
     await tab.page.evaluate(LAYOUT_SHIFT)
+    ada.parley.model.slowly = True
     await tab.say("Cancel my pending orders")
     await tab.sees("approve-all")
     moved = await tab.page.evaluate("window.moved")

@@ -31,7 +31,7 @@ from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
 
 LARGE = "\n".join(f"product {number}: one of very many" for number in range(40_000))
-PACE = 0.01  # seconds a field: a real model's words come over time, too
+PACE = 0.02  # seconds a field: a real model's words come over time, too
 LISTS = ToolSpec(name="list_everything", description="List everything there is", parameters={}, effect="read")
 
 
@@ -74,9 +74,14 @@ async def _list_everything(_: Call) -> Result:
 
 
 class StreamingModel(ModelByTask):
-    """Writes its replies field by field."""
+    """Writes its replies at once, or field by field where a test wants to see them grow."""
+
+    slowly = False
 
     async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:
+        if not self.slowly:
+            await super().stream(reply, on_partial)
+            return
         written: dict[str, Any] = {}
         for name, value in reply.model_dump(mode="json").items():
             written[name] = value
