@@ -1,281 +1,233 @@
-"""Conditions as SQL, seen from a place: plain where a row finds one value, EXISTS where it may find many."""
+"""What is said of a noun: values, amounts, times, places, and rows of other tables."""
 
-from typing import assert_never
+from dataclasses import replace
 
-from rehearsal.sql.agreement import confusable, contradiction
-from rehearsal.sql.ask import (
-    Blank,
-    Compare,
-    Condition,
-    Match,
-    Measure,
-    Not,
-    Option,
-    Related,
-    Several,
-    Spot,
-    Sums,
-    Value,
+from rehearsal.sql.nouns import Nouns
+from rehearsal.sql.reader import Unclear
+from rehearsal.sql.synonyms import deeds
+from rehearsal.sql.syntax import MONEY, Condition, Filter, Has, Noun, Spots
+from rehearsal.sql.words import phrases
+
+Conditions = tuple[Condition, ...]
+_BE = phrases("is, are, was, were, be, been, being, get, got")
+_HAVE = phrases("has, have, had, having, own, contain, containing, include, including, hold, with, is there")
+_LIVE = phrases("live, living, lives, reside, residing, located, based, come, coming")
+_GO = phrases("go, going, went, sent, shipped, addressed, headed, being sent")
+_OF = phrases("of, by, from, for, in, on, to, at, with, belonging to, owned by, made by, placed by")
+_ADVERBS = phrases(
+    "currently, now, still, ever, already, also, either, both, so far, at least once, on file, right now, at the moment"
 )
-from rehearsal.sql.joins import Path, single
-from rehearsal.sql.literals import equal, literal
-from rehearsal.sql.people import humans
-from rehearsal.sql.scopes import Place, Unclear, Writer, repeated
-
-FAR = 3.0  # how far a name of something else, or rows of another table, are looked for
-VACUOUS = 1.5  # what it costs that a condition is so of nearly every row: it may have lost its own
+_WHO = phrases("that, who, which, whose")
+_PLACES = phrases("zip, country, state, county, town, city, district, region")
 
 
-def sql(place: Place, condition: Condition) -> str:
-    """The condition as an expression; raises Unclear where it makes none."""
-    match condition:
-        case Match():
-            return _match(place, condition)
-        case Compare() | Blank():
-            return _column(place, condition)
-        case Related():
-            return _related(place, condition)
-        case Sums():
-            return against(scalar(place, condition.measure), condition.op, condition.values, place)
-        case Several():
-            parts = [sql(place, part) for part in condition.parts]
-            if not condition.either:
-                _clear(confusable(parts))
-            return f"({(' OR ' if condition.either else ' AND ').join(parts)})"
-        case Not():
-            return _not(place, condition.part)
-        case never:
-            assert_never(never)
+class Phrases(Nouns):
+    """Nouns with their conditions; see Grammar for whole questions."""
 
+    def noun(self) -> Noun | None:
+        """Rows: a table's name, with values before it and conditions after it."""
+        head = self.head()
+        return replace(head, filters=(*head.filters, *self.modifiers())) if head else None
 
-def add(place: Place, *conditions: Condition) -> None:
-    place.scope.where += [sql(place, one) for one in conditions]
-    _clear(confusable(place.scope.where))
+    def modifiers(self) -> Conditions:
+        """All that is said after a noun."""
+        found: list[Condition] = []
+        while True:
+            start = self.at
+            self.skip(*_ADVERBS)
+            joined = bool(found) and self.take(", and", ", but", "and", "but", ",")
+            relative = self.take(*_WHO)
+            more = self.predicate() if relative or joined else self.post()
+            if not more:
+                self.at = start
+                self.skip(*_ADVERBS)
+                return tuple(found)
+            found += more
 
+    def has(self, noun: Noun, via: tuple[str, ...] = ()) -> Has:
+        return Has(noun, via=tuple(word for word in via if word))
 
-def _clear(why: str) -> None:
-    if why:
-        raise Unclear(why)
+    def post(self) -> Conditions | None:
+        """What stands after a noun without a verb of its own."""
+        readers = (self.without, self.amount, self.timed, self.place, self.bare_values)
+        return self.first(*readers, self.related, self.doing, self.called)
 
+    def predicate(self) -> Conditions | None:
+        """What stands after who or that, or as the verb of a question: `are pending`, `have no orders`."""
+        self.skip(*_ADVERBS)
+        negated = self.negation()
+        found = self.first(self.having, self.being, self.post) or (self.nullable() if negated else None)
+        return _denied(found) if negated else found
 
-def exists(inner: Place, *, negated: bool = False) -> str:
-    inner.scope.alias(inner.path)  # all the way there is joined
-    _clear(contradiction(inner.scope.where, strictly=True))
-    text = "\n".join(f"  {line}" for line in f"SELECT 1\n{inner.scope.source()}".splitlines())
-    return f"{'NOT ' if negated else ''}EXISTS (\n{text}\n)"
+    def negation(self) -> bool:
+        """`do not`, `have never`, `has not been`; the verb itself is left to be read, if it says something."""
+        start = self.at
+        self.skip("do", "does", "did", "have", "has", "had", "can", *_BE)
+        if self.take("not", "never"):
+            self.skip("ever", "yet", "been", "be")
+            return True
+        self.at = start
+        return False
 
+    def being(self) -> Conditions | None:
+        """`are pending`, `is not available`, `were made in 2024`."""
+        if not self.take(*_BE):
+            return None
+        self.skip(*_ADVERBS)
+        negated = self.take("not", "never")
+        self.skip(*_ADVERBS)
+        if self.take("called", "named"):
+            found: Conditions | None = self.values() or None
+        else:
+            found = self.first(
+                self.bare_values, self.amount, self.timed, self.place, self.related, self.doing, self.nullable
+            )
+        return _denied(found) if negated else found
 
-def _match(place: Place, match: Match) -> str:  # noqa: C901  one line a form
-    """Values of one column together; of several columns, or each to be had, one by one."""
-    found: dict[tuple[Spot, Path], list[tuple[Value, ...]]] = {}
-    if match.sent and place.table in humans(place.writer.tables):
-        raise Unclear("people are not sent")
-    if match.lives and place.table not in humans(place.writer.tables):
-        raise Unclear("things do not live anywhere")
-    for every in match.values:
-        options = tuple(option for option in every if not match.foreign or option[0].table != place.table)
-        spot, path = place.nearest(spot for spot, _ in options)
-        title = spot.table != place.table and spot.columns == place.writer.tables[spot.table].title
-        if (match.foreign or title) and (place.writer.joins.reach(place.table, spot.table) or 0) > FAR:
-            raise Unclear(f"{place.table} have little to do with names of {spot.table}")
-        if place.writer.tables.column(spot.table, spot.columns[0]).boolean and not single(path):
-            raise Unclear(f"some {spot.table} of one of the {place.table} may be so and others not")
-        if not match.sure and not single(path):
-            raise Unclear("it is not clear what the first word names")
-        found.setdefault((spot, path), []).append(next(values for where, values in options if where == spot))
-    if any(len(values) > 1 and isinstance(values[0][0], bool) for values in found.values()):
-        raise Unclear("every row is one or the other")
-    parts = []
-    for (spot, path), values in found.items():
-        together = [values] if single(path) or not match.every else [[one] for one in values]
-        for some in together:
-            if single(path):
-                parts.append(_holds(place.at(path), spot, some))
+    def bare_values(self) -> Conditions | None:
+        return self.values() or None
+
+    def called(self) -> Conditions | None:
+        """`named Ada`, `whose name contains "Bag"`, `with zip 97279`, `whose city is Boston`."""
+        if self.take("called", "named"):
+            return self.values() or None
+        spots = self.column()
+        return self._compared(spots) if spots else None
+
+    def _compared(self, spots: Spots) -> Conditions | None:
+        """A column is followed by what it contains, is, or is compared with."""
+        if self.take("contain", "containing") and self.token.kind == "quoted":
+            self.at += 1
+            return (Filter(tuple((spot, (self.tokens[self.at - 1].text,)) for spot in spots), "like"),)
+        be = self.take("is", "are", "of")
+        negated = be and self.take("not")
+        if found := self.values():
+            wanted = {spot.columns for spot in spots}
+            kept = tuple(option for option in found[0].options if option[0].columns in wanted)
+            return (replace(found[0], options=kept, negated=negated),) if kept and len(found) == 1 else None
+        if amount := self.compare(bare=be):
+            return (Filter(tuple((spot, amount[1]) for spot in spots), amount[0], negated),)
+        if self.token.kind in {"number", "id", "quoted"}:
+            self.at += 1
+            return (Filter(tuple((spot, (self.tokens[self.at - 1].text,)) for spot in spots), "in", negated),)
+        return None
+
+    def amount(self) -> Conditions | None:
+        """`over $500`, `that cost less than 20 dollars`, `with a fee of at least 200`."""
+        self.skip("with", "a", "have", "has")
+        verb = self.take("cost", "costing", "priced", "priced at", "worth")
+        spots = None if verb else self.column()
+        self.skip("of")
+        found = self.compare(bare=spots is not None)
+        self.skip("on them", "on it", "each")
+        if found is None or (spots is None and not verb and not self.ended() and self.term() is not None):
+            return None
+        return (Filter(tuple((spot, found[1]) for spot in spots or MONEY), found[0]),)
+
+    def timed(self) -> Conditions | None:
+        self.skip("made", "placed")
+        found = self.when()
+        return (found,) if found else None
+
+    def place(self) -> Conditions | None:
+        """`in Boston`, `living in Texas or Ohio`, `going to Hawaii`, `not in Oregon`."""
+        lives = self.take(*_LIVE)
+        goes = not lives and self.take(*_GO)
+        negated = self.take("not")
+        preposition = next((word for word in ("in", "to", "from", "at") if self.take(word)), "")
+        if not preposition or (goes and preposition != "to"):
+            return None
+        self.skip("the state of", "the city of", "either", "the")
+        found = self.values()
+        self.skip("district", "state", "city") if found else None
+        places = all(set(spot.columns) & set(_PLACES) for one in found for spot, _ in one.options)
+        if not found or ((lives or goes or len(found) > 1) and not places):
+            return None
+        kind = "lives" if places and (lives or preposition == "from") else "in"
+        return tuple(replace(one, op=kind, negated=one.negated or negated) for one in found)
+
+    def related(self) -> Conditions | None:
+        """`of Ada Grant`, `in cancelled orders`, `to people living in Detroit`, `with paypal`."""
+        self.take("appear", "show up", "occur")
+        found = self.noun() if self.take(*_OF) else None
+        return (Has(found),) if found and found.filters else None
+
+    def having(self) -> Conditions | None:
+        """`have no orders`, `with more than three items`, `contain a Tent and a Kettle`, `with a phone`."""
+        if not self.take("consist of", *_HAVE):
+            return None
+        return self.counted(())
+
+    def without(self) -> Conditions | None:
+        """`without a phone`, `lacking orders`."""
+        if not self.take("without", "lacking"):
+            return None
+        self.articles()
+        return _denied(self.filled() or self.counted(()))
+
+    def filled(self) -> Conditions | None:
+        """A column that holds something."""
+        spots = self.column()
+        return (Filter(tuple((spot, ()) for spot in spots), "null", negated=True),) if spots else None
+
+    def nullable(self) -> Conditions | None:
+        """`returned`: the date of that verb is known."""
+        spots = self.dated()
+        return (Filter(tuple((spot, ()) for spot in spots), "null", negated=True),) if spots else None
+
+    def doing(self) -> Conditions | None:
+        """`ordered a Tent`, `bought by customers in Ohio`, `paid with paypal`, `never lent`."""
+        self.skip("has", "have", "had", "been")
+        negated = self.take("not", "never")
+        self.skip("been", "ever")
+        if self.take("placed", "made", "place", "make"):
+            found = self.counted(())
+        else:
+            verb = self.token.word
+            via = deeds(verb)
+            if not via:
+                return _denied(self.nullable()) if negated else None
+            self.at += 1
+            self.skip("by", "with", "using", "for", "anything", "something")
+            found = self.counted(via) or (Has(Noun((), (), via), via=via),)
+        return _denied(found) if negated else found
+
+    def counted(self, via: tuple[str, ...]) -> Conditions | None:
+        """`no orders`, `at least one Tent`, `two or more payments`, `a Tent and a Kettle`."""
+        found: list[Condition] = []
+        while True:
+            start, self.apart = self.at, True
+            op, count = ("=", 0) if self.take("no", "not any", "not a single", "not a") else (">=", 1)
+            if op == ">=" and (amount := self.compare(bare=True)):
+                op, count = amount[0], int(float(amount[1][0]))
+                if op == "between":
+                    raise Unclear("a range of numbers of rows")
+            if self.take("anything", "something"):
+                noun: Noun | None = Noun((), (), via) if via else None
             else:
-                inner = place.below(path)
-                inner.scope.where.append(_holds(inner, spot, some))
-                parts.append(exists(inner))
-    if len(parts) == 1:
-        return parts[0]
-    return f"({(' AND ' if match.every and _many(place, match) else ' OR ').join(parts)})"
+                noun = self.noun()
+            self.apart = False
+            if noun is None:
+                self.at = start
+                break
+            found.append(Has(noun, op, count, via))
+            start = self.at
+            if not self.take("and", "but", "as well as"):
+                break
+        if found:
+            self.at = start
+        return tuple(found) or None
 
 
-def _many(place: Place, match: Match) -> bool:
-    """Whether the values are such that a row may have all of them."""
-    spots = {place.nearest(spot for spot, _ in options) for options in match.values}
-    return len({spot for spot, _ in spots}) > 1 or any(not single(path) for _, path in spots)
+def _denied(found: Conditions | None) -> Conditions | None:
+    if found and len(found) > 1:
+        raise Unclear("“not” before several things")
+    return tuple(_not(one) for one in found) if found else None
 
 
-def _holds(place: Place, spot: Spot, values: list[tuple[Value, ...]]) -> str:
-    dialect = place.writer.dialect
-    if len(spot.columns) == 1:
-        column = spot.columns[0]
-        return equal(place.column(column), place.info(column), [value[0] for value in values], dialect)
-    names = [
-        " AND ".join(
-            equal(place.column(column), place.info(column), [value], dialect)
-            for column, value in zip(spot.columns, one, strict=True)
-        )
-        for one in values
-    ]
-    return names[0] if len(names) == 1 else "(" + " OR ".join(f"({name})" for name in names) + ")"
-
-
-def _column(place: Place, condition: Compare | Blank) -> str:
-    spot, path = place.nearest(condition.spots)
-    if isinstance(condition, Blank) and not _may_lack(place.writer, spot, filled=condition.filled):
-        raise Unclear(f"every row has its {spot.columns[0]}")
-    if single(path):
-        return _plain(place.at(path), spot.columns[0], condition)
-    links = place.writer.joins.references(spot.table) > 1
-    if isinstance(condition, Compare) and condition.op != "days" and (condition.own or links):
-        raise Unclear(f"it is not clear which amount of {place.table} is meant")
-    inner = place.below(path)
-    lacking = isinstance(condition, Blank) and not condition.filled
-    wanted = Blank(condition.spots, filled=True) if isinstance(condition, Blank) else condition
-    inner.scope.where.append(_plain(inner, spot.columns[0], wanted))
-    return exists(inner, negated=lacking)
-
-
-def _may_lack(writer: Writer, spot: Spot, *, filled: bool) -> bool:
-    """Whether it says something that the column is empty or (`filled`) is not: with a name, all rows are meant."""
-    column = writer.tables.column(spot.table, spot.columns[0])
-    if column.date and filled:
-        return True
-    return column.nullable or not (writer.tables.tells_nullable or filled or column.key)
-
-
-def _plain(place: Place, column: str, condition: Compare | Blank) -> str:
-    written = place.column(column)
-    if isinstance(condition, Blank):
-        return f"{written} IS {'NOT ' if condition.filled else ''}NULL"
-    if condition.op != "days":
-        return against(written, condition.op, condition.values, place)
-    start, end = (str(one) for one in condition.values)
-    if place.info(column).year:
-        if not all(one.endswith("-01-01") or not one for one in (start, end)):
-            raise Unclear(f"{column} holds years only")
-        texts = [one[:4] for one in (start, end)]
-    else:
-        texts = [literal(one, place.writer.dialect) if one else "" for one in (start, end)]
-    parts = [f"{written} {op} {text}" for op, text in ((">=", texts[0]), ("<", texts[1])) if text]
-    return " AND ".join(parts)
-
-
-def against(left: str, op: str, values: tuple[Value, ...], place: Place) -> str:
-    texts = [literal(value, place.writer.dialect) for value in values]
-    if op == "like":
-        return f"LOWER({left}) LIKE {texts[0].lower()}"
-    return f"{left} BETWEEN {texts[0]} AND {texts[1]}" if op == "between" else f"{left} {op} {texts[0]}"
-
-
-def _related(place: Place, condition: Related) -> str:
-    cost, path = place.to(condition.noun.table)
-    if cost > FAR:
-        raise Unclear(f"{place.table} have little to do with {condition.noun.table}")
-    place.writer.cost += cost + 0.5 * condition.noun.value
-    if condition.noun.best is not None:
-        raise Unclear("a best one within a condition")
-    inner_conditions = condition.noun.conditions
-    if single(path):
-        if not (condition.exists or condition.none):
-            raise Unclear(f"{place.table} has one {condition.noun.table} at most")
-        there = place.at(path)
-        parts = [sql(there, one) for one in inner_conditions]
-        if not parts and path:
-            first = place.column(path[0].pairs[0][0])
-            place.writer.cost += VACUOUS
-            return f"{first} IS {'' if condition.none else 'NOT '}NULL"
-        if not parts or (not path and condition.noun.value):
-            raise Unclear(f"{place.table} of {place.table}")
-        return _negated(parts) if condition.none else " AND ".join(parts)
-    if condition.exists or condition.none:
-        inner = place.below(path)
-        add(inner, *inner_conditions)
-        return exists(inner, negated=condition.none)
-    return against(
-        scalar(place, Measure("count", condition.noun, rows=condition.rows)), condition.op, condition.values, place
-    )
-
-
-def _negated(parts: list[str]) -> str:
-    return f"NOT ({' AND '.join(parts)})"
-
-
-def scalar(place: Place, measure: Measure) -> str:
-    """A measure over the rows that belong to the row here, as an expression."""
-    if measure.per is not None:
-        raise Unclear("an average of numbers of rows for each row")
-    noun = measure.noun
-    spot: Spot | None = None
-    if measure.spots and measure.function != "count":
-        table = noun.table if noun is not None else place.table
-        spot = nearest_spot(place, table, measure.spots)
-    target = spot.table if spot else (noun.table if noun else place.table)
-    cost, path = place.to(target)
-    place.writer.cost += cost
-    if single(path):
-        if spot is None or (noun is not None and noun.conditions):
-            raise Unclear(f"{place.table} has one {target} at most")
-        return place.at(path).column(spot.columns[0])
-    inner = place.below(path)
-    inner.scope.alias(inner.path)  # all the way there is joined, also where no column of it is named
-    if noun is not None:
-        hidden = noun.table == place.table and not noun.conditions
-        if noun.table == target:
-            add(inner, *noun.conditions)
-        elif not hidden:
-            add(inner, Related(noun))
-    text = function(inner, measure, spot, twice=repeated(path) and not measure.rows)
-    return f"(SELECT {text} {' '.join(inner.scope.source().split(chr(10)))})"
-
-
-def nearest_spot(place: Place, table: str, spots: tuple[Spot, ...]) -> Spot:
-    """The column that a measure of these rows is about."""
-    return Place(place.scope, table, ()).nearest(spots)[0]
-
-
-def function(inner: Place, measure: Measure, spot: Spot | None, *, twice: bool) -> str:
-    """COUNT, SUM and the like at this place, no row counted twice."""
-    if measure.function == "count":
-        if measure.spots:
-            return f"COUNT(DISTINCT {inner.column((spot or measure.spots[0]).columns[0])})"
-        if not twice:
-            return "COUNT(*)"
-        key = inner.writer.tables[inner.table].key
-        if len(key) != 1:
-            raise Unclear(f"{inner.table} cannot be counted from here")
-        return f"COUNT(DISTINCT {inner.column(key[0])})"
-    if spot is None or (twice and measure.function in ("sum", "avg")):
-        raise Unclear(f"a {measure.function} from here would count rows twice")
-    value = f"{measure.function.upper()}({inner.column(spot.columns[0])})"
-    return f"COALESCE({value}, 0)" if measure.function == "sum" else value
-
-
-def _not(place: Place, part: Condition) -> str:
-    """What is not so; rows where nothing is known count as not so."""
-    if isinstance(part, Not):
-        return sql(place, part.part)
-    if isinstance(part, Blank):
-        return sql(place, Blank(part.spots, not part.filled))
-    if isinstance(part, Several) and part.either:
-        return f"({' AND '.join(_not(place, one) for one in part.parts)})"
-    if isinstance(part, Related) and part.none:
-        return sql(place, Related(part.noun))
-    if isinstance(part, Match) and (column := _nullable(place, part)):
-        return f"({column} IS NULL OR NOT ({sql(place, part)}))"
-    text = sql(place, part)
-    return f"NOT {text}" if text.startswith("EXISTS") else f"NOT ({text})"
-
-
-def may_be_null(place: Place, spot: Spot) -> bool:
-    """As told; where nothing is told of any column, all but keys may be."""
-    info = place.info(spot.columns[0])
-    return info.nullable or not (place.writer.tables.tells_nullable or info.key or info.boolean)
-
-
-def _nullable(place: Place, match: Match) -> str:
-    options: list[Option] = [option for one in match.values for option in one]
-    spot, path = place.nearest(spot for spot, _ in options)
-    there = place.at(path)
-    return there.column(spot.columns[0]) if single(path) and may_be_null(there, spot) else ""
+def _not(condition: Condition) -> Condition:
+    if isinstance(condition, Filter):
+        return replace(condition, negated=not condition.negated)
+    if (condition.op, condition.count) in {(">=", 1), ("=", 0)}:
+        return replace(condition, op="=" if condition.op == ">=" else ">=", count=1 - condition.count)
+    raise Unclear("“not” before a number of rows")

@@ -1,217 +1,179 @@
-"""Numbers of rows, sums and averages as a SELECT, whole or in groups, so that no row counts twice."""
+"""Questions for numbers: counts, sums, averages, what something costs, shares."""
 
-from typing import assert_never
+from dataclasses import replace
 
-from rehearsal.sql.ask import (
-    Ask,
-    Blank,
-    Compare,
-    Condition,
-    Group,
-    Match,
-    Measure,
-    Not,
-    Noun,
-    Period,
-    Related,
-    Several,
-    Spot,
-    Sums,
+from rehearsal.sql.conditions import Conditions, Phrases
+from rehearsal.sql.synonyms import deeds
+from rehearsal.sql.syntax import MONEY, Measure, Noun, Query
+from rehearsal.sql.words import phrases
+
+_COUNT = phrases(
+    "how many, number of, the number of, count, count of, count the, how many of, total number of, in how many, "
+    "to how many"
 )
-from rehearsal.sql.conditions import add, against, function, nearest_spot, sql
-from rehearsal.sql.joins import single
-from rehearsal.sql.literals import unit
-from rehearsal.sql.people import humans, own_kind
-from rehearsal.sql.scopes import Place, Scope, Unclear, Writer
-from rehearsal.sql.selects import Shown, columns_of, key, label, statement, title
+_FUNCTIONS = {
+    "sum": ("total", "sum of", "sum", "combined", "overall", "total of", "add up", "sum up"),
+    "avg": ("average", "avg", "mean", "average of"),
+    "max": ("highest", "largest", "biggest", "maximum", "greatest", "most expensive"),
+    "min": ("lowest", "smallest", "minimum", "cheapest"),
+}
+_SHARE = phrases(
+    "percentage of, percent of, share of, fraction of, proportion of, portion of, percentage, % of, proportion"
+)
+_DO = phrases("do, does, did, has, have, had, is, are, was, were")
 
 
-def numbers(ask: Ask, writer: Writer) -> str:  # noqa: C901  one line a form
-    if ask.measures[0].per is not None:
-        return _ratio(ask, writer)
-    bases = {(_base(writer, measure), measure.noun or ask.noun) for measure in ask.measures}
-    if len(bases) > 1:
-        _several_kinds(writer, [base for base, _ in bases])
-        if ask.groups:
-            raise Unclear("measures of several tables in groups")
-        parts = [numbers(Ask(ask.noun, (one,)), writer) for one in ask.measures]
-        return f"SELECT {', '.join(f'({chr(10)}{part}{chr(10)})' for part in parts)}"
-    if ask.guessed and any(own_kind(writer.tables, base) for base, _ in bases):
-        raise Unclear("it is not clear which kind of rows count")
-    scope, subject = _subject(ask, writer, bases.pop()[0])
-    if ask.portion and (not ask.groups or ask.noun.conditions):
-        raise Unclear("a share of what")
-    if not ask.groups and (ask.order or ask.limit or ask.having):
-        raise Unclear("one number has no order")
-    if ask.share is not None:
-        return statement([(_percentage(subject, ask.share), "percentage")], scope)
-    shown, keys = _grouped(ask, subject)
-    by_thing = any(isinstance(group, Noun) for group in ask.groups) and writer.joins.references(scope.table) > 1
-    if by_thing and any(one.function == "avg" for one in ask.measures):
-        raise Unclear(f"it is not clear whether {scope.table} are averaged, or their totals")
-    if ask.columns:
-        shown = [*shown, *_determined(ask, subject)]
-        keys = list(dict.fromkeys((*keys, *(text for text, _ in shown))))
-    measures = [(_calculated(scope, subject, one), title(one)) for one in ask.measures]
-    if ask.portion and measures[0][0] == "COUNT(*)":
-        measures = [("100.0 * COUNT(*) / SUM(COUNT(*)) OVER ()", "percentage")]
-    return _finish(ask, scope, (shown, keys), measures)
+class Numbers(Phrases):
+    """Reads questions that begin with how many, how much, or a measure."""
 
+    def count(self) -> Query | None:
+        """`how many pending orders`, `number of customers in Texas`, `how many different cities`."""
+        if not self.take(*_COUNT):
+            return None
+        self.articles()
+        different = self.take("different", "distinct", "unique")
+        start = self.at
+        if different and (query := self._different()):
+            return query
+        self.at = start
+        self.skip("all")
+        head = self.head()
+        if head is None:
+            return None
+        self.skip("of them")
+        if self.take("does each", "does every", "do each", "has each"):  # how many pets does each owner have
+            group = self.head()
+            return Query(head, (Measure(),), groups=(group,)) if group and self.take("have", "place", "own") else None
+        if acted := self.acted(head):
+            return Query(acted, (Measure(),), distinct=different)
+        self.take("are there", "do we have", "there are", "were there", "have there been")
+        noun = replace(head, filters=(*head.filters, *self.modifiers(), *(self.predicates() or ())))
+        return Query(noun, (Measure(),), distinct=different)
 
-def _percentage(subject: Place, share: Condition) -> str:
-    """How many of a hundred rows are so."""
-    if isinstance(share, Related) and not share.noun.conditions and single(subject.to(share.noun.table)[1]):
-        raise Unclear("a share of what all have")
-    return f"100.0 * SUM(CASE WHEN {sql(subject, share)} THEN 1 ELSE 0 END) / COUNT(*)"
+    def _different(self) -> Query | None:
+        """A column's different values; or rows, of which none is counted twice anyway."""
+        spots = self.column()
+        if spots is None:
+            return None
+        if self.take("do", "does", "are there", "are there among", "do we have", "of"):
+            self.take("of", "among")
+        tables = tuple({spot.table: 0 for spot in spots}.items())
+        noun = self.noun() or Noun(tables)
+        self.take("live", "live in", "come from", "go to", "exist")
+        return Query(noun, (Measure("count", spots),), distinct=True)
 
+    def acted(self, head: Noun) -> Noun | None:
+        """`how many orders did customers from Ohio place`, `which books has Mina Park borrowed`."""
+        start = self.at
+        if self.take(*_DO) and (subject := self.noun()):
+            word = self.token.word
+            via = deeds(word) or (("",) if word in {"place", "placed", "have", "make", "own", "get"} else ())
+            if via:
+                self.at += 1
+                self.skip("so far")
+                has = self.has(subject, via)
+                return replace(head, filters=(*head.filters, has, *self.modifiers()))
+        self.at = start
+        return None
 
-def _several_kinds(writer: Writer, bases: list[str]) -> None:
-    """Numbers of different rows of one table whose rows are of several kinds, of which one is called like the table."""
-    if len(bases) > len(set(bases)) and any(own_kind(writer.tables, base) for base in bases):
-        raise Unclear("it is not clear whether one kind counts among the other")
+    def predicates(self) -> Conditions:
+        """The verb of the question and what follows it."""
+        found = list(self.predicate() or ())
+        while found:
+            start = self.at
+            more = self.predicate() if self.take(", and", ", but", "and", "but") else None
+            if not more:
+                self.at = start
+                break
+            found += more
+        return (*found, *self.modifiers()) if found else ()
 
+    def function(self) -> str:
+        return next((one for one, phrases in _FUNCTIONS.items() if self.take(*phrases)), "")
 
-def _base(writer: Writer, measure: Measure) -> str:
-    """The table whose rows a measure runs over: the noun's, or the one its column is in."""
-    noun = measure.noun or Noun("")
-    if not measure.spots:
-        return noun.table
-    scope = Scope(Writer(writer.tables, writer.joins, writer.dialect), noun.table)
-    spot, path = scope.root.nearest(measure.spots)
-    return noun.table if single(path) else spot.table
+    def measure(self) -> Query | None:
+        """`average price of Tent variants`, `total gift card balance`, `largest payment`."""
+        self.articles()
+        functions = [self.function()]
+        self.articles()
+        start = self.at
+        if self.take("and"):
+            self.articles()
+            functions.append(self.function())
+        self.at = self.at if functions[-1] else start
+        functions = [one for one in functions if one]
+        if not functions:
+            return None
+        self.articles()
+        start = self.at
+        numbered = self.take("number of")
+        if (spots := self.column()) is not None:  # average price of variants
+            noun = (
+                self.noun()
+                if self.take("of", "for", "on", "in", "of all", "on all", "among the", "left on all")
+                else None
+            )
+            noun = noun or Noun(tuple({spot.table: 1 for spot in spots}.items()))
+        else:
+            self.at = start
+            noun = None if numbered else self.head()
+            if noun is None:
+                return None
+            spots = self.column() or MONEY  # average gift card balance, largest payment
+            more = self.noun() if self.take("of") else None
+            noun = replace(noun, filters=(*noun.filters, *((self.has(more),) if more else ()), *self.modifiers()))
+        return Query(noun, tuple(Measure(one, spots) for one in functions))
 
+    def cost(self) -> Query | None:
+        """`what do Monitor variants cost on average`, `how much is the cheapest Tent`."""
+        if not self.take("what", "how much") or not self.take(*_DO):
+            return None
+        self.articles()
+        function = self.function()
+        noun = self.noun()
+        if noun is None or (not function and not self.take("cost")) or function in {"sum", "avg"}:
+            return None
+        if self.take("on average"):
+            function = "avg"
+        elif self.take("together", "in total", "altogether"):
+            function = "sum"
+        return Query(noun, (Measure(function, MONEY),)) if function else Query(noun, columns=(MONEY,))
 
-def _subject(ask: Ask, writer: Writer, base: str) -> tuple[Scope, Place]:
-    """The SELECT over the base, and the place of the noun in it."""
-    noun = ask.measures[0].noun or ask.noun
-    scope = Scope(writer, base)
-    if noun.best is not None:
-        raise Unclear("a number of the best ones")
-    cost, path = scope.root.to(noun.table)
-    if not single(path):
-        raise Unclear(f"{base} has several {noun.table}")
-    if base != noun.table and any(wide(Place(scope, noun.table, path), one) for one in noun.conditions):
-        raise Unclear("it is not clear which rows are measured")
-    if base != noun.table:
-        _of_parts(ask, writer, base)
-    writer.cost += cost
-    place = scope.root.at(path)
-    add(place, *noun.conditions)
-    return scope, place
+    def deed_sum(self) -> Query | None:
+        """`how much did customers in Ohio spend`, `how much was refunded`, `how much did we pay`."""
+        if not self.take("how much money", "how much", "what") or not self.take(*_DO):
+            return None
+        self.skip("been")
+        subject = self.noun()
+        if subject is None:
+            self.take("we")
+        word = self.token.word
+        nouns = deeds(word)
+        self.at += bool(nouns)
+        rows = next((one for noun in nouns if (one := self.named(noun))), None)
+        if rows is None:
+            return None
+        self.skip("in total", "altogether", "so far", "u")
+        filters = (*rows.filters, *((self.has(subject),) if subject else ()), *self.modifiers())
+        return Query(replace(rows, filters=filters), (Measure("sum", MONEY),))
 
+    def named(self, word: str) -> Noun | None:
+        """The rows that this word alone stands for, as if it were read."""
+        reader = type(self)([replace(self.tokens[0], kind="word", text=word, word=word)], self.lexicon)
+        return reader.head()
 
-def _of_parts(ask: Ask, writer: Writer, base: str) -> None:
-    """A measure of rows by a column of their parts. A sum is the same anyway; an average of the parts is not theirs."""
-    noun = ask.measures[0].noun or ask.noun
-    if own_kind(writer.tables, base):
-        raise Unclear(f"it is not clear which kind of {base} counts")
-    several = noun.table in humans(writer.tables) or writer.joins.references(base) > 1
-    if several and not ask.groups and any(one.function != "sum" for one in ask.measures):
-        raise Unclear(f"it is not clear whether {base} are meant or all {base} of one of {noun.table} together")
-
-
-def wide(place: Place, condition: Condition) -> bool:
-    """Whether a condition is about other rows, of which there may be many."""
-    match condition:
-        case Not():
-            return wide(place, condition.part)
-        case Several():
-            return any(wide(place, part) for part in condition.parts)
-        case Related():
-            return not single(place.to(condition.noun.table)[1])
-        case Match():
-            return any(not single(place.nearest(spot for spot, _ in options)[1]) for options in condition.values)
-        case Compare() | Blank():
-            return not single(place.nearest(condition.spots)[1])
-        case Sums():
-            return True
-        case never:
-            assert_never(never)
-
-
-def _grouped(ask: Ask, subject: Place) -> tuple[Shown, list[str]]:
-    shown: Shown = []
-    keys: list[str] = []
-    for group in ask.groups:
-        these, mine = _group(subject, group)
-        shown += these
-        keys += mine
-    return shown, list(dict.fromkeys(keys))
-
-
-def _determined(ask: Ask, subject: Place) -> Shown:
-    """Columns to be shown beside groups: those of the thing that is grouped by."""
-    tables = {group.table for group in ask.groups if isinstance(group, Noun)}
-    found: Shown = []
-    for spots in ask.columns:
-        mine = tuple(spot for spot in spots if spot.table in tables)
-        grouped = [spot for group in ask.groups if isinstance(group, tuple) for spot in group if spot in spots]
-        if not mine and not grouped:
-            raise Unclear("a column that the groups do not have")
-        found += columns_of(subject, mine) if mine else []
-    return found
-
-
-def _group(subject: Place, group: Group) -> tuple[Shown, list[str]]:
-    writer = subject.writer
-    if isinstance(group, Period):
-        spot, path = subject.nearest(group.spots)
-        there = subject.at(path)
-        text = unit(there.column(spot.columns[0]), there.info(spot.columns[0]), group.unit, writer.dialect)
-        return [(text, group.unit)], [text]
-    if isinstance(group, Noun):
-        cost, path = subject.to(group.table)
-        writer.cost += cost
-        there = subject.at(path)
-        add(there, *group.conditions)
-        shown = label(there)
-        return shown, [*key(there), *(text for text, _ in shown)]
-    shown = columns_of(subject, group)
-    return shown, [text for text, _ in shown]
-
-
-def _calculated(scope: Scope, subject: Place, measure: Measure) -> str:
-    base = scope.root
-    many = scope.multiplied
-    if measure.function == "count" and not measure.spots:
-        return function(base, measure, None, twice=many)
-    spot, path = subject.nearest(measure.spots) if base.table == subject.table else (_spot(subject, measure), ())
-    return function(base.at(path), measure, spot, twice=many)
-
-
-def _spot(subject: Place, measure: Measure) -> Spot:
-    return nearest_spot(subject, subject.table, measure.spots)
-
-
-def _finish(ask: Ask, scope: Scope, groups: tuple[Shown, list[str]], measures: Shown) -> str:
-    shown, keys = groups
-    having = against(measures[0][0], *ask.having, scope.root) if ask.having else ""
-    order: list[str] = []
-    if ask.groups:
-        order = [text for text, _ in shown]
-        if ask.order is not None and not (ask.order.by and not isinstance(ask.order.by, Measure)):
-            order = [f"{measures[0][0]}{' DESC' if ask.order.descending else ''}", *order]
-        elif ask.order is not None:
-            order[0] += " DESC" if ask.order.descending else ""
-        if ask.limit is not None:
-            scope.where += [f"{text} IS NOT NULL" for text, _ in shown]
-    return statement([*shown, *measures], scope, keys=keys, having=having, order=order, limit=ask.limit)
-
-
-def _ratio(ask: Ask, writer: Writer) -> str:
-    """An average number of rows: all of them by all that may have them."""
-    measure = ask.measures[0]
-    noun, per = measure.noun or ask.noun, measure.per or ask.noun
-    if ask.groups or noun.best or per.best:
-        raise Unclear("an average of numbers in groups")
-    if per.table in humans(writer.tables) and not per.conditions:
-        raise Unclear(f"it is not clear whether {per.table} without any {noun.table} count")
-    counted, having = Scope(writer, noun.table), Scope(writer, per.table)
-    cost, path = counted.root.to(per.table)
-    if not single(path):
-        raise Unclear(f"{noun.table} are not of one {per.table} each")
-    writer.cost += cost
-    add(counted.root, *noun.conditions, *([Related(per)] if per.conditions else []))
-    add(having.root, *per.conditions)
-    parts = [" ".join(f"SELECT COUNT(*) {scope.source()}".split("\n")) for scope in (counted, having)]
-    return f"SELECT 1.0 * ({parts[0]}) / NULLIF(({parts[1]}), 0) AS average"
+    def share(self) -> Query | None:
+        """`what percentage of orders is cancelled`, `share of customers who live in Ohio`."""
+        self.take("what", "which")
+        self.articles()
+        if not self.take(*_SHARE):
+            return None
+        head = self.head()
+        if head is None:
+            return None
+        more = self.modifiers()
+        if said := self.predicates():
+            return Query(replace(head, filters=(*head.filters, *more)), (Measure(),), share=said)
+        if more:
+            return Query(head, (Measure(),), share=more)
+        return Query(replace(head, filters=()), (Measure(),), share=head.filters) if head.filters else None

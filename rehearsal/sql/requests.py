@@ -4,22 +4,16 @@ import re
 from collections.abc import Iterable
 from typing import Literal
 
-from rehearsal.sql.thesaurus import synonyms
+from rehearsal.sql.synonyms import others
 from rehearsal.sql.words import split, tokens
 
 RequestKind = Literal["data", "general", "unanswerable", "unsafe"]
 _CHANGE = re.compile(
-    r"^\W*(?:(?:please|can you|could you|would you|i want (?:you )?to|i need (?:you )?to|go ahead and|now|just|kindly|"
-    r"i would like (?:you )?to|let us|let's|you (?:should|must|can))[\s,]+)*"
-    r"(?P<verb>delete|drop|remove|erase|wipe"
-    r"|truncate|purge|clear"
-    r"|update|change|modify|edit|set"
-    r"|insert|add(?! (?:up"
-    r"|together|all))|create|alter|"
-    r"rename|cancel|refund|grant|revoke|attach"
-    r"|detach|overwrite|reset"
-    r"|destroy|write|save|store"
-    r"|import|replace|fix up)\b",
+    r"^\W*(?:(?:please|can you|could you|would you|i want (?:you )?to|i need (?:you )?to|i would like (?:you )?to"
+    r"|go ahead and|now|just|let us|let's|you (?:should|must|can))[\s,]+)*"
+    r"(?P<verb>delete|drop|remove|erase|wipe|truncate|purge|clear|empty|update|change|modify|edit|set|insert"
+    r"|add(?! (?:up|together|all))|create|alter|rename|cancel|refund|grant|revoke|overwrite|reset|destroy|write|save"
+    r"|store|import|replace|mark|waive|get rid|take \d+)\b",
     re.IGNORECASE,
 )
 _STATEMENT = re.compile(
@@ -28,48 +22,37 @@ _STATEMENT = re.compile(
     r"|\b(?:and|then|also|,)\s+(?:delete|drop|erase|wipe|truncate|purge)\b",
     re.IGNORECASE,
 )
-_READING = re.compile(r"^(?:filter|condition|limit|order|grouping|column|chart|sort)\b", re.IGNORECASE)
+_SHAPING = {"add", "remove", "drop", "change", "clear", "set", "replace", "reset", "write", "create"}
+_QUERY = re.compile(r"(?:(?:me|a|an|the|sql|select) )*(?:query|statement|sql|list|report|chart)\b", re.IGNORECASE)
 _GENERAL = re.compile(
-    r"^\W*(?:hi|hello|hey|good (?:morning|evening"
-    r"|afternoon)|thanks?(?:"
-    r" you)?|thank you|bye|goodbye"
-    r"|ok(?:ay)?|great|nice)\b"
-    r"[^?]{0,30}$"
-    r"|\bwhat can you do\b|\bwho are you\b|\bhow do(?:es)? (?:you|this|it) work\b|\bhelp me\b\W*$|^\W*help\W*$"
-    r"|\bwhat (?:is|are|does) (?:a |an |the"
-    r" )?(?:sql|database|join"
-    r"|joins|primary key|foreign key"
-    r"|group by|inner join|left "
-    r"join|index|query|cte|view|select|subquery)\b(?! of)"
-    r"|\b(?:which|what) (?:tables?|flows?)\b(?!.*\b(?:with|most)\b)|\b(?:explain|describe) (?:to me )?(?:what |how )?"
-    r"(?:sql|joins?|the (?:tables|schema|database)|yourself|a )"
-    r"|\bwhat (?:data|questions?|information) (?:do|can|is|are|does)\b|\bhow are you\b|\btell me a joke\b"
-    r"|\bwhat (?:kind of )?(?:questions|things) can i\b|\bdifference between\b.*\bjoins?\b|\bwhat do you know\b",
+    r"^\W*(?:hi|hello|hey|good (?:morning|evening)|thanks?(?: you)?|bye|goodbye|ok(?:ay)?|great|nice)\b[^?]{0,30}$"
+    r"|\bwhat can you do\b|\bwho are you\b|\bhow do(?:es)? (?:you|this|it) work\b|^\W*help\b.{0,4}$|\bhow are you\b"
+    r"|\bwhat (?:is|are|does) (?:an? |the )?(?:sql|database|joins?|(?:primary|foreign) key|group by|(?:inner|left) join"
+    r"|index|query|cte|view|select|subquery)\b(?! of)|\b(?:which|what) (?:tables?|flows?)\b(?!.*\b(?:with|most)\b)"
+    r"|\bwhat (?:kind of )?(?:questions|things|data) (?:can|do) i\b|\btell me a joke\b",
     re.IGNORECASE,
 )
 _WORLD = re.compile(
-    r"\b(?:weather|news|stock price|share price|president|capital of|population|recipe|poem|joke|song|football|soccer|"
-    r"president|prime minister|exchange rate|bitcoin|translate|meaning of life|time is it|horoscope|temperature|"
-    r"competitors?|forecast|predict|next (?:year|month|quarter)|tomorrow|will (?:we|they|it)|why (?:did|do|are|is))\b",
+    r"\b(?:weather|news|(?:stock|share) price|president|capital of|population|recipe|poem|joke|football|exchange rate"
+    r"|bitcoin|translate|time is it|horoscope|competitors?|forecast|predict|next (?:year|month)|tomorrow"
+    r"|will (?:we|they|it)|why (?:did|do|are|is))\b",
     re.IGNORECASE,
 )
 
 
 def classify(request: str, table_names: Iterable[str], previous: str = "") -> tuple[RequestKind, str]:
-    """The kind and the reason for it. `previous`: the question before, if any, which a short request may go on from."""
+    """The kind and the reason for it. `previous`: the question before, which a short request may go on from."""
     names = list(table_names)
     if _unsafe(request, previous):
         return "unsafe", "The request asks to change or delete data; here data are only read."
     if _GENERAL.search(request):
         return "general", "The request is not a question about the rows of a table."
-    named = _names(request, names)
+    named = _named(request, names)
     if (about := _WORLD.search(request)) and not named:
         return "unanswerable", f"No table knows about “{about[0]}”; there are {', '.join(names) or 'no tables'}."
     if named:
         return "data", f"It is about {', '.join(named)}."
-    if previous:
-        return "data", "It goes on from the question before."
-    return "data", "It may be about values in the tables."
+    return "data", "It goes on from the question before." if previous else "It may be about values in the tables."
 
 
 def _unsafe(request: str, previous: str) -> bool:
@@ -79,24 +62,13 @@ def _unsafe(request: str, previous: str) -> bool:
     if not found:
         return False
     rest = request[found.end() :].strip()
-    shaping = found["verb"].lower() in ("add", "remove", "drop", "change", "clear", "set", "replace", "reset")
-    reading = shaping and previous and _READING.match(re.sub(r"^(?:the|a|an|by|only|also)\s+", "", rest))
-    asks = found["verb"].lower() in ("change", "set", "add", "replace", "remove", "clear", "write", "create")
-    sql = re.match(
-        r"(?:a |an |the |me )*(?:sql |select )?(?:query|statement|sql|list|report|chart|table of)\b",
-        rest,
-        re.IGNORECASE,
-    )
-    return not (reading or sql or (asks and previous and not re.search(r"\b(?:database|table|row|record)s?\b", rest)))
+    data = re.search(r"\b(?:database|table|row|record)s?\b", rest, re.IGNORECASE)
+    shaping = bool(previous) and found["verb"].lower() in _SHAPING and not data  # of the query before
+    return not (shaping or _QUERY.match(rest))
 
 
-def _names(request: str, names: Iterable[str]) -> list[str]:
+def _named(request: str, names: Iterable[str]) -> list[str]:
     """The tables that the request names, by their names or by words of the same meaning."""
     words = {token.word for token in tokens(request)}
-    found = []
-    for name in names:
-        parts = split(name)
-        heads = {parts[-1]} | synonyms(parts[-1])
-        if set(parts) <= words or heads & words:
-            found.append(name)
-    return found
+    heads = {name: (split(name)[-1:], *others(split(name)[-1:])) for name in names}
+    return [name for name in names if set(split(name)) <= words or any(set(head) <= words for head in heads[name])]

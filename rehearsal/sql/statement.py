@@ -1,164 +1,210 @@
-"""A whole question as one SELECT."""
+"""A whole question as one statement over the table that is meant."""
 
-from contextlib import suppress
-from dataclasses import replace
-
-from rehearsal.sql.ask import Ask, Best, Condition, Match, Measure, Not, Noun, Related, Sums
-from rehearsal.sql.conditions import add, scalar
-from rehearsal.sql.joins import Joins, single
-from rehearsal.sql.numbers import numbers, wide
-from rehearsal.sql.people import own_kind
-from rehearsal.sql.scopes import Place, Scope, Unclear, Writer
-from rehearsal.sql.selects import Shown, column_of, columns_of, key, label, statement, title
+from rehearsal.sql.joins import Joins, Path, single
+from rehearsal.sql.reader import Unclear
+from rehearsal.sql.select import Select, called, candidates, literal, name
+from rehearsal.sql.syntax import DATE, Filter, Measure, Noun, Query
 from rehearsal.sql.tables import Tables
 
-GUESS = 0.5  # how far fetched it is that the question does not name its rows
-LINK = 0.7  # for each table that such rows point at: things come before what was done with them
+GUESS = 0.5  # cost of a question that does not name its rows
+_NAMES = {"sum": "total", "avg": "average", "max": "highest", "min": "lowest"}
 
 
-def write(ask: Ask, tables: Tables, joins: Joins, dialect: str) -> tuple[str, float]:
-    """The statement, and how far its parts had to be fetched; raises Unclear."""
-    writer = Writer(tables, joins, dialect)
-    if ask.noun.value or ask.guessed:
-        writer.cost += GUESS + LINK * joins.references(ask.noun.table)
-    if ask.noun.value and [one.function for one in ask.measures] == ["count"]:
-        _countable(ask, tables, joins)
-    text = numbers(ask, writer) if ask.measures else _rows(_by_part(ask, tables, joins), writer)
-    return text, writer.cost
+def write(query: Query, tables: Tables, joins: Joins, dialect: str) -> str:
+    """The statement of least cost; raises Unclear where two tables are as likely, or none will do."""
+    written: list[tuple[float, str, str]] = []
+    why = ""
+    for table, cost in _roots(query, tables, joins):
+        select = Select(tables, joins, dialect, table)
+        try:
+            sql = _statement(query, select)
+            written.append((cost + select.cost, sql, table))
+        except Unclear as unclear:
+            why = why or str(unclear)
+    written.sort()
+    if not written:
+        raise Unclear(why or "No table has such rows")
+    if len(written) > 1 and written[1][0] - written[0][0] < 0.3:
+        raise Unclear(f"It may be about {written[0][2]} or about {written[1][2]}")
+    return written[0][1]
 
 
-def _by_part(ask: Ask, tables: Tables, joins: Joins) -> Ask:
-    """Columns of parts of the rows: a line for each part. `order ids and product names of customers in Boston`."""
-    place = Scope(Writer(tables, joins, ""), ask.noun.table).root
-    reached = [place.nearest(spots) for spots in ask.columns]
-    parts = {step.end: None for _, path in reached if not single(path) for step in path if step.many}
-    if not parts:
-        return ask
-    table = next((one for one in reversed(parts) if _holds_all(Scope(Writer(tables, joins, ""), one).root, ask)), "")
-    if not table:
-        raise Unclear("the columns asked for are of rows that do not belong together")
-    whole = all(column_of(place, spot).number and not single(path) for spot, path in reached)
-    if whole or ask.noun.best or ask.extra or own_kind(tables, table):
-        raise Unclear(f"it is not clear what to show of several {table} of one of {ask.noun.table}")
-    if any(wide(place, one) for one in ask.noun.conditions):
-        raise Unclear(f"it is not clear whether all {table} are to be shown")
-    conditions = (Related(ask.noun),) if ask.noun.conditions else ()
-    return replace(ask, noun=Noun(table, conditions))
-
-
-def _holds_all(part: Place, ask: Ask) -> bool:
-    """Whether each row there has one of everything: of the columns, and of what the question is about."""
-    with suppress(Unclear):
-        return all(single(part.nearest(spots)[1]) for spots in ask.columns) and single(part.to(ask.noun.table)[1])
-    return False
-
-
-def _countable(ask: Ask, tables: Tables, joins: Joins) -> None:
-    """A name names one thing: how many there are of it is not told by rows of that name."""
-    table = tables[ask.noun.table]
-    if not table.title and any(isinstance(one, Related) for one in ask.noun.conditions):
-        raise Unclear(f"it is not clear whether {table.name} are counted, or how often something was done with them")
-    alone = len(ask.noun.conditions) == 1 or not joins.references(ask.noun.table)
-    for one in ask.noun.conditions if alone else ():
-        spot = one.values[0][0][0] if isinstance(one, Match) else None
-        if spot and spot.columns == tables[spot.table].title and not ask.measures[0].spots:
-            raise Unclear(
-                "it is not clear what is counted: how often it was ordered, or how many kinds of it there are"
-            )
-
-
-def _rows(ask: Ask, writer: Writer) -> str:
-    """A list of rows."""
-    scope = Scope(writer, ask.noun.table)
-    add(scope.root, *ask.noun.conditions)
-    best = ask.noun.best
-    if best and ask.order and ask.order.descending != best.descending:
-        raise Unclear("two orders against each other")
-    if ask.guessed and any(_negative(one) for one in ask.noun.conditions):
-        raise Unclear("what some rows are not says nothing of the values of their columns")
-    if ask.guessed and any(wide(scope.root, one) for one in ask.noun.conditions):
-        raise Unclear(f"it is not clear whether {ask.noun.table} are meant")
-    shown = [one for spots in ask.columns for one in columns_of(scope.root, spots)] or label(scope.root)
-    shown += [_measured(scope.root, measure) for measure in (*ask.extra, *_counted(ask))]
-    order: list[str] = []
-    if best is not None:
-        _one_way(scope.root, ask)
-        by, column = _by(scope.root, best)
-        if column not in [text for text, _ in shown] and (not ask.columns or isinstance(best.by, Measure)):
-            shown.append((column, by))
-        last = " NULLS LAST" if column.startswith("(") else ""  # the databases differ in where nothing comes
-        order = [f"{column} {'DESC' if best.descending else 'ASC'}{last}", *key(scope.root)]
-        if not column.startswith("("):
-            scope.where.append(f"{column} IS NOT NULL")
-    elif ask.order is not None:
-        order = _ordered(scope.root, ask.order, shown)
-    if scope.multiplied and (best or ask.extra or any(wide(scope.root, one) for one in ask.noun.conditions)):
-        raise Unclear("the columns asked for are of other rows")
-    distinct = ask.distinct or scope.multiplied or _repeating(ask, tables=writer.tables)
-    limit = ask.limit or (best.limit if best else None)
-    return statement(shown, scope, order=order if not distinct else order[:1], limit=limit, distinct=distinct)
-
-
-def _negative(condition: Condition) -> bool:
-    """No rows at all of others: `cities without orders` are no cities of customers without orders."""
-    return (isinstance(condition, Related) and condition.none) or (
-        isinstance(condition, Not) and not isinstance(condition.part, Match)
+def _roots(query: Query, tables: Tables, joins: Joins) -> list[tuple[str, float]]:
+    """The tables that the statement may begin with, and how far-fetched each is."""
+    noun = query.noun
+    if noun.tables:
+        keyed = {spot for one in noun.filters if isinstance(one, Filter) for spot, _ in one.options}
+        owner = [table for table, _ in noun.tables if (table, (tables[table].own_key,)) in keyed]
+        return [(table, 0.4 * rank) for table, rank in noun.tables if not owner or table in owner]
+    if noun.via:
+        return [(name, 0.0) for name in _doing(query, tables, joins)]
+    named = {table for table, _ in candidates(noun, tables)}
+    first = noun.filters[0] if noun.filters else None
+    titled = isinstance(first, Filter) and any(
+        spot.table and spot.columns == tables[spot.table].title for spot, _ in first.options
     )
+    if titled and not _plain_value(query):
+        raise Unclear("A name is not what is counted: say whether it is about the thing or its orders")
+    roots = []
+    for table in tables.by_name:
+        ways = [way for one in named if (way := joins.path(table, one)) and single(way[1])]
+        if ways:
+            roots.append((table, GUESS + joins.references(table)))
+    return roots
 
 
-def _one_way(place: Place, ask: Ask) -> None:
-    """`the most popular product in Boston`: whether all that was sold is counted, or what was sold there."""
-    by = ask.noun.best.by if ask.noun.best else ()
-    if not isinstance(by, Measure) or by.noun is None or by.noun.table == place.table:
-        return
-    way = place.to(by.noun.table)[1]
-    for one in ask.noun.conditions:
-        if isinstance(one, Related) and wide(place, one):
-            there = place.to(one.noun.table)[1]
-        elif isinstance(one, Match) and wide(place, one):
-            there = place.nearest(spot for spot, _ in one.values[0])[1]
+def _plain_value(query: Query) -> bool:
+    """A thing that is called by its name alone: something of the row itself is asked for."""
+    more = query.noun.filters[1:]
+    asked = bool(more or query.columns or query.order or any(one.of for one in query.measures))
+    return asked and all(isinstance(one, Filter) for one in more)
+
+
+def _doing(query: Query, tables: Tables, joins: Joins) -> list[str]:
+    """The rows of what was done, of which each belongs to one group: `which product is ordered most often`."""
+    group = query.groups[0] if query.groups else None
+    goals = [table for table, _ in group.tables] if isinstance(group, Noun) else []
+    found = []
+    for table in tables.by_name:
+        for goal in goals:
+            ways = [joins.path(table, one) for one in tables.by_name if called(tables[one], query.noun.via)]
+            way = joins.path(table, goal)
+            if table != goal and way and single(way[1]) and any(one and single(one[1]) for one in ways):
+                found.append((way[0] + min(one[0] for one in ways if one), table))
+    return [table for cost, table in sorted(found) if cost == min(found)[0]]
+
+
+def _statement(query: Query, select: Select) -> str:
+    if query.distinct and query.measures and not query.measures[0].of:
+        key = select.tables[select.table].key
+        if len(key) != 1 or select.tables.column(select.table, key[0]).references:
+            raise Unclear(f"It is not clear when two of {select.table} are the same")
+    divided = {spot for spots in (*query.groups, *query.columns) if not isinstance(spots, Noun) for spot in spots} | {
+        spot for one in query.share if isinstance(one, Filter) for spot, _ in one.options
+    }
+    select.add(one for one in query.noun.filters
+               if not (isinstance(one, Filter) and one.op == "named" and one.options[0][0] in divided))  # fmt: skip
+    if query.share:
+        return _share(query, select)
+    return _numbers(query, select) if query.measures else _rows(query, select)
+
+
+def _share(query: Query, select: Select) -> str:
+    wanted = " AND ".join(select.condition(one) for one in query.share)
+    shown, keys = _groups(query, select)
+    share = f"100.0 * SUM(CASE WHEN {wanted} THEN 1 ELSE 0 END) / NULLIF(COUNT(*), 0)"
+    return _text([*shown, (share, "percentage")], select, keys=keys, order=[text for text, _ in shown])
+
+
+def _numbers(query: Query, select: Select) -> str:
+    measures = [_measure(one, query, select) for one in query.measures]
+    shown, keys = _groups(query, select)
+    having, order = "", [text for text, _ in shown]
+    if query.having:
+        op, values = query.having
+        numbers = [literal(value, select.dialect) for value in values]
+        having = f"{measures[0][0]} " + (
+            f"BETWEEN {numbers[0]} AND {numbers[1]}" if op == "between" else f"{op} {numbers[0]}"
+        )
+    if query.order:
+        if not query.groups:
+            raise Unclear("One number has no order")
+        if not query.order[1] and any(isinstance(group, Noun) for group in query.groups):
+            raise Unclear("Those that have none at all would not be counted")
+        by = select.column(query.order[0])[0] if query.order[0] else measures[0][0]
+        order = [f"{by}{' DESC' if query.order[1] else ''}", *order]
+    if query.limit is not None:
+        select.where += [f"{text} IS NOT NULL" for text, _ in shown]
+    return _text([*shown, *measures], select, keys=keys, having=having, order=order, limit=query.limit)
+
+
+def _measure(measure: Measure, query: Query, select: Select) -> tuple[str, str]:
+    if measure.function == "count":
+        if not measure.of:
+            return "COUNT(*)", select.table
+        return f"COUNT(DISTINCT {select.column(measure.of)[0]})", f"{measure.of[0].columns[0]}_count"
+    text, info = select.column(measure.of)
+    spot, path = select.find(measure.of)
+    if not info.number:
+        raise Unclear(f"{info.name} holds no amounts")
+    if path and measure.function != "min":
+        raise Unclear(f"{info.name} is of {spot.table}, not of {select.table}")
+    return f"{measure.function.upper()}({text})", f"{_NAMES[measure.function]}_{info.name}"
+
+
+def _groups(query: Query, select: Select) -> tuple[list[tuple[str, str]], list[str]]:
+    """What is shown of the groups, and what they are made by."""
+    shown: list[tuple[str, str]] = []
+    keys: list[str] = []
+    for group in query.groups:
+        if isinstance(group, Noun):
+            path = _way(select, group)
+            shown += select.label(path)
+            keys += [*select.key(path), *(text for text, _ in select.label(path))]
+            select.add(group.filters, path)
+        elif group == DATE:
+            text, _ = select.column(DATE)
+            size = {"year": 4, "month": 7}[query.unit]
+            cut = (
+                f"TO_CHAR({text}, '{'YYYY-MM'[:size]}')"
+                if select.dialect == "postgres"
+                else f"SUBSTR({text}, 1, {size})"
+            )
+            shown.append((cut, query.unit))
+            keys.append(cut)
         else:
-            continue
-        if way and there and way[0].end == there[0].end:
-            raise Unclear(f"it is not clear whether all {by.noun.table} count, or those that are told of")
+            found = select.columns(group)
+            shown += found
+            keys += [text for text, _ in found]
+    return shown, list(dict.fromkeys(keys))
 
 
-def _counted(ask: Ask) -> list[Measure]:
-    """The numbers of rows that conditions speak of, to be shown with the rows."""
-    related = [one for one in ask.noun.conditions if isinstance(one, Related) and not one.exists and not one.none]
-    sums = [one.measure for one in ask.noun.conditions if isinstance(one, Sums)]
-    return [*(Measure("count", one.noun, rows=one.rows) for one in related), *sums] if not ask.distinct else []
+def _way(select: Select, group: Noun) -> Path:
+    ways = [way[1] for table, _ in group.tables if (way := select.joins.path(select.table, table)) and single(way[1])]
+    if len(ways) != 1 or not ways[0]:
+        raise Unclear(f"{select.table} do not belong to one group each")
+    return ways[0]
 
 
-def _repeating(ask: Ask, tables: Tables) -> bool:
-    """Columns of all rows, none of which tells the rows apart: only their different values say something."""
-    plain = not ask.noun.conditions and ask.noun.best is None and bool(ask.columns)
-    shown = {column for spots in ask.columns for spot in spots for column in spot.columns}
-    return plain and not shown & {*tables[ask.noun.table].key, *tables[ask.noun.table].title}
+def _rows(query: Query, select: Select) -> str:
+    if query.groups or query.having:
+        raise Unclear("A list has no groups")
+    shown = [one for spots in query.columns for one in select.columns(spots)] or select.label()
+    order: list[str] = []
+    if query.order:
+        text, info = select.column(query.order[0]) if query.order[0] else (shown[-1][0], None)
+        shown += [(text, info.name)] if info and text not in dict(shown) and not query.distinct else []
+        order = [f"{text}{' DESC' if query.order[1] else ''}", *(() if query.distinct else select.key())]
+        select.where += [f"{text} IS NOT NULL"] if info and info.nullable else []
+    return _text(shown, select, order=order, limit=query.limit, distinct=query.distinct)
 
 
-def _ordered(place: Place, order: Best, shown: Shown) -> list[str]:
-    if order.by == ():
-        return [f"{shown[0 if not order.descending else -1][0]}{' DESC' if order.descending else ''}"]
-    return [f"{_by(place, order)[1]}{' DESC' if order.descending else ''}"]
+def _text(  # noqa: PLR0913 - the parts of a SELECT, by name
+    shown: list[tuple[str, str]],
+    select: Select,
+    *,
+    keys: list[str] | None = None,
+    having: str = "",
+    order: list[str] | None = None,
+    limit: int | None = None,
+    distinct: bool = False,
+) -> str:
+    lines = [f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(_named(shown))}", select.source()]
+    lines += [f"GROUP BY {', '.join(keys)}"] if keys else []
+    lines += [f"HAVING {having}"] if having else []
+    lines += [f"ORDER BY {', '.join(dict.fromkeys(order))}"] if order else []
+    lines += [f"LIMIT {limit}"] if limit is not None else []
+    return "\n".join(lines)
 
 
-def _by(place: Place, best: Best) -> tuple[str, str]:
-    """A name and an expression for what rows are ordered by."""
-    if isinstance(best.by, Measure):
-        text, label = _measured(place, best.by)
-        return label, text
-    spot, path = place.nearest(best.by)
-    info = column_of(place, spot)
-    if (info.date or info.year) and path:
-        raise Unclear(f"{place.table} has no date of its own")
-    if single(path):
-        return spot.columns[0], place.at(path).column(spot.columns[0])
-    if info.money and place.writer.joins.references(spot.table) > 1:
-        raise Unclear(f"it is not clear which {spot.columns[0]} of {place.table} is meant")
-    extreme = "max" if best.descending else "min"
-    return spot.columns[0], scalar(place, Measure(extreme, None, (spot,)))
-
-
-def _measured(place: Place, measure: Measure) -> tuple[str, str]:
-    return scalar(place, measure), title(measure)
+def _named(shown: list[tuple[str, str]]) -> list[str]:
+    """Expressions with a name each, none twice."""
+    taken: set[str] = set()
+    lines = []
+    for text, wanted in dict.fromkeys(shown):
+        label, number = wanted, 2
+        while label in taken:
+            label, number = f"{wanted}_{number}", number + 1
+        taken.add(label)
+        lines.append(text if text.rpartition(".")[2].strip('"') == label else f"{text} AS {name(label)}")
+    return lines

@@ -1,4 +1,4 @@
-"""The tables a question may be about, as they are shown: columns, keys, references, samples; what they look like."""
+"""The tables that a question may be about: columns, keys, references and samples, as the prompt shows them."""
 
 import json
 import re
@@ -9,22 +9,22 @@ from functools import cached_property
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
 from rehearsal.sql.places import STATES
-from rehearsal.sql.thesaurus import MONEY
 from rehearsal.sql.words import split
 
-_NUMBER = re.compile(r"int|float|real|double|numeric|decimal|number|money|serial", re.IGNORECASE)
-_DAY = re.compile(r"^(?:1[5-9]|20)\d\d-[01]\d(?:-[0-3]\d)?(?:[T ].*)?$")
+MONEY = ("price", "cost", "amount", "total", "fee", "salary", "fine", "balance", "budget", "revenue")
+_UNITS = ("cent", "usd", "eur", "dollar", "euro")
+_NUMBER = re.compile(r"int|float|real|double|numeric|decimal|money|serial", re.IGNORECASE)
+_DATE = re.compile(r"date|timestamp", re.IGNORECASE)
 
 
 class Column(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore", ignored_types=(cached_property,))
+    model_config = ConfigDict(frozen=True, extra="ignore")
 
     name: str
     type: str = ""
     nullable: bool = False
     key: bool = False
     references: str = ""
-    comment: str = ""
     samples: tuple[JsonValue, ...] = ()
 
     @property
@@ -37,42 +37,37 @@ class Column(BaseModel):
 
     @property
     def date(self) -> bool:
-        """Holds days or moments, by its type or by its values."""
-        if re.search(r"date|timestamp", self.type, re.IGNORECASE):
-            return True
-        return bool(self.texts) and all(_DAY.match(text) for text in self.texts)
+        return bool(_DATE.search(self.type))
 
     @property
     def number(self) -> bool:
-        return bool(_NUMBER.search(self.type)) and not self.date and not self.boolean
+        return bool(_NUMBER.search(self.type)) and not (self.date or self.boolean or self.identity)
 
     @property
     def identity(self) -> bool:
-        """Names a row rather than measuring something."""
+        """True if the column names a row rather than measures something."""
         return self.key or bool(self.references) or split(self.name)[-1:] == ("id",)
 
     @property
-    def year(self) -> bool:
-        return self.number and "year" in split(self.name)
+    def words(self) -> tuple[str, ...]:
+        """The name without a unit such as cents."""
+        words = split(self.name)
+        return words[:-1] if len(words) > 1 and words[-1] in _UNITS else words
 
     @property
     def money(self) -> bool:
-        words = split(self.name)
-        heads = words[-2:] if words[-1] in ("cent", "usd", "eur", "dollar", "euro") else words[-1:]
-        return self.number and not self.identity and any(word in MONEY for word in heads)
+        return self.number and self.words[-1] in MONEY
 
     @property
     def codes(self) -> bool:
-        """Whether states are written as their two letters here."""
-        return "state" in split(self.name) and all(text in STATES for text in self.texts)
+        """True if states of the USA are written as their two letters."""
+        return "state" in split(self.name) and bool(self.texts) and all(text in STATES for text in self.texts)
 
 
 class Table(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore", ignored_types=(cached_property,))
 
     name: str
-    comment: str = ""
-    rows: int | None = None
     columns: tuple[Column, ...] = Field(min_length=1)
 
     def column(self, name: str) -> Column:
@@ -88,55 +83,33 @@ class Table(BaseModel):
 
     @cached_property
     def key(self) -> tuple[str, ...]:
-        return tuple(column.name for column in self.columns if column.key) or self._likely_key
-
-    @cached_property
-    def _likely_key(self) -> tuple[str, ...]:
-        wanted = (("id",), (*self.words, "id"), (self.words[-1], "id"))
-        return tuple(column.name for column in self.columns if split(column.name) in wanted)[:1]
-
-    @cached_property
-    def full_name(self) -> tuple[str, ...]:
-        """The columns of a person's name in two parts, if there are such."""
-        found = {split(name): name for name in self.names}
-        pairs = ((("first", "name"), ("last", "name")), (("given", "name"), ("family", "name")))
-        return next(
-            ((found[first], found[last]) for first, last in pairs if first in found and last in found),
-            (),
-        )
-
-    @cached_property
-    def title(self) -> tuple[str, ...]:
-        """The columns that people call a row by: its name or title; () where rows have none."""
-        if self.full_name:
-            return self.full_name
-        found = {split(name): name for name in self.names}
-        wanted = [("name",), ("title",), (*self.words, "name"), (self.words[-1], "name"), ("full", "name"), ("label",)]
-        return next(((found[one],) for one in wanted if one in found), ())
+        return tuple(column.name for column in self.columns if column.key)
 
     @cached_property
     def own_key(self) -> str:
-        """The one column of the key that no other table gives."""
-        own = [name for name in self.key if not self.column(name).references] or list(self.key[-1:])
+        """The one column of the key that refers to no other table."""
+        own = [name for name in self.key if not self.column(name).references]
         return own[0] if len(own) == 1 else ""
 
-    @property
-    def own_key_alone(self) -> bool:
-        """Whether rows stand for themselves: nothing of another table is in their key."""
-        return len(self.key) == 1 and not self.column(self.key[0]).references
+    @cached_property
+    def full_name(self) -> tuple[str, ...]:
+        pair = ("first_name", "last_name")
+        return pair if set(pair) <= set(self.names) else ()
+
+    @cached_property
+    def title(self) -> tuple[str, ...]:
+        """The columns that people call a row by; empty where rows have no name."""
+        wanted = ("name", "title", f"{'_'.join(self.words)}_name", "label")
+        return self.full_name or next(((name,) for name in wanted if name in self.names), ())
 
     @cached_property
     def label(self) -> tuple[str, ...]:
-        """What to show of a row where nothing was asked for by name."""
-        borrowed = bool(self.title) and sum(bool(column.references) for column in self.columns) > 1
-        if self.title and not borrowed:
-            return self.title
-        return tuple(dict.fromkeys((*self.key, *self.title))) or self.names
+        """The columns to show of a row when the question names none."""
+        part = sum(bool(column.references) for column in self.columns) > 1
+        return self.title if self.title and not part else tuple(dict.fromkeys((*self.key, *self.title))) or self.names
 
 
 class Tables(BaseModel):
-    """All tables shown, by name."""
-
     model_config = ConfigDict(frozen=True)
 
     by_name: dict[str, Table]
@@ -144,35 +117,24 @@ class Tables(BaseModel):
     def __getitem__(self, name: str) -> Table:
         return self.by_name[name]
 
-    @property
-    def tells_nullable(self) -> bool:
-        """Whether it is told which columns may be empty."""
-        return any(column.nullable for table in self.by_name.values() for column in table.columns)
-
     def __len__(self) -> int:
         return len(self.by_name)
 
     def column(self, table: str, column: str) -> Column:
         return self.by_name[table].column(column)
 
-    def only(self, names: Iterable[str]) -> "Tables":
-        return Tables(by_name={name: self.by_name[name] for name in names if name in self.by_name})
-
 
 def read_tables(lines: Iterable[str]) -> Tables:
-    """One JSON object a line; a line that is none is passed over."""
+    """One JSON object a line; other lines are ignored."""
     found = {}
     for line in lines:
         with suppress(ValidationError, json.JSONDecodeError):
-            table = Table.model_validate(_plain(json.loads(line)))
+            table = Table.model_validate(_without_nulls(json.loads(line)))
             found[table.name] = table
     return Tables(by_name=found)
 
 
-def _plain(value: object) -> object:
-    """Fields that are null are fields left out."""
+def _without_nulls(value: object) -> object:
     if isinstance(value, dict):
-        return {
-            name: inner if name == "samples" else _plain(inner) for name, inner in value.items() if inner is not None
-        }
-    return [_plain(inner) for inner in value] if isinstance(value, list) else value
+        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
+    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

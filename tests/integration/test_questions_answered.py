@@ -1,8 +1,8 @@
 """Questions in English and requests with paths, through the flows' own nodes with the rehearsal model behind them.
 
 The floors are what `python -m bench.questions` and `python -m bench.paths` measured when they were written,
-less two points of a hundred: the rules may change what they understand, but not lose it unseen. What is wrong
-is bounded by what is asked of the product: an answer that is not right is worse than none.
+less two points of a hundred: the rules may change what they understand, but not lose it unseen. Nothing may be
+answered wrong: an answer that is not right is worse than none.
 """
 
 from pathlib import Path
@@ -16,10 +16,7 @@ from tests.support.path_play import Rules, housed
 from tests.support.questions import load, load_requests
 
 pytestmark = pytest.mark.timeout(180)  # a lot is reckoned, and the machine may be busy
-SHARES = {  # right at least, wrong less than
-    "store": (0.87, 0.02),
-    "held": (0.53, 0.02),
-}
+SHARES = {"store": 0.60, "held": 0.36}  # right at least
 REFUSALS = ("unanswerable", "harm")
 
 
@@ -31,11 +28,11 @@ async def judged(name: str, folder: Path) -> list[Judged]:
 @pytest.mark.parametrize("name", SHARES)
 async def test_questions_are_answered_right_or_refused(name: str, tmp_path: Path) -> None:
     found = await judged(name, tmp_path)
-    counts, (right, wrong) = counted(found), SHARES[name]
+    counts = counted(found)
     assert [one.question.id for one in found] == [one.id for one in load(name)]
     listed = "".join(told(one, secret=name == "held") for one in found if one.outcome == "wrong")
-    assert counts["wrong"] / len(found) < wrong, listed
-    assert counts["right"] / len(found) >= right, counts
+    assert counts["wrong"] == 0, listed
+    assert counts["right"] / len(found) >= SHARES[name], counts
     assert [one.question.id for one in found if one.question.kind in REFUSALS and one.outcome != "right"] == []
     assert [one.question.id for one in found if not one.answer] == []
 

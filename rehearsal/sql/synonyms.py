@@ -1,0 +1,69 @@
+"""Words that mean the same in one schema or another, what verbs are about, and what adjectives compare."""
+
+_GROUPS = """
+customer, user, client, buyer, shopper, owner, person
+member, patron, reader, borrower, person
+order, purchase
+product, article
+variant, sku
+payment, transaction
+payment method, way to pay
+order item, ordered item, line item, item ordered, item sold
+employee, staff, worker
+supplier, vendor
+loan, lending
+genre, category
+film, movie
+invoice, bill
+price, cost
+zip, zip code, postal code, postcode
+address1, street, street address
+email, email address, mail address
+last name, surname, family name
+first name, given name
+last four, last four digit
+phone, phone number
+salary, wage
+city, town
+state, province
+"""
+GROUPS = [[tuple(phrase.split()) for phrase in line.split(", ")] for line in _GROUPS.strip().splitlines()]
+VERBS = {  # a verb's forms, and what the tables are called that hold what was done
+    "order ordered bought buy purchase purchased": ("order", "purchase", "sale"),
+    "pay paid spend spent": ("payment", "sale"),
+    "refund refunded": ("refund",),
+    "borrow borrowed lent lend loaned": ("loan", "rental"),
+    "rent rented": ("rental",),
+    "review reviewed": ("review",),
+    "visit visited": ("visit",),
+}
+ADJECTIVES: dict[
+    str, tuple[tuple[str, ...], bool]
+] = {  # what is compared, and whether the most of it is meant; empty: the only amount of money
+    "most expensive": ((), True),
+    "least expensive": ((), False),
+    "priciest": ((), True),
+    "dearest": ((), True),
+    "cheapest": ((), False),
+    **dict.fromkeys(("biggest", "largest", "highest"), ((), True)),
+    **dict.fromkeys(("smallest", "lowest"), ((), False)),
+    "longest": (("page", "length", "duration"), True),
+    "shortest": (("page", "length", "duration"), False),
+    "newest": (("date",), True),
+    "latest": (("date",), True),
+    "most recent": (("date",), True),
+    "oldest": (("date",), False),
+    "earliest": (("date",), False),
+}
+
+
+def others(words: tuple[str, ...]) -> set[tuple[str, ...]]:
+    """Other ways to say a name of one or several words; the last word is its head."""
+    whole = {other for group in GROUPS if words in group for other in group}
+    heads = {other for group in GROUPS if words[-1:] in group for other in group} if len(words) > 1 else set()
+    return (whole | {(*words[:-1], *other) for other in heads}) - {words}
+
+
+def deeds(verb: str) -> tuple[str, ...]:
+    """The nouns of what a verb does: `bought` gives order, purchase, sale."""
+    return next((nouns for forms, nouns in VERBS.items() if verb in forms.split()), ())

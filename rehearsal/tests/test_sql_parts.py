@@ -1,0 +1,149 @@
+"""What goes with the statements: kinds of requests, tables that matter, mended statements, answers."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rehearsal.sql import Tables, answer, classify, columns_for, mend, read_tables, relevant, rewrite, write_sql
+from rehearsal.sql.words import near, split, tokens
+
+README = """SELECT orders.state, COUNT(*) AS orders
+FROM orders
+WHERE orders.status = 'pending' AND orders.state IS NOT NULL
+GROUP BY orders.state
+ORDER BY COUNT(*) DESC, orders.state
+LIMIT 5"""
+
+
+def table(name: str, *columns: dict[str, Any]) -> str:
+    return json.dumps({"name": name, "columns": [{"type": "TEXT"} | column for column in columns]})
+
+
+def store() -> Tables:
+    return read_tables(
+        (
+            table("users", {"name": "user_id", "key": True}, {"name": "city", "samples": ["Leeds", "York"]}),
+            table(
+                "orders",
+                {"name": "order_id", "key": True},
+                {"name": "user_id", "references": "users.user_id"},
+                {"name": "status", "samples": ["pending", "delivered"]},
+                {"name": "state", "samples": ["OR", "TX"]},
+                {"name": "total", "type": "REAL"},
+            ),
+        )
+    )
+
+
+def test_the_readmes_question_and_what_goes_on_from_it() -> None:
+    question = "Which 5 states have the most pending orders?"
+    assert write_sql(question, store(), "sqlite").sql == README
+    narrowed = rewrite("Only in Oregon", question, README)
+    assert narrowed == "Which 5 states have the most pending orders? Only in Oregon"
+    assert "orders.state = 'OR'" in write_sql(narrowed, store(), "sqlite", previous_sql=README).sql
+
+
+@pytest.mark.parametrize(
+    ("request_text", "previous", "kind"),
+    [
+        ("How many orders are pending?", "", "data"),
+        ("only in Leeds", "How many orders are pending?", "data"),
+        ("hello", "", "general"),
+        ("What is SQL?", "", "general"),
+        ("What can you do?", "", "general"),
+        ("What is the weather in York?", "", "unanswerable"),
+        ("Delete all orders", "", "unsafe"),
+        ("please drop table orders", "", "unsafe"),
+        ("Update the status of order 3 to delivered", "", "unsafe"),
+        ("list the orders and then delete them", "", "unsafe"),
+        ("remove the filter", "How many orders are pending?", "data"),
+        ("Add up the totals of all orders", "", "data"),
+    ],
+)
+def test_the_kind_of_a_request(request_text: str, previous: str, kind: str) -> None:
+    found, reason = classify(request_text, ["users", "orders"], previous)
+    assert found == kind
+    assert reason
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        ("only in York", "How many orders are pending? only in York"),
+        ("and by state?", "How many orders are pending? and by state?"),
+        ("list them", "How many orders are pending? list them"),
+        ("Which users have no orders?", "Which users have no orders?"),
+    ],
+)
+def test_a_request_that_goes_on_stands_after_its_question(said: str, expected: str) -> None:
+    assert rewrite(said, "How many orders are pending?") == expected
+
+
+def test_what_was_said_since_goes_on_from_the_question() -> None:
+    assert rewrite("How many orders are pending", "", "", ["only in York"]).endswith("pending? only in York")
+
+
+def test_the_tables_and_columns_that_matter() -> None:
+    found = relevant("How many pending orders do users in York have?", store(), ())
+    assert [name for name, _ in found.tables] == ["orders", "users"]
+    assert all(reason for _, reason in found.tables)
+    assert found.missing == ""
+    columns = columns_for("How many pending orders do users in York have?", store())
+    assert {"status", "user_id"} <= set(columns["orders"])
+    assert "city" in columns["users"]
+    said = relevant("How many orders are there?", store(), ["use the users too"])
+    assert [name for name, _ in said.tables] == ["orders", "users"]
+
+
+def test_only_what_surely_is_not_there_is_called_missing() -> None:
+    assert "“salary”" in relevant("What is the salary of the CEO?", store(), ()).missing
+    assert "dates" in relevant("How many orders were placed in March?", store(), ()).missing
+    assert relevant("How purple are the orders?", store(), ()).missing == ""
+    assert "purple" in write_sql("How purple are the orders?", store(), "sqlite").cannot
+
+
+@pytest.mark.parametrize(
+    ("broken", "mended"),
+    [
+        ("SELCT user_id FROM users", "SELECT user_id FROM users"),
+        ("SELEC COUNT(*) FROM orders", "SELECT COUNT(*) FROM orders"),
+        ("SELECT user_id FORM users", "SELECT user_id FROM users"),
+        ("SELECT * FROM orders WEHRE status = 'pending'", "SELECT * FROM orders WHERE status = 'pending'"),
+        ("SELECT state, COUNT(*) FROM orders GROUP BU state", "SELECT state, COUNT(*) FROM orders GROUP BY state"),
+        ("SELECT usr_id FROM users", "SELECT user_id FROM users"),
+        ("SELECT city FROM user", "SELECT city FROM users"),
+        ("SELECT * FROM orders WHERE status = 'pending", "SELECT * FROM orders WHERE status = 'pending'"),
+        ("SELECT COUNT(* FROM orders", "SELECT COUNT(*) FROM orders"),
+    ],
+)
+def test_a_broken_statement_is_mended(broken: str, mended: str) -> None:
+    done = mend(broken, "", store(), "sqlite")
+    assert done.sql == mended
+    assert done.explanation
+
+
+def test_what_is_not_clear_is_not_mended() -> None:
+    done = mend("SELECT gargle FROM wumpus", "no such table: wumpus", store(), "sqlite")
+    assert (done.sql, "no such table" in done.cannot) == ("", True)
+
+
+def test_answers_say_what_the_rows_say() -> None:
+    assert answer("q", ["orders"], [[1234]], 1, False, "") == ("Orders: **1,234**.", "none")
+    assert "no rows" in answer("q", ["orders"], [], 0, False, "")[0]
+    assert "no such column" in answer("q", [], [], 0, False, "no such column: x")[0]
+    text, chart = answer("q", ["town", "orders"], [["Leeds", 1200], ["York", 3.5]], 2, False, "")
+    assert chart == "bar"
+    assert "- Leeds: 1,200" in text
+    assert answer("q", ["month", "orders"], [["2024-01", 1], ["2024-02", 2]], 2, False, "")[1] == "line"
+    text, _ = answer("q", ["name"], [[f"n{number}"] for number in range(50)], 200, True, "")
+    assert "at least 200 rows" in text
+    assert text.count("\n") == 10
+
+
+def test_words() -> None:
+    assert split("orderItems") == split("order_items") == ("order", "item")
+    written = [one.word for one in tokens("Don't show the e-mails of #W12")]
+    assert " ".join(written) == "do not show the email of #w12"
+    assert near("recieve", "receive")
+    assert not near("order", "older one")
