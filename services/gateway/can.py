@@ -55,7 +55,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
     asked_options = session.question.options if session.question else ()
     spec = ActionSpec(id="probe", tool="probe")
     return {
-        "approval": c.Approve(version=seen, action_id=asked),
+        "approval": c.Approve(version=seen, hash=item.hash if item and not waiting else None, action_id=asked),
         "replan": c.Reject(replan=True),
         "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,

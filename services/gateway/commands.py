@@ -50,10 +50,11 @@ SessionMessage = (
 
 
 class Shown(NamedTuple):
-    """What a screen last asked approval for: the version of a plan or of code, or actions."""
+    """What a screen last asked approval for: the version and content of a plan or of code, or actions."""
 
     kind: Literal["item", "actions"]
     version: int
+    hash: str | None = None  # each action has its own
 
 
 def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
@@ -143,8 +144,10 @@ def _with_a_person(session: Session) -> None:
 
 def _approval(message: m.Approval, session: Session, shown: Shown | None) -> tuple[PersonCommand, ...]:
     version = _meant(message, session, shown)
+    unnamed = message.version is None and message.action_id is None
+    content = message.hash or (shown.hash if shown and unnamed else None)
     given = (
-        c.Approve(version=version, hash=message.hash, action_id=message.action_id)
+        c.Approve(version=version, hash=content, action_id=message.action_id)
         if message.approved
         else c.Reject(version=version, action_id=message.action_id, reason=message.reason)
     )

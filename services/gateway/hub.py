@@ -50,7 +50,7 @@ def shows(message: ServerMessage) -> Shown | None:
             asked = message.review or message.approval_request
             return shows(asked) if asked else None
         case TextPlanReview() | CodeReview():
-            return Shown("item", message.version or 0)
+            return Shown("item", message.version or 0, message.hash)
         case ApprovalRequest():
             return Shown("actions", message.version or 0)
         case _:

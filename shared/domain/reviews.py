@@ -24,6 +24,9 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
             **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, hash=action.hash
         )
     item = _in_review(session, command.version, command.hash)
+    if command.hash is None and session.plan and session.code and session.plan.version == session.code.version:
+        both = f"Plan and code of this fork both have version {item.version}"  # the number of the event that made it
+        raise Stale(f"{both}: name the hash of the one that you approve.")
     if isinstance(item, Code):
         return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
     return facts.PlanApproved(**stamp(session, by, "plan.approved"), plan_version=item.version, hash=item.hash)

@@ -54,8 +54,8 @@ def test_continue(text: str, command: PersonCommand) -> None:
 
 def test_an_approval_names_what_was_shown() -> None:
     yes, no = '{"type": "approval", "approved": true}', '{"type": "approval", "approved": false}'
-    assert _orders(yes, shown=Shown("item", 2)) == (c.Approve(version=2),)
-    assert _orders(no, shown=Shown("item", 2)) == (c.Reject(version=2),)
+    assert _orders(yes, shown=Shown("item", 2, "abc")) == (c.Approve(version=2, hash="abc"),)
+    assert _orders(no, shown=Shown("item", 2, "abc")) == (c.Reject(version=2),)
     assert _orders('{"type": "approval", "approved": true, "plan_version": 7}') == (c.Approve(version=7),)
     for message in (yes, no):
         with pytest.raises(Trouble, match="Nothing has been shown") as caught:

@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from shared.domain import commands as c
 from shared.domain.decide import decide
-from shared.domain.errors import Invalid, OutOfTurn
+from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.evolve import evolve, fold
 from shared.domain.people import decide_person
 from shared.domain.session import COMMANDS_KEPT, Session, reviewing
@@ -62,7 +62,10 @@ def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     assert (child.plan.version, child.plan.status, child.code.version, child.code.status) == (
         1, "pending_approval", 1, "review")  # fmt: skip
     given(begin=child).when(c.Run()).refused(OutOfTurn, "Only approved code")
-    given(begin=child).when(approve).then("code.approved", code_version=1).leaves("resting", "nobody")
+    yes = c.Approve(version=1, hash=child.code.hash)
+    given(begin=child).when(yes).then("code.approved", code_version=1).leaves("resting", "nobody")
+    given(begin=child).when(c.Approve(version=1)).refused(Stale, "name the hash")
+    given(begin=child).when(c.Approve(version=1, hash=child.plan.hash)).refused(Stale, "differs")
 
 
 @pytest.mark.parametrize(
