@@ -41,6 +41,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_place)
+    for item in items:
+        item.add_marker(pytest.mark.xdist_group(_group(item)))
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
@@ -48,9 +50,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _place(item: pytest.Item) -> int:
-    """The slow ones first, so that two workers come to their ends together; those that share a Parley, in one row."""
+    """The slow ones first, so that all workers come to their ends together."""
     folder = item.nodeid.removeprefix("tests/").partition("/")[0]
     return SLOW.index(folder) if folder in SLOW else len(SLOW)
+
+
+def _group(item: pytest.Item) -> str:
+    """What runs on one worker: all tests that share a Parley, which is slow to start; else a file."""
+    shares_a_parley = "stack" in getattr(item, "fixturenames", ())
+    return "parley" if shares_a_parley else item.location[0]
 
 
 @pytest.fixture(autouse=True)
