@@ -58,7 +58,7 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
     await tab.press("approve")
 
     await tab.press("run")
-    await expect(await tab.sees("run-output")).to_contain_text("2 + 3 = 5.0")
+    await expect(await tab.sees("run-output")).to_contain_text("7 / 2 = 3.5")
     await expect(tab("verdict")).to_have_attribute("data-status", "success")
     await tab.sees("next")
     await tab.reloaded_the_same()

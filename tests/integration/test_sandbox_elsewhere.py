@@ -105,6 +105,7 @@ if os.geteuid() == 0:  # an ordinary user has no rights of root to lack, and run
         assert reason in available
         assert raised == available
 
+    @pytest.mark.long  # these tests again, by another user
     @pytest.mark.timeout(300)
     def test_all_of_it_as_an_ordinary_user() -> None:
         become = ["setpriv", f"--reuid={ORDINARY}", f"--regid={ORDINARY}", "--clear-groups"]
