@@ -9,7 +9,7 @@ from rehearsal.catalogue import PROGRAMS, Feature, Program
 _DROP = re.compile(r"\b(without|no longer|no|remove|drop|delete|leave out|avoid)\b", re.IGNORECASE)
 
 
-def says(text: str, phrase: str) -> bool:
+def has_words(text: str, phrase: str) -> bool:
     """Whether every word of the phrase begins a word of the text; with short words, as in `to do`, all in a row."""
     parts = phrase.lower().split()
     if min(map(len, parts)) < 4:
@@ -22,7 +22,9 @@ def says(text: str, phrase: str) -> bool:
 def find_program(*texts: str) -> Program | None:
     """The program that the first telling text is about: the one with the longest phrase in it."""
     for text in texts:
-        scored = [(max((len(p) for p in program.words if says(text, p)), default=0), program) for program in PROGRAMS]
+        scored = [
+            (max((len(p) for p in program.words if has_words(text, p)), default=0), program) for program in PROGRAMS
+        ]
         score, best = max(scored, key=lambda entry: entry[0])
         if score:
             return best
@@ -31,7 +33,7 @@ def find_program(*texts: str) -> Program | None:
 
 def find_features(program: Program, text: str) -> list[Feature]:
     """The features of this program that the text mentions."""
-    return [feature for feature in program.features if any(says(text, phrase) for phrase in feature.words)]
+    return [feature for feature in program.features if any(has_words(text, phrase) for phrase in feature.words)]
 
 
 def apply_features(program: Program, features: frozenset[str], lines: Iterable[str]) -> frozenset[str]:

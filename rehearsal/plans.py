@@ -8,7 +8,7 @@ from typing import Any
 from rehearsal.catalogue import Program
 from rehearsal.matching import apply_features, directives, find_features, find_program
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import CONNECT, WHO, ask, meant, refuse
+from rehearsal.refusals import CONNECT, DEMO_MODEL, ask, effective_request, refuse
 
 LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
 CHANGES = ("Add a step to write a short help text", "Make it shorter", "Leave the plan as it is")
@@ -62,7 +62,7 @@ def similar(one: str, other: str) -> float:
 
 def answer_plan(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `text_plan`."""
-    request, current = meant(prompt), read_plan(prompt["plan"])
+    request, current = effective_request(prompt), read_plan(prompt["plan"])
     named, planned = find_program(request), find_program(current.goal)
     answered = request != prompt["request"]  # a refusal was answered: these words count, not the request
     wishes = directives(prompt["feedback"])
@@ -100,7 +100,7 @@ def revise(plan: Plan, wishes: list[str], program: Program | None) -> tuple[Plan
 
 def _unclear(wishes: list[str]) -> dict[str, Any]:
     """The question about feedback beyond the rules."""
-    return ask(f"{WHO}do not understand {quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
+    return ask(f"{DEMO_MODEL}do not understand {quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
 def _noted(plan: Plan, lost: list[str]) -> Plan:

@@ -30,6 +30,13 @@ class Prompt:
         """The section's lines that are not blank."""
         return [line for line in self[tag].splitlines() if line.strip()]
 
+    def dialogue(self) -> list[tuple[str, str]]:
+        """Questions and their answers, from `Q: …` and `A: …`; further lines belong to what stands above them."""
+        parts = re.split(r"^Q:[ \t]*", self["dialogue"], flags=re.MULTILINE)[1:]
+        return [
+            (question.strip(), answer.strip()) for question, _, answer in (part.partition("\nA:") for part in parts)
+        ]
+
     def objects(self, tag: str) -> Iterator[dict[str, Any]]:
         """The JSON objects of the section, one a line; a line that is none is left out."""
         for line in self.lines(tag):
@@ -43,6 +50,15 @@ def parsed(text: str) -> Any:
         return json.loads(text)
     except ValueError:
         return None
+
+
+def first_object(text: str) -> dict[str, Any]:
+    """The first JSON object in a text, {} where there is none."""
+    try:
+        value = json.JSONDecoder().raw_decode(text[text.index("{") :])[0]
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
 
 
 def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:

@@ -8,7 +8,7 @@ from rehearsal.prompt import Prompt
 
 type Workflow = Literal["conversation", "agentflow", "flow"]
 
-WHO = "I’m the demo model: I follow rules and "
+DEMO_MODEL = "I’m the demo model: I follow rules and "
 CONNECT = "Connect a language model for anything else."
 EXAMPLES: dict[Workflow, tuple[str, ...]] = {
     "conversation": ("Write a simple calculator", "Write a to-do list", "Write FizzBuzz"),
@@ -45,7 +45,6 @@ TOPICS: dict[Workflow, re.Pattern[str]] = {
         r"\b(?:write|build|create|code|program)\b.*\b(?:program|game|app|script|calculator|list)\b", re.IGNORECASE
     ),
 }
-_SAID = re.compile(r"^Q: (.*?)\nA: (.*?)(?=^Q: |\Z)", re.MULTILINE | re.DOTALL)
 
 
 def ask(question: str, examples: Sequence[str]) -> dict[str, Any]:
@@ -55,20 +54,20 @@ def ask(question: str, examples: Sequence[str]) -> dict[str, Any]:
 
 def refuse(workflow: Workflow, request: str) -> dict[str, Any]:
     """The question for a request beyond the rules of this workflow; it names the workflow that the request is for."""
-    elsewhere = belongs(request)
+    elsewhere = workflow_of(request)
     if elsewhere and elsewhere != workflow:
-        return ask(f"{ELSEWHERE[elsewhere]} {WHO}{KNOWS[workflow]}", EXAMPLES[workflow])
-    return ask(f"{WHO}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
+        return ask(f"{ELSEWHERE[elsewhere]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
+    return ask(f"{DEMO_MODEL}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
 
 
-def belongs(request: str) -> Workflow | None:
+def workflow_of(request: str) -> Workflow | None:
     """The workflow that the request is plainly for."""
     return next((workflow for workflow, topic in TOPICS.items() if topic.search(request)), None)
 
 
-def meant(prompt: Prompt) -> str:
+def effective_request(prompt: Prompt) -> str:
     """The words to act on: the answer to the newest refusal, which takes the place of the request; else the request."""
-    if WHO in prompt["question"]:
+    if DEMO_MODEL in prompt["question"]:
         return (prompt["feedback"].splitlines() or [prompt["request"]])[-1]
-    answers = [answer.strip() for question, answer in _SAID.findall(prompt["dialogue"]) if WHO in question]
+    answers = [answer for question, answer in prompt.dialogue() if answer and DEMO_MODEL in question]
     return answers[-1] if answers else prompt["request"]

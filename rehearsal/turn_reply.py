@@ -3,7 +3,7 @@
 from typing import Any
 
 
-def nothing(why: str, **more: Any) -> dict[str, Any]:
+def turn_reply(why: str, **more: Any) -> dict[str, Any]:
     """No calls, because of this; `more` are the fields that say something nevertheless."""
     empty: dict[str, Any] = {
         "question": None,

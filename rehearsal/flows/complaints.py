@@ -82,7 +82,7 @@ def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
         return "person", "The customer asks for a person."
     if cues.CONTENT.search(lower):
         return "apologise", "The customer wants nothing to be changed."
-    if any(cue.search(lower) and not cues.says(cue, lower) for cue in (cues.CANCEL, cues.RETURN)):
+    if any(cue.search(lower) and not cues.affirms(cue, lower) for cue in (cues.CANCEL, cues.RETURN)):
         return "apologise", "The customer does not want the order to be changed."
     remedy = "person" if status == "processed" else ALLOWED.get((status, kind), "apologise")
     return remedy, REASONS[remedy].format(status=status, what=kind.replace("_", " "))

@@ -42,14 +42,14 @@ def plain(text: str) -> str:
     return " ".join(text[:LONGEST].lower().replace("’", "'").split())
 
 
-def says(cue: re.Pattern[str], lower: str) -> bool:
+def affirms(cue: re.Pattern[str], lower: str) -> bool:
     """Whether the text says this, and does not say that it is not so."""
     return any(not _DENIED.search(lower[: match.start()]) for match in cue.finditer(lower))
 
 
 def kind_of(lower: str) -> str:
     """The kind of complaint that a text tells; "" for none."""
-    return next((kind for kind, cue in KINDS.items() if says(cue, lower)), "")
+    return next((kind for kind, cue in KINDS.items() if affirms(cue, lower)), "")
 
 
 def is_complaint(lower: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from rehearsal.flows import cues
 from rehearsal.flows.graph import Flow, read_flows
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import meant, refuse
+from rehearsal.refusals import effective_request, refuse
 
 SQL, TRIAGE = "text_to_sql", "complaint_triage"  # the flows that ship; of any other the ordinary way is walked
 AGAIN = ("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
@@ -21,7 +21,7 @@ MAIL = re.compile(r"\be-?mail (?:me|it|them|the result)\b")
 
 def answer_path(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `path`."""
-    request = meant(prompt)[: cues.LONGEST]
+    request = effective_request(prompt)[: cues.LONGEST]
     flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
     if flow is None:
         return refuse("flow", request)
@@ -85,9 +85,9 @@ def _deed(lower: str) -> tuple[str, ...]:
     kind = cues.kind_of(lower)
     if cues.PERSON.search(lower):
         return ("hand_over",)
-    if cues.says(cues.CANCEL, lower):
+    if cues.affirms(cues.CANCEL, lower):
         return ("cancel_order",)
-    if cues.says(cues.RETURN, lower) or kind in ("damaged", "wrong_item"):
+    if cues.affirms(cues.RETURN, lower) or kind in ("damaged", "wrong_item"):
         return ("return_items",)
     return ("cancel_order",) if kind == "unwanted" else ()
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from rehearsal.flows import cues
 from rehearsal.prompt import Prompt, parsed
-from rehearsal.refusals import CONNECT, WHO
+from rehearsal.refusals import CONNECT, DEMO_MODEL
 from rehearsal.sql import (
     Tables,
     Written,
@@ -123,4 +123,4 @@ def answer_format(prompt: Prompt) -> dict[str, Any]:
 def answer_general(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `general_questions`."""
     tables = ", ".join(prompt.lines("tables")) or "none are shown"
-    return {"answer": f"{WHO}answer plain questions about these tables: {tables}. {CONNECT}"}
+    return {"answer": f"{DEMO_MODEL}answer plain questions about these tables: {tables}. {CONNECT}"}

@@ -7,7 +7,7 @@ import json
 from random import Random
 from typing import Any
 
-from rehearsal.prompt import Prompt
+from rehearsal.prompt import Prompt, first_object
 from rehearsal.retail.addresses import one_line
 from rehearsal.retail.state import Document
 from rehearsal.retail.words import listing
@@ -20,7 +20,7 @@ WANTING = ("you want to", "you would like to", "you ask to", "you need to")
 
 def answer_task(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `task`."""
-    brief = _brief(prompt["knowledge"])
+    brief = first_object(prompt["knowledge"])
     wishes = brief.get("scenario", {}).get("wishes") or []
     if not isinstance(brief.get("user"), dict) or not wishes:
         why = "The rehearsal model drafts a task from a brief with a customer and wishes; there is none here."
@@ -36,15 +36,6 @@ def answer_task(prompt: Prompt) -> dict[str, Any]:
         "reasoning": f"What the customer wants: {listing([str(wish.get('kind', '')) for wish in wishes])}.",
         "confidence": 0.9,
     }
-
-
-def _brief(knowledge: str) -> Document:
-    """The JSON object of the item that is called brief."""
-    try:
-        found = json.JSONDecoder().raw_decode(knowledge[knowledge.index("{") :])[0]
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def _wish(voice: Random, user: Document, wish: Document) -> str:

@@ -3,9 +3,9 @@
 import re
 
 from rehearsal.retail.addresses import find_addresses
-from rehearsal.retail.state import Call, Document, Need, Refused, State
+from rehearsal.retail.state import Call, Document, Need, NotPossible, State
 
-WHO = "May I have your e-mail address, or your full name and zip code?"
+ASK_IDENTITY = "May I have your e-mail address, or your full name and zip code?"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
 _ZIP = re.compile(r"(?<![\w#@$.-])\d{5}(?![\w@-]|\.\d)")
 _CUE = r"(?i:\b(?:name is|name:|i am|this is|it is|you are|from|regards,?|thanks,?|sincerely,?)\s+)"
@@ -42,7 +42,7 @@ def without_identity(text: str) -> str:
 
 
 def identify(state: State) -> str:
-    """The customer's id. Raises Need, Ask or Refused."""
+    """The customer's id. Raises Need, Ask or NotPossible."""
     if state.user_id:
         return state.user_id
     text = "\n".join(
@@ -56,14 +56,14 @@ def identify(state: State) -> str:
     tried = {deed.key for deed in state.deeds}
     if fresh := [call for call in calls if call.key not in tried]:
         raise Need(fresh[0])
-    state.ask(f"I could not find an account with these details. {WHO}" if calls else WHO)
-    raise Refused("I could not find your account, so I may not look at or change any order.")
+    state.ask(f"I could not find an account with these details. {ASK_IDENTITY}" if calls else ASK_IDENTITY)
+    raise NotPossible("I could not find your account, so I may not look at or change any order.")
 
 
 def customer(state: State) -> Document:
-    """The customer's own document. Raises Need, Ask or Refused."""
+    """The customer's own document. Raises Need, Ask or NotPossible."""
     user_id = identify(state)
     document = state.look("get_user_details", user_id)
     if document is None:
-        raise Refused("your account could not be read.")
+        raise NotPossible("your account could not be read.")
     return {"user_id": user_id, **document}

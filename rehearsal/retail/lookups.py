@@ -7,7 +7,7 @@ from rehearsal.retail.addresses import one_line
 from rehearsal.retail.identity import customer
 from rehearsal.retail.items import axes_of, called, described, fits, mentions, named_options
 from rehearsal.retail.orders import all_orders, find_orders, orders_of, with_status
-from rehearsal.retail.payments import Methods, label, named
+from rehearsal.retail.payments import Methods, label, method_name
 from rehearsal.retail.requests import Request
 from rehearsal.retail.state import Document, State, together
 from rehearsal.retail.words import listing, money
@@ -23,7 +23,7 @@ _OWN = re.compile(r"(?i)\b(?:orders?|did (?:i|you)|(?:i|you) (?:paid|ordered|bou
 
 
 def look_up(state: State, request: Request) -> list[str]:
-    """Sentences with what is known. Raises Need, Ask or Refused."""
+    """Sentences with what is known. Raises Need, Ask or NotPossible."""
     if not request.order_ids and _SHOP.search(request.text) and not _OWN.search(request.text):
         types = state.types
         names = dict.fromkeys(name for spot in mentions(request.text, types) for name in spot.names)
@@ -84,7 +84,7 @@ def _order(order: Document, methods: Methods) -> str:
 
 
 def _account(user: Document) -> str:
-    methods = listing([named(one) for one in user["payment_methods"].values()])
+    methods = listing([method_name(one) for one in user["payment_methods"].values()])
     return f"Your account: {user['email']}, {one_line(user['address'])}. Payment methods on file: {methods}."
 
 

@@ -1,4 +1,4 @@
-"""Which of the customer's orders, and which items of them, a request is about. All raise Need, Ask or Refused."""
+"""Which of the customer's orders, and which items of them, a request is about. All raise Need, Ask or NotPossible."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,7 +8,7 @@ from itertools import pairwise
 from rehearsal.retail.identity import customer, identify
 from rehearsal.retail.items import Held, called, mentions, narrow, segments
 from rehearsal.retail.requests import Request
-from rehearsal.retail.state import Document, Refused, State, together
+from rehearsal.retail.state import Document, NotPossible, State, together
 from rehearsal.retail.words import listing
 
 STATUSES = {
@@ -42,9 +42,9 @@ def orders_of(state: State, ids: Sequence[str]) -> list[Document]:
     user, *orders = together(reads)
     for order_id, order in zip(ids, orders, strict=True):
         if order is None:
-            raise Refused(f"there is no order {order_id}.")
+            raise NotPossible(f"there is no order {order_id}.")
         if user is None or order.get("user_id") != user["user_id"]:
-            raise Refused(f"order {order_id} is not one of your own, so I may not touch it or tell about it.")
+            raise NotPossible(f"order {order_id} is not one of your own, so I may not touch it or tell about it.")
     return [order for order in orders if order is not None]
 
 
@@ -70,7 +70,7 @@ def find_orders(state: State, request: Request, status: str, verb: str) -> list[
             holding = [one for one in orders if all(_holds(one, spot.names) for spot in spots)]
             return one_of(state, holding or orders, verb)
     if not orders:
-        raise Refused(f"none of your orders is {status}.")
+        raise NotPossible(f"none of your orders is {status}.")
     return one_of(state, orders, verb, sure=not _TOLD_BY.search(request.text))
 
 
@@ -103,7 +103,7 @@ def find_items(state: State, request: Request, statuses: Sequence[str], verb: st
     if whole and len(ids) == 1 and verb == "return" and not mentions(request.text, [one.name for one in fitting]):
         return [(one, request.text) for one in fitting]
     if not fitting:
-        raise Refused(f"none of your orders has anything that you can {verb}.")
+        raise NotPossible(f"none of your orders has anything that you can {verb}.")
     return [(_one_of(state, tuple(one.name for one in fitting), "", fitting, verb), "")]
 
 

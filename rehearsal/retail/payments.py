@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping
 
-from rehearsal.retail.state import Document, Refused, State
+from rehearsal.retail.state import Document, NotPossible, State
 from rehearsal.retail.words import money
 
 Methods = Mapping[str, Document]
@@ -21,7 +21,7 @@ _KINDS = {
 }
 
 
-def named(method: Document) -> str:
+def method_name(method: Document) -> str:
     match method["source"]:
         case "credit_card":
             return f"{method['brand'].capitalize()} ending in {method['last_four']}"
@@ -34,11 +34,11 @@ def named(method: Document) -> str:
 
 
 def label(methods: Methods, method_id: str) -> str:
-    return f"your {named(methods[method_id])}" if method_id in methods else method_id
+    return f"your {method_name(methods[method_id])}" if method_id in methods else method_id
 
 
-def meant(text: str, methods: Methods, original: str = "") -> list[str] | None:
-    """The methods that the words may mean; None where they speak of none. Raises Refused for one of somebody else's."""
+def mentioned_methods(text: str, methods: Methods, original: str = "") -> list[str] | None:
+    """The methods that the words may mean, None if they mention none. Raises NotPossible for one that is not theirs."""
     said = _INSTEAD.sub(" ", text)
     exact = [one for one, method in methods.items() if one in said or _spelled(method, said)]
     if exact:
@@ -50,7 +50,7 @@ def meant(text: str, methods: Methods, original: str = "") -> list[str] | None:
         kinds = [kind for kind in kinds if kind != "credit_card"]
     found = [one for one, method in methods.items() if {method["source"], method.get("brand")} & set(kinds)]
     if "elsewhere" in kinds or (kinds and not found):
-        raise Refused("that payment method is not on your account.")
+        raise NotPossible("that payment method is not on your account.")
     return found or None
 
 
@@ -62,6 +62,6 @@ def _spelled(method: Document, text: str) -> bool:
 
 
 def choose(state: State, methods: Methods, said: list[str] | None, able: list[str], question: str) -> str:
-    """The method that was meant; where none or several were, one of those that can be taken. Raises Ask, Refused."""
+    """The method that was meant; if none or several were, the customer's choice. Raises Ask, NotPossible."""
     choices = [one for one in said if one in able] or said if said else able
-    return choices[state.pick(question, [f"{named(methods[one])} ({one})" for one in choices])]
+    return choices[state.pick(question, [f"{method_name(methods[one])} ({one})" for one in choices])]

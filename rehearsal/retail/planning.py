@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rehearsal.retail.lookups import look_up
 from rehearsal.retail.requests import Request, read_requests
-from rehearsal.retail.state import HANDOVER, Ask, Call, Need, Refused, State
+from rehearsal.retail.state import HANDOVER, Ask, Call, Need, NotPossible, State
 from rehearsal.retail.writes import WRITES
 
 ITEM_WRITES = ("return_delivered_order_items", "exchange_delivered_order_items", "modify_pending_order_items")
@@ -84,7 +84,7 @@ def _resolved(state: State, request: Request) -> Outcome:
         outcome.reads = need.calls
     except Ask as question:
         outcome.question = question
-    except Refused as why:
+    except NotPossible as why:
         outcome.refused = str(why)
     return outcome
 

@@ -1,14 +1,13 @@
 """What a prompt tells of the request at hand: the words, the answers to questions, the calls made and their results."""
 
 import json
-import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from rehearsal.prompt import Prompt
-from rehearsal.refusals import WHO
+from rehearsal.prompt import Prompt, parsed
+from rehearsal.refusals import DEMO_MODEL
 from rehearsal.retail.words import tidy, words
 
 Document = dict[str, Any]
@@ -34,7 +33,7 @@ class Ask(Exception):
         self.options = list(options)
 
 
-class Refused(Exception):
+class NotPossible(Exception):
     """The store's rules or its data forbid it; says why."""
 
 
@@ -68,10 +67,7 @@ class Deed(Call):
     @cached_property
     def document(self) -> Document | None:
         """The result as an object; None where it is none, or was cut off."""
-        try:
-            result = json.loads(self.result)
-        except ValueError:
-            return None
+        result = parsed(self.result)
         return result if isinstance(result, dict) else None
 
 
@@ -88,7 +84,7 @@ class State:
     @property
     def rephrased(self) -> list[str]:
         """What was said when the request was beyond the rules: each takes the place of the request."""
-        return [answer for asked, answer in self.said if WHO in asked]
+        return [answer for asked, answer in self.said if DEMO_MODEL in asked]
 
     @property
     def message(self) -> str:
@@ -137,13 +133,13 @@ class State:
 
     def pick(self, question: str, options: Sequence[str], *, sure: bool = True) -> int:
         """Which option the answer means: the only one (if it is sure to be one of them), else that with most of the
-        answer's words. Raises Ask, Refused."""
+        answer's words. Raises Ask, NotPossible."""
         if sure and len(options) == 1:
             return 0
         answer = set(words(self.ask(question, options)))
         common = [len(answer & set(words(option))) for option in options]
         if not max(common, default=0) or common.count(max(common)) > 1:
-            raise Refused(f"I do not know the answer to this: {question} {'; '.join(options)}.")
+            raise NotPossible(f"I do not know the answer to this: {question} {'; '.join(options)}.")
         return common.index(max(common))
 
 
@@ -162,28 +158,21 @@ def together[T](parts: Iterable[Callable[[], T]]) -> list[T]:
 
 
 def read_state(prompt: Prompt) -> State:
-    said = tuple(questions(prompt["dialogue"]))
+    said = tuple((question, tidy(answer)) for question, answer in prompt.dialogue())
     answers = {line for _, answer in said for line in answer.splitlines()}
     return State(
         request=tidy(prompt["request"]),
         said=said,
         feedback=tuple(line for line in tidy(prompt["feedback"]).splitlines() if line not in answers),
         previous=tidy(prompt["previous"]),
-        deeds=read_deeds(prompt["executed"]),
-        earlier=read_deeds(prompt["earlier"]),
-        tools=frozenset(str(line.get("name")) for line in json_lines(prompt["tools"])),
+        deeds=read_deeds(prompt.objects("executed")),
+        earlier=read_deeds(prompt.objects("earlier")),
+        tools=frozenset(str(line.get("name")) for line in prompt.objects("tools")),
     )
 
 
-def questions(text: str) -> Iterable[tuple[str, str]]:
-    """`Q: …` and `A: …`; further lines belong to what stands above them."""
-    for part in re.split(r"^Q:[ \t]*", text, flags=re.MULTILINE)[1:]:
-        question, _, answer = part.partition("\nA:")
-        yield question.strip(), tidy(answer)
-
-
-def read_deeds(text: str) -> tuple[Deed, ...]:
-    """The JSON lines of the sections `executed`, `earlier` and `actions`."""
+def read_deeds(lines: Iterable[Document]) -> tuple[Deed, ...]:
+    """The objects of the section `executed`, `earlier` or `actions`."""
     return tuple(
         Deed(
             tool=str(line.get("tool", "")),
@@ -192,15 +181,5 @@ def read_deeds(text: str) -> tuple[Deed, ...]:
             status=str(line.get("status", "")),
             result=result if isinstance(result := line.get("result", ""), str) else json.dumps(result),
         )
-        for line in json_lines(text)
+        for line in lines
     )
-
-
-def json_lines(text: str) -> Iterable[Document]:
-    for line in text.splitlines():
-        try:
-            found = json.loads(line)
-        except ValueError:
-            continue
-        if isinstance(found, dict):
-            yield found

@@ -6,12 +6,12 @@ from typing import Any
 
 from rehearsal.catalogue import BY_NAME, CONFIGURE
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import EXAMPLES, KNOWS, WHO, ask, refuse
+from rehearsal.refusals import DEMO_MODEL, EXAMPLES, KNOWS, ask, refuse
 from rehearsal.retail.planning import Overview, survey
 from rehearsal.retail.state import FINDERS, READS, Call, read_state
 from rehearsal.retail.words import listing
 from rehearsal.tooluse import answer_call
-from rehearsal.turn_reply import asked_already, nothing
+from rehearsal.turn_reply import asked_already, turn_reply
 
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
@@ -27,7 +27,7 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
 def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
     if not overview.state.tools & STORE:
         needed = ", ".join(sorted(name.replace("_", " ") for name in STORE))
-        return _searched(prompt, needed) or nothing(NO_STORE)
+        return _searched(prompt, needed) or turn_reply(NO_STORE)
     if not overview.understood:
         return _not_understood(overview)
     question = overview.question
@@ -35,24 +35,26 @@ def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
     if calls:
         return _lacking(prompt, overview, calls) or _turn(overview, calls)
     if question:
-        return nothing("", question=str(question), options=question.options[:10], sub_goal="Find out what is missing")
+        return turn_reply(
+            "", question=str(question), options=question.options[:10], sub_goal="Find out what is missing"
+        )
     refused = [f"Not possible: {outcome.refused}" for outcome in overview.outcomes if outcome.refused]
-    return nothing(" ".join(refused) or "All that was asked for is known or done.")
+    return turn_reply(" ".join(refused) or "All that was asked for is known or done.")
 
 
 def _not_understood(overview: Overview) -> dict[str, Any]:
     state, doubt = overview.state, overview.doubt[:200]
     if len(state.rephrased) < PATIENCE:
-        why = f"“{doubt}” leaves open what shall be done. Say just that, please: {WHO}{KNOWS['agentflow']}"
+        why = f"“{doubt}” leaves open what shall be done. Say just that, please: {DEMO_MODEL}{KNOWS['agentflow']}"
         asked = ask(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message)
-        return nothing("", **asked)
-    return nothing(f"I did not understand what is wanted. {NO_LANGUAGE}")
+        return turn_reply("", **asked)
+    return turn_reply(f"I did not understand what is wanted. {NO_LANGUAGE}")
 
 
 def _searched(prompt: Prompt, needed: str) -> dict[str, Any] | None:
     """Ask for tools that are not shown, if there are others and these were not asked for just now."""
     if prompt["more_tools"] and not asked_already(needed, prompt["nudge"]):
-        return nothing(f"I do not see the tools to {needed}.", more_tools=needed)
+        return turn_reply(f"I do not see the tools to {needed}.", more_tools=needed)
     return None
 
 
@@ -61,9 +63,9 @@ def _lacking(prompt: Prompt, overview: Overview, calls: Sequence[Call]) -> dict[
     tools = overview.state.tools
     if any(call.tool not in tools for call in calls):
         needed = ", ".join(sorted({call.tool.replace("_", " ") for call in calls}))
-        return _searched(prompt, needed) or nothing(f"It cannot be done: this session has no tools to {needed}.")
+        return _searched(prompt, needed) or turn_reply(f"It cannot be done: this session has no tools to {needed}.")
     if prompt["nudge"] and all(re.search(rf"\b{call.tool}\b", prompt["nudge"]) for call in calls):
-        return nothing(f"It cannot be done: {prompt['nudge']}")
+        return turn_reply(f"It cannot be done: {prompt['nudge']}")
     return None
 
 
@@ -71,7 +73,7 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))
-    return nothing(
+    return turn_reply(
         f"Needed first ({listing(kinds)}): {listing(texts).lower()}."
         if reading
         else f"All that is needed is known ({listing(kinds)}).",

@@ -11,7 +11,7 @@ from rehearsal.tooluse import told_calls
 
 def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `turn_verdict`."""
-    actions, state = read_deeds(prompt["actions"]), read_state(prompt)
+    actions, state = read_deeds(prompt.objects("actions")), read_state(prompt)
     known = {(deed.id, deed.key) for deed in state.deeds}
     state = replace(state, deeds=(*state.deeds, *(deed for deed in actions if (deed.id, deed.key) not in known)))
     left = told_calls(prompt) is None and survey(state).open

@@ -1,4 +1,4 @@
-"""From a request to the calls that carry it out. All raise Need, Ask or Refused; what is not certain is asked."""
+"""From a request to the calls that carry it out. All raise Need, Ask or NotPossible; what is not certain is asked."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -8,9 +8,9 @@ from rehearsal.retail.addresses import LINES, Address, find_addresses, one_line
 from rehearsal.retail.identity import customer
 from rehearsal.retail.items import Held, axes_of, called, described, fits, mentions, named_options
 from rehearsal.retail.orders import find_items, find_orders, names_of
-from rehearsal.retail.payments import Methods, choose, label, meant
+from rehearsal.retail.payments import Methods, choose, label, mentioned_methods
 from rehearsal.retail.requests import Request
-from rehearsal.retail.state import HANDOVER, Call, Document, Refused, State, together
+from rehearsal.retail.state import HANDOVER, Call, Document, NotPossible, State, together
 from rehearsal.retail.words import listing, money
 
 MISTAKE, NO_NEED = "ordered by mistake", "no longer needed"
@@ -30,7 +30,7 @@ def cancel(state: State, request: Request) -> list[Call]:
         order_id, methods = order["order_id"], customer(state)["payment_methods"]
         _must_be(order, "pending", "cancelled")
         if _names_a_part(request.text, order):
-            raise Refused(f"single items of order {order_id} cannot be cancelled, only the order as a whole.")
+            raise NotPossible(f"single items of order {order_id} cannot be cancelled, only the order as a whole.")
         reason = _reason(state, request)
         paid = order["payment_history"][0]
         back = f"{money(paid['amount'])} goes back to {label(methods, paid['payment_method_id'])}"
@@ -75,7 +75,7 @@ def _returned(state: State, request: Request, items: Sequence[tuple[Held, str]])
     question = f"Where shall the refund for order {order_id} go?"
     method = choose(state, methods, _said(state, request, methods, paid), able or [paid], question)
     if method not in able and method != paid:
-        raise Refused(
+        raise NotPossible(
             f"the refund can go to {label(methods, paid)} or to a gift card, not to {label(methods, method)}."
         )
     things = listing([f"{called(one.item)} for {money(one.item['price'])}" for one, _ in items])
@@ -91,7 +91,7 @@ def _returned(state: State, request: Request, items: Sequence[tuple[Held, str]])
 def _said(state: State, request: Request, methods: Methods, paid: str = "") -> list[str] | None:
     """The methods that are spoken of with the request; else in the whole message."""
     texts = (request.text, request.rest, "\n".join((state.message, *state.feedback)))
-    return next((found for text in texts if (found := meant(text, methods, paid)) is not None), None)
+    return next((found for text in texts if (found := mentioned_methods(text, methods, paid)) is not None), None)
 
 
 def exchange(state: State, request: Request) -> list[Call]:
@@ -119,7 +119,7 @@ def _variant(state: State, held: Held, words: str, product: Document) -> Documen
     if found := _like(state.answer(question) or re.sub(r"\([^)]*\)", " ", words), item, product, there):
         return found
     state.ask(question, options)
-    raise Refused(f"there is no {name} in stock that is as you say; available: {'; '.join(options)}.")
+    raise NotPossible(f"there is no {name} in stock that is as you say; available: {'; '.join(options)}.")
 
 
 def _like(words: str, item: Document, product: Document, there: Sequence[Document]) -> Document | None:
@@ -139,14 +139,16 @@ def _like(words: str, item: Document, product: Document, there: Sequence[Documen
 def _exchanged(state: State, request: Request, order: Document, swaps: Sequence[tuple[Held, Document]]) -> Call:
     order_id, methods = order["order_id"], customer(state)["payment_methods"]
     if order["status"] not in ("pending", "delivered"):
-        raise Refused(f"order {order_id} is {order['status']}, and only pending and delivered orders can be changed.")
+        raise NotPossible(
+            f"order {order_id} is {order['status']}, and only pending and delivered orders can be changed."
+        )
     difference = round(sum(new["price"] - old.item["price"] for old, new in swaps), 2)
     able = [one for one in methods if methods[one].get("balance", difference) >= difference]
     said = _said(state, request, methods, order["payment_history"][0]["payment_method_id"])
     question = f"Which payment method shall be used for the difference of {money(abs(difference))} in order {order_id}?"
     method = choose(state, methods, said, able, question)
     if method not in able and method in methods:
-        raise Refused(f"{label(methods, method)} does not cover the difference of {money(difference)}.")
+        raise NotPossible(f"{label(methods, method)} does not cover the difference of {money(difference)}.")
     pending = order["status"] == "pending"
     what = listing([f"{called(old.item)} for {described(new['options'])}" for old, new in swaps])
     paid = f"{money(abs(difference))} is {'charged' if difference > 0 else 'refunded'} to {label(methods, method)}"
@@ -170,13 +172,15 @@ def pay(state: State, request: Request) -> list[Call]:
         _must_be(order, "pending", "paid differently")
         others = [one for one in methods if one != paid["payment_method_id"]]
         if not others:
-            raise Refused(f"order {order_id} is paid with the only payment method on your account.")
+            raise NotPossible(f"order {order_id} is paid with the only payment method on your account.")
         said = [one for one in _said(state, request, methods) or () if one in others]
         method = choose(state, methods, said or None, others, f"Which method shall order {order_id} be paid with?")
         if method not in others:
-            raise Refused(f"order {order_id} is paid with {label(methods, method)} already.")
+            raise NotPossible(f"order {order_id} is paid with {label(methods, method)} already.")
         if methods[method].get("balance", paid["amount"]) < paid["amount"]:
-            raise Refused(f"{label(methods, method)} does not cover the {money(paid['amount'])} of order {order_id}.")
+            raise NotPossible(
+                f"{label(methods, method)} does not cover the {money(paid['amount'])} of order {order_id}."
+            )
         text = f"Pay order {order_id} with {label(methods, method)}"
         done = f"Order {order_id} ({money(paid['amount'])}) is now paid with {label(methods, method)}."
         arguments = {"order_id": order_id, "payment_method_id": method}
@@ -207,7 +211,7 @@ def move(state: State, request: Request) -> list[Call]:
 def _asked(state: State, whose: str) -> Address:
     answer = state.ask(f"What is the new address for {whose}? Please give street, apartment, city, state and zip code.")
     if not (found := find_addresses(answer)):
-        raise Refused(f"I do not have a complete new address for {whose}.")
+        raise NotPossible(f"I do not have a complete new address for {whose}.")
     return found[0][0]
 
 
@@ -220,7 +224,7 @@ def hand_over(state: State, request: Request) -> list[Call]:
 
 def _must_be(order: Document, status: str, done: str) -> None:
     if order["status"] != status:
-        raise Refused(f"order {order['order_id']} is {order['status']}, and only {status} orders can be {done}.")
+        raise NotPossible(f"order {order['order_id']} is {order['status']}, and only {status} orders can be {done}.")
 
 
 WRITES: dict[str, Callable[[State, Request], list[Call]]] = {

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from rehearsal.plans import CHANGES
-from rehearsal.refusals import EXAMPLES, WHO
+from rehearsal.refusals import DEMO_MODEL, EXAMPLES
 from rehearsal.tests.contract import reply_to
 from rehearsal.tests.flows import PAGE
 
@@ -24,7 +24,7 @@ def path(request: str, **sections: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("request_", HOPELESS)
 def test_no_plan_is_made_of_what_cannot_be_done(request_: str) -> None:
     reply = planned(request_)
-    assert WHO in reply["question"]
+    assert DEMO_MODEL in reply["question"]
     assert reply["options"] == list(EXAMPLES["conversation"])
     assert not reply.get("steps")
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench.requests import solved, wrong_writes
-from rehearsal.refusals import EXAMPLES, WHO
+from rehearsal.refusals import DEMO_MODEL, EXAMPLES
 from retail.generate import generate
 from retail.policy import RULES, Call, violations
 from retail.tasks.replay import Shop
@@ -69,7 +69,7 @@ def test_what_the_documents_show_is_done(request_: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES["agentflow"])
 def test_an_example_that_is_chosen_takes_the_place_of_the_request(example: str) -> None:
     first = turn("Lovely weather today")
-    assert WHO in first["question"]
+    assert DEMO_MODEL in first["question"]
     assert first["options"] == list(EXAMPLES["agentflow"])
     one = played("Lovely weather today", example)
     assert len(one.questions) == 1
