@@ -1,4 +1,4 @@
-"""Code and tests: writes the program that a plan asks for, and revises it as the person says."""
+"""Code and tests: writes the program that a plan asks for, and revises it on feedback."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -11,7 +11,7 @@ from rehearsal.plans import Plan, approach_of, quoted, read_plan, similar
 from rehearsal.prompt import Prompt
 from rehearsal.variants import SECOND, lines_of, render
 
-ALIKE = 0.6  # from here on a step of the person's counts as one of ours in other words
+ALIKE = 0.6  # likeness from which on a step counts as one of the program's own in other words
 CANNOT = f"The demo model has no rules for this program, so it is not written. {CONFIGURE}"
 NOT_WRITTEN = '''"""Not written: the demo model has no rules for this program."""
 
@@ -106,21 +106,21 @@ def resembles(variant: Variant, code: str) -> bool:
 
 
 def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, Any]:
-    """Apply all feedback; it may repeat what the code has taken in already, which changes nothing."""
+    """The reply after all feedback. Feedback that the code already follows changes nothing."""
     program, wishes = current.program, directives(prompt["feedback"])
     ours = current.code().split() == old.split()
     wanted = with_wishes(current, wishes)
     if prompt.replan or (prompt["problems"] and ours):
         wanted = replace(wanted, approach=1 - current.approach)
-    code, said = old, []
+    code, remarks = old, []
     if wanted != current or prompt["problems"]:
         code = wanted.code()
-        said.append(explain(wanted, plan))
+        remarks.append(explain(wanted, plan))
         if not ours:
-            said.append("The program was written anew: changes made to it by hand are not in it any more.")
+            remarks.append("The program was written anew: changes made to it by hand are not in it any more.")
     if lost := [wish for wish in wishes if not (find_features(program, wish) or find_number(program, wish))]:
-        said.append(f"The demo model does not understand {quoted(lost)} and left this as it was. {CONFIGURE}")
-    return {"explanation": " ".join(said) or "Nothing had to be changed.", "code": code}
+        remarks.append(f"The demo model does not understand {quoted(lost)} and left this as it was. {CONFIGURE}")
+    return {"explanation": " ".join(remarks) or "Nothing had to be changed.", "code": code}
 
 
 def explain(variant: Variant, plan: Plan) -> str:
@@ -136,7 +136,7 @@ def explain(variant: Variant, plan: Plan) -> str:
 
 
 def uncovered(program: Program, plan: Plan) -> list[str]:
-    """The steps that are neither ours, in whatever words, nor name a feature."""
+    """The steps that neither resemble one of the program's own nor name a feature."""
     ours = [step for steps in program.plans for step in steps]
     return [step for step in plan.steps if not find_features(program, step) and not _ours(step, ours)]
 

@@ -1,4 +1,4 @@
-"""Plans: proposes one, changes one as the person says, or asks."""
+"""Plans: proposes one, changes one as the person asks, or asks back."""
 
 import re
 from dataclasses import dataclass, replace
@@ -64,7 +64,7 @@ def answer_plan(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `text_plan`."""
     request, current = effective_request(prompt), read_plan(prompt["plan"])
     named, planned = find_program(request), find_program(current.goal)
-    answered = request != prompt["request"]  # a refusal was answered: these words count, not the request
+    answered = request != prompt["request"]  # the request was refused, and the answer replaces it
     wishes = directives(prompt["feedback"])
     if prompt.replan and planned:
         kept = apply_features(planned, frozenset(), [*current.steps, *wishes])
@@ -75,11 +75,13 @@ def answer_plan(prompt: Prompt) -> dict[str, Any]:
             return refuse("conversation", request)
         lines = [request] if answered else [request, *wishes]
         return propose(program, 0, apply_features(program, frozenset(), lines)).reply()
-    if not wishes:  # a new request: a wish about the program before it
+    if not wishes:  # a new request that names no other program: it is about the one planned before
         changed, lost = revise(current, directives(request), planned)
         return refuse("conversation", request) if lost and named is None else changed.reply()
     changed, lost = revise(current, wishes, planned)
-    return _unclear(lost) if lost and not (answered and wishes[-1] not in lost) else _noted(changed, lost).reply()
+    if lost and not (answered and wishes[-1] not in lost):
+        return _unclear(lost)
+    return _noted(changed, lost).reply()
 
 
 def propose(program: Program, approach: int, features: frozenset[str]) -> Plan:
@@ -99,12 +101,12 @@ def revise(plan: Plan, wishes: list[str], program: Program | None) -> tuple[Plan
 
 
 def _unclear(wishes: list[str]) -> dict[str, Any]:
-    """The question about feedback beyond the rules."""
+    """The question about feedback that was not understood."""
     return ask(f"{DEMO_MODEL}do not understand {quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
 def _noted(plan: Plan, lost: list[str]) -> Plan:
-    """The plan with what was asked for earlier and is not in it."""
+    """The plan with a note about feedback that was not understood."""
     return replace(plan, notes=f"Not in this plan: {quoted(lost)}.") if lost else plan
 
 

@@ -15,7 +15,7 @@ _REPLAN = re.compile(r"^<replan */>", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Prompt:
-    """Who asks for what; `sections` maps tag to text. A prompt that is not Parley's has an empty task."""
+    """A prompt in its parts. `sections`: texts by tag. `task` is empty if the prompt is not one of Parley's."""
 
     role: str = ""
     task: str = ""
@@ -62,8 +62,8 @@ def first_object(text: str) -> dict[str, Any]:
 
 
 def read_prompt(messages: Sequence[ChatMessage]) -> Prompt:
-    """Take the head from the system message, the sections from the last user message that has some: what follows it
-    tells what was wrong with a reply."""
+    """The head comes from the system message, the sections from the last user message that has any: user messages
+    after that one only say what was wrong with a reply."""
     system = next((message.text for message in messages if message.role == "system"), "")
     head = _HEAD.match(system)
     users = [message.text for message in reversed(messages) if message.role == "user"]

@@ -1,4 +1,4 @@
-"""What the model says to a request beyond its rules: a question, with three examples that work as its options."""
+"""What the model replies to a request beyond its rules: a question whose options are three examples that work."""
 
 import re
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ KNOWS: dict[Workflow, str] = {
     "agentflow": "serve customers of the sample store, with requests such as these.",
     "flow": "answer plain questions about the data, such as these.",
 }
-ELSEWHERE: dict[Workflow, str] = {
+CHOOSE: dict[Workflow, str] = {
     "conversation": "This is about a program: choose “Plan and code” for it.",
     "agentflow": "This is about the store: choose “Act with tools” for it.",
     "flow": "This is about the data: choose “Ask the data” for it.",
@@ -48,25 +48,25 @@ TOPICS: dict[Workflow, re.Pattern[str]] = {
 
 
 def ask(question: str, examples: Sequence[str]) -> dict[str, Any]:
-    """A reply of the planner that asks this, with the examples as options to choose from."""
+    """A planner's reply that asks this question; the examples are its options."""
     return {"question": question, "options": list(examples)}
 
 
 def refuse(workflow: Workflow, request: str) -> dict[str, Any]:
-    """The question for a request beyond the rules of this workflow; it names the workflow that the request is for."""
-    elsewhere = workflow_of(request)
-    if elsewhere and elsewhere != workflow:
-        return ask(f"{ELSEWHERE[elsewhere]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
+    """The question for a request that this workflow has no rules for. It names the workflow that the request is for."""
+    other = workflow_of(request)
+    if other and other != workflow:
+        return ask(f"{CHOOSE[other]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
     return ask(f"{DEMO_MODEL}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
 
 
 def workflow_of(request: str) -> Workflow | None:
-    """The workflow that the request is plainly for."""
+    """The workflow whose topic the request names; None if it names none."""
     return next((workflow for workflow, topic in TOPICS.items() if topic.search(request)), None)
 
 
 def effective_request(prompt: Prompt) -> str:
-    """The words to act on: the answer to the newest refusal, which takes the place of the request; else the request."""
+    """What to act on: the answer to the newest refusal, which replaces the request; without a refusal, the request."""
     if DEMO_MODEL in prompt["question"]:
         return (prompt["feedback"].splitlines() or [prompt["request"]])[-1]
     answers = [answer for question, answer in prompt.dialogue() if answer and DEMO_MODEL in question]

@@ -47,6 +47,6 @@ TASKS = {
 
 
 def answer(prompt: Prompt) -> dict[str, Any] | str:
-    """The reply as an object; a plain sentence for prompts that are not Parley's."""
+    """The reply as an object; the introduction as text for a prompt of no known task."""
     task = TASKS.get(prompt.task)
     return task(prompt) if task else INTRODUCTION

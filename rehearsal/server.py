@@ -1,10 +1,10 @@
-"""Answers one chat completion, well or with the fault that was asked for."""
+"""Answers one chat completion: with a reply, or with the fault that was ordered."""
 
 import asyncio
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from itertools import count as count_up
+from itertools import count as counter
 from typing import Any
 from uuid import uuid4
 
@@ -26,7 +26,7 @@ PAGE = "<!doctype html><title>Proxy</title><p>This page stands where a model was
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply ready to be sent, with what shall go wrong while sending it."""
+    """A reply ready to be sent, and the fault to send it with. `finish` is None if the reply breaks off."""
 
     id: str
     text: str
@@ -42,7 +42,7 @@ class Rehearsal:
         self.faults = FaultBoard()
         self.calls = CallLog()
         self._cache = PrefixCache()
-        self._spoilt = count_up()
+        self._spoilt = counter()
         self._pace = pace
 
     async def complete(self, body: wire.ChatRequest, request: Request) -> Response:
@@ -53,16 +53,16 @@ class Rehearsal:
         except ValueError as bad:
             return JSONResponse(wire.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
         record = self.calls.begin(prompt.role, prompt.task, body.model)
-        if await gone(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
+        if await _client_left(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
             record.outcome = fault.fault or "cancelled"
             return Response(status_code=499)
-        if (refusal := refuse(fault, body)) is not None:
+        if (failure := _failure(fault, body)) is not None:
             record.outcome = str(fault.fault)
-            return refusal
-        said = answer(prompt)
-        if fault.fault == "nonsense" and prompt.task == "path" and isinstance(said, dict):
-            said = spoilt(said, next(self._spoilt))
-        reply = self._reply(body, json_text(said, body.response_format.type, fault), fault)
+            return failure
+        content = answer(prompt)
+        if fault.fault == "nonsense" and prompt.task == "path" and isinstance(content, dict):
+            content = spoilt(content, next(self._spoilt))
+        reply = self._reply(body, _json_text(content, body.response_format.type, fault), fault)
         if body.stream:
             return StreamingResponse(self._stream(body, reply, record), media_type="text/event-stream")
         record.outcome = fault.fault or "ok"
@@ -103,8 +103,8 @@ class Rehearsal:
         yield "data: [DONE]\n\n"
 
 
-async def gone(request: Request, seconds: float) -> bool:
-    """Wait so long; True if the client left meanwhile, or if a hang came to its end."""
+async def _client_left(request: Request, seconds: float) -> bool:
+    """Wait; True if the client left meanwhile, or after the longest hang."""
     if not seconds:
         return False
     try:
@@ -116,8 +116,8 @@ async def gone(request: Request, seconds: float) -> bool:
     return True
 
 
-def refuse(fault: Fault, body: wire.ChatRequest) -> Response | None:
-    """The answer that is no completion at all, where the fault wants one."""
+def _failure(fault: Fault, body: wire.ChatRequest) -> Response | None:
+    """The response for a fault that replaces the completion; None for the other faults."""
     match fault.fault:
         case "429":
             content = wire.error("too many requests, as ordered", "rate_limit_error", "rate_limit_exceeded")
@@ -135,8 +135,8 @@ def refuse(fault: Fault, body: wire.ChatRequest) -> Response | None:
             return None
 
 
-def json_text(reply: dict[str, Any] | str, shape: str, fault: Fault) -> str:
-    """The reply as a model would write it: bare JSON where a format was asked for, else JSON in prose."""
+def _json_text(reply: dict[str, Any] | str, shape: str, fault: Fault) -> str:
+    """The text of the reply: bare JSON if a response format was asked for, else JSON in prose."""
     if isinstance(reply, str):
         return reply if shape == "text" else json.dumps({"message": reply}, ensure_ascii=False)
     if fault.fault == "invented":

@@ -1,4 +1,4 @@
-"""Any tool by its exact name: `Call time.get_current_time with {"timezone": "Asia/Tokyo"}`, in words of no store."""
+"""Calls that a request spells out, of any tool: `Call time.get_current_time with {"timezone": "Asia/Tokyo"}`."""
 
 import re
 from collections.abc import Iterable
@@ -20,23 +20,23 @@ class Asked(NamedTuple):
 
 
 def asked_calls(request: str, tools: Iterable[str]) -> list[Asked]:
-    """Each once, in the order of the text: names of tools, and those that look like one."""
+    """The calls in the order of the text, each once: of known tools, and of names that look like a tool's."""
     known = set(tools)
     spots = [one for one in _CALL.finditer(request) if one["name"] in known or re.search(r"\w[._]\w", one["name"])]
     ends = [*(spot.start() for spot in spots[1:]), len(request)]
-    found = [
+    calls = [
         Asked(spot["name"], first_object(request[spot.end() : end])) for spot, end in zip(spots, ends, strict=False)
     ]
-    return [one for at, one in enumerate(found) if one not in found[:at]]
+    return [one for at, one in enumerate(calls) if one not in calls[:at]]
 
 
 def answer_call(prompt: Prompt) -> dict[str, Any] | None:
-    """The turn that makes these calls; None where the request spells none out."""
+    """The turn that makes the calls that the request spells out; None if it spells none out."""
     specs = {str(line.get("name")): line for line in prompt.objects("tools")}
     asked = asked_calls(prompt["request"], specs)
     if not asked:
         return None
-    if _made(prompt, asked):
+    if _deeds(prompt, asked):
         return turn_reply("The call that was asked for has been made.")
     if missing := ", ".join(one.tool for one in asked if one.tool not in specs):
         if prompt["more_tools"] and not asked_already(missing, prompt["nudge"]):
@@ -59,24 +59,24 @@ def answer_call(prompt: Prompt) -> dict[str, Any] | None:
     )
 
 
-def told_calls(prompt: Prompt) -> tuple[list[str], list[str]] | None:
-    """What came of the calls, in sentences, and their ids; None where the request spells none out."""
+def call_results(prompt: Prompt) -> tuple[list[str], list[str]] | None:
+    """A sentence about each call that the request spells out, and the ids of those made; None if it spells none out."""
     asked = asked_calls(prompt["request"], {deed.tool for deed in read_deeds(prompt.objects("executed"))})
     if not asked:
         return None
-    made = _made(prompt, asked)
-    told = [_told(deed) for deed in made]
-    if len(made) < len(asked):
-        told.append(prompt["reasoning"] or f"Not called: {', '.join(one.tool for one in asked[len(made) :])}.")
-    return told, [deed.id for deed in made]
+    deeds = _deeds(prompt, asked)
+    sentences = [_sentence(deed) for deed in deeds]
+    if len(deeds) < len(asked):
+        sentences.append(prompt["reasoning"] or f"Not called: {', '.join(one.tool for one in asked[len(deeds) :])}.")
+    return sentences, [deed.id for deed in deeds]
 
 
-def _made(prompt: Prompt, asked: list[Asked]) -> list[Deed]:
-    """What became of the calls: their arguments may have been put right, so the tools tell."""
+def _deeds(prompt: Prompt, asked: list[Asked]) -> list[Deed]:
+    """The calls of these tools that were made. Arguments are not compared: Parley may have corrected them."""
     names = {one.tool for one in asked}
     return [deed for deed in read_deeds(prompt.objects("executed")) if deed.tool in names]
 
 
-def _told(deed: Deed) -> str:
+def _sentence(deed: Deed) -> str:
     shown = deed.result if len(deed.result) <= LONGEST else f"{deed.result[:LONGEST]}…"
     return f"{deed.tool} {'answered' if deed.fine else f'ended as {deed.status}'}: {shown or 'nothing'}"

@@ -1,10 +1,10 @@
-"""The planner's reply about a turn, with every field that there is."""
+"""The planner's reply to the task `turn`, with all its fields."""
 
 from typing import Any
 
 
-def turn_reply(why: str, **more: Any) -> dict[str, Any]:
-    """No calls, because of this; `more` are the fields that say something nevertheless."""
+def turn_reply(reasoning: str, **fields: Any) -> dict[str, Any]:
+    """A reply with these fields and this reasoning; all other fields are empty, so that by default no call is made."""
     empty: dict[str, Any] = {
         "question": None,
         "options": [],
@@ -13,13 +13,13 @@ def turn_reply(why: str, **more: Any) -> dict[str, Any]:
         "selected_tool": "",
         "required_skills": [],
         "actions": [],
-        "reasoning": why,
+        "reasoning": reasoning,
         "final": False,
         "more_tools": "",
     }
-    return empty | more
+    return empty | fields
 
 
 def asked_already(words: str, nudge: str) -> bool:
-    """Whether tools that fit these words were asked for just now, and are shown if there are any."""
+    """Whether the nudge answers an earlier wish for tools that fit these words: asking again would show no others."""
     return f"“{words[:200]}”" in nudge

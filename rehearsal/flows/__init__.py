@@ -1,1 +1,1 @@
-"""The rehearsal model's part in flows: it plans paths through any graph of nodes, and speaks for nodes that ask it."""
+"""The rehearsal model's part in flows: plans paths through any graph of nodes, and replies to the nodes."""

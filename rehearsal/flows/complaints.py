@@ -1,4 +1,4 @@
-"""What the triage of complaints asks a model: what a complaint says, what can be done, and the reply to it."""
+"""The model's part in the triage of complaints: classify a complaint, choose a remedy, write the reply."""
 
 import re
 from typing import Any
@@ -31,8 +31,8 @@ REASONS = {
 
 
 def answer_complaint(prompt: Prompt) -> dict[str, Any]:
-    """The reply to the task `complaint_triage.classify_complaint`; what is not said is empty."""
-    said, findings = _said(prompt), prompt["findings"][: cues.LONGEST]
+    """The reply to the task `complaint_triage.classify_complaint`; what the person did not say is empty."""
+    said, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
     lower = cues.plain(said)
     name = [part for part in match.groups() if part] if (match := _NAME.search(said)) else ["", ""]
     return {
@@ -46,8 +46,8 @@ def answer_complaint(prompt: Prompt) -> dict[str, Any]:
     }
 
 
-def _said(prompt: Prompt) -> str:
-    """All that the customer said, what came later below it."""
+def _words(prompt: Prompt) -> str:
+    """The customer's words, oldest first."""
     return "\n".join(prompt[tag][: cues.LONGEST] for tag in ("request", "details", "feedback") if prompt[tag])
 
 
@@ -56,13 +56,13 @@ def _orders(text: str) -> list[str]:
 
 
 def _only(values: list[str]) -> list[str]:
-    """The one value there is; of several it is not known which one is meant."""
+    """The values if they are all the same; else none, as it is not known which one is meant."""
     return values if len(set(values)) == 1 else []
 
 
 def assess_complaint(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.assess`: what this order and this complaint allow."""
-    lower, order = cues.plain(_said(prompt)), _order(prompt["order"])
+    lower, order = cues.plain(_words(prompt)), _order(prompt["order"])
     remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), lower)
     items = [(str(item.get("item_id", "")), str(item.get("name", "")).lower()) for item in order.get("items") or ()]
     named = [item_id for item_id, name in items if name and name.split()[-1] in lower]
@@ -75,7 +75,7 @@ def _order(text: str) -> dict[str, Any]:
 
 
 def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
-    """What the customer says comes before what the status of the order allows."""
+    """The remedy and the reason for it. The customer's words take precedence over what the order's status allows."""
     if not status:
         return "person", "The order could not be read, so a person has to look at it."
     if cues.PERSON.search(lower):
@@ -94,12 +94,12 @@ def write_reply(prompt: Prompt) -> dict[str, Any]:
 
 
 def _outcome(prompt: Prompt) -> list[str]:
-    """What became of the complaint, or what is missing."""
+    """Sentences about the outcome, or about what is missing."""
     order, remedy, problem = prompt["order_id"] or "your order", prompt["remedy"], prompt["problem"]
     if remedy == "apologise":
         return [f"I have changed nothing about {order}.", prompt["reason"]]
     if remedy:
-        return _deed(prompt, remedy, order)
+        return _remedied(prompt, remedy, order)
     if not prompt["order_id"]:
         return ["I could not tell which order it is about, so nothing has been changed. Please give its number."]
     if not prompt["user_id"]:
@@ -109,8 +109,8 @@ def _outcome(prompt: Prompt) -> list[str]:
     return [f"I found no order {order} of yours{trouble}, so nothing has been changed. Please check the number."]
 
 
-def _deed(prompt: Prompt, remedy: str, order: str) -> list[str]:
-    """What `done` shows of the remedy."""
+def _remedied(prompt: Prompt, remedy: str, order: str) -> list[str]:
+    """Sentences about the remedy, as far as the section `done` shows it."""
     done, reason = prompt["done"], prompt["reason"]
     if not done or re.match(r"\W*(?:error|unknown|failed)", done, re.IGNORECASE):
         why = f"The store said: {done[:300]}" if done else "It was not approved, or something before it failed."

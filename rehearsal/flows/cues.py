@@ -1,4 +1,4 @@
-"""What a request says, told by a handful of plain cues."""
+"""Plain cues in a person's words: complaints, questions about data, small talk."""
 
 import re
 
@@ -27,7 +27,7 @@ _DENIED = re.compile(r"(?:\bnot|n't|\bnever|\bno|\bnothing(?: is)?)(?: \w+)?(?: 
 _TALK = re.compile(
     r"(?:hi|hello|hey|thanks?|thank you|good (?:morning|day|evening))\b.{0,20}|.*\b(?:can you do|are you)\b.*"
 )
-_MINE = re.compile(r"\b(?:i|i'm|i've|i'd|my|me|you)\b")
+_OWN = re.compile(r"\b(?:i|i'm|i've|i'd|my|me|you)\b")
 _COMPLAINS = re.compile(r"\b(?:complain\w*|complaint)\b")
 _MEASURE = re.compile(r"\b(?:how (?:many|much|often)|average|total|number of|count|per|most|least|top|percentage)\b")
 _DATA = re.compile(
@@ -43,21 +43,21 @@ def plain(text: str) -> str:
 
 
 def affirms(cue: re.Pattern[str], lower: str) -> bool:
-    """Whether the text says this, and does not say that it is not so."""
+    """Whether the text has this cue somewhere without a negation before it."""
     return any(not _DENIED.search(lower[: match.start()]) for match in cue.finditer(lower))
 
 
 def kind_of(lower: str) -> str:
-    """The kind of complaint that a text tells; "" for none."""
+    """The kind of complaint that the text makes; "" for none."""
     return next((kind for kind, cue in KINDS.items() if affirms(cue, lower)), "")
 
 
 def is_complaint(lower: str) -> bool:
-    """Whether somebody tells what went wrong with something of their own."""
+    """Whether it complains about something that the person bought."""
     if _COMPLAINS.search(lower):
         return True
-    told = kind_of(lower) or PERSON.search(lower) or RETURN.search(lower)
-    return bool(told and (ORDER_ID.search(lower) or _MINE.search(lower)) and not _MEASURE.search(lower))
+    complains = kind_of(lower) or PERSON.search(lower) or RETURN.search(lower)
+    return bool(complains and (ORDER_ID.search(lower) or _OWN.search(lower)) and not _MEASURE.search(lower))
 
 
 def is_question(lower: str) -> bool:
@@ -66,12 +66,12 @@ def is_question(lower: str) -> bool:
 
 
 def is_talk(lower: str) -> bool:
-    """Whether it is a greeting, or a question about the one who answers."""
+    """Whether it is a greeting, or a question about the model."""
     return bool(_TALK.fullmatch(lower))
 
 
 def follows(lower: str) -> bool:
-    """Whether it goes on from an earlier question."""
+    """Whether it continues an earlier question."""
     return bool(_FOLLOWS.match(lower))
 
 

@@ -9,7 +9,7 @@ from rehearsal.prompt import Prompt, parsed
 
 @dataclass(frozen=True)
 class Node:
-    """One node; `after` are the possible next nodes, the ordinary one first."""
+    """One node; `after`: the possible next nodes, the ordinary one first."""
 
     name: str
     inputs: tuple[str, ...]
@@ -28,7 +28,7 @@ class Flow:
     state: Mapping[str, Any]
 
     def ordinary(self) -> tuple[str, ...]:
-        """The way from the first node along the ordinary next ones."""
+        """The path from the first node that always takes the first possible next node."""
         way: list[str] = []
         node = next(iter(self.nodes.values()), None)
         while node and node.name not in way:

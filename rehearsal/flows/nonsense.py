@@ -1,4 +1,4 @@
-"""Replies about paths that no planner can use, in turns: for tests of what becomes of a request then."""
+"""Unusable replies to the task `path`, for tests of what Parley does about them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,13 +7,13 @@ PROSE = "First look around, then do what is needed, and tell everybody."
 
 
 def spoilt(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
-    """The reply with unknown nodes, then in the wrong order, then with no way to its end, then as plain prose."""
+    """By `turn`: the reply with an unknown node, in the wrong order, without its end, or as plain prose."""
     paths = reply.get("paths") or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
     match turn % 4:
         case 0:
             broken = [{**one, "nodes": ["look_into_crystal_ball", *one["nodes"]]} for one in paths]
         case 1:
-            broken = [{**one, "nodes": _turned(one["nodes"])} for one in paths]
+            broken = [{**one, "nodes": _reversed(one["nodes"])} for one in paths]
         case 2:
             broken = [{**one, "nodes": one["nodes"][:-1] or ["nothing"]} for one in paths]
         case _:
@@ -21,6 +21,6 @@ def spoilt(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
     return {**reply, "question": None, "paths": broken}
 
 
-def _turned(nodes: Sequence[str]) -> list[str]:
-    """Backwards; a single node twice, which is as wrong."""
+def _reversed(nodes: Sequence[str]) -> list[str]:
+    """The nodes backwards; a single node twice, which is as wrong."""
     return list(reversed(nodes)) if len(nodes) > 1 else [*nodes, *nodes]

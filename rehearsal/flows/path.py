@@ -37,7 +37,7 @@ def answer_path(prompt: Prompt) -> dict[str, Any]:
 
 
 def _chosen(flows: Sequence[Flow], request: str, dialogue: str) -> Flow | None:
-    """The flow that the request is for; None where nothing tells."""
+    """The flow that the request is for; None if no cue says so."""
     lower, answers = cues.plain(request), " ".join(re.findall(r"^A: (.*)", dialogue, re.MULTILINE))
     if cues.is_talk(lower):
         return None
@@ -59,7 +59,7 @@ def _words(text: str) -> set[str]:
 
 
 def _wanted(flow: Flow, request: str) -> tuple[str, ...]:
-    """The way that the request needs; the ordinary one where nothing else is known."""
+    """The nodes that the request needs; by default the flow's ordinary path."""
     lower, ordinary = cues.plain(request), flow.ordinary()
     if flow.name == TRIAGE:
         return _complaint(request, lower)
@@ -75,13 +75,13 @@ def _wanted(flow: Flow, request: str) -> tuple[str, ...]:
 
 
 def _complaint(request: str, lower: str) -> tuple[str, ...]:
-    """From reading the complaint to the deed that its words ask for; what is missing is asked first."""
+    """The path to the remedy that the complaint asks for, with a question if order or customer are missing."""
     known = cues.ORDER_ID.search(request) and (cues.EMAIL.search(request) or cues.ZIP.search(request))
     begins = ("classify_complaint",) if known else ("classify_complaint", "ask_for_order", "classify_complaint")
-    return (*begins, "find_customer", "read_order", "assess", *_deed(lower), "write_reply")
+    return (*begins, "find_customer", "read_order", "assess", *_remedy(lower), "write_reply")
 
 
-def _deed(lower: str) -> tuple[str, ...]:
+def _remedy(lower: str) -> tuple[str, ...]:
     kind = cues.kind_of(lower)
     if cues.PERSON.search(lower):
         return ("hand_over",)
@@ -100,7 +100,7 @@ def _shorter(flow: Flow, path: Sequence[str], said: str) -> tuple[str, ...]:
 
 
 def _new_node(flow: Flow, said: str) -> dict[str, str] | None:
-    """The one node that this model knows to miss."""
+    """A proposal for the one node that this model knows to be missing; None if the request does not need it."""
     if not MAIL.search(said) or "send_email" in flow.nodes:
         return None
     does, why = "Sends what was found to an address that the person has approved.", "The request asks for an e-mail."

@@ -1,4 +1,4 @@
-"""What the nodes of text_to_sql ask a model: the prompt's sections are read here, the grammar of questions answers."""
+"""The model's part in text_to_sql: reads the prompt's sections and lets the grammar in `rehearsal.sql` answer."""
 
 import re
 from typing import Any
@@ -35,7 +35,7 @@ def answer_classify(prompt: Prompt) -> dict[str, Any]:
 
 
 def _request(prompt: Prompt) -> str:
-    """The request; the last thing that was said since, where the request itself was small talk or none of ours."""
+    """The request; the last feedback instead if only that is a question about data."""
     said, lower = prompt.lines("feedback"), cues.plain(prompt["request"])
     follows = prompt["previous"] or prompt["previous_question"]
     ours = follows or (cues.is_question(lower) and not cues.is_talk(lower))
@@ -77,7 +77,7 @@ def answer_generate(prompt: Prompt) -> dict[str, Any]:
 
 
 def _unheard(prompt: Prompt) -> str:
-    """What was said since the question and is not in it: to leave it out would answer something else."""
+    """A line of feedback with words that the question does not have; ignoring it would answer another question."""
     asked = set(_words(prompt["question"]))
     return next((line for line in prompt.lines("feedback") if set(_words(line)) - asked - _FILLING), "")
 
@@ -87,7 +87,7 @@ def _words(text: str) -> list[str]:
 
 
 def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
-    """The statement put right; where it cannot be, another one for the question, if the tables allow one."""
+    """The corrected statement; if it cannot be corrected, a new one for the question."""
     mended = mend(prompt["sql"], prompt["problem"] or prompt["question"], tables, dialect)
     if mended.sql:
         return mended
@@ -100,7 +100,7 @@ def _written(prompt: Prompt, tables: Tables, dialect: str) -> Written:
 
 
 def _accepted(prompt: Prompt) -> str:
-    """The SQL of an accepted answer to the same question; what was said since may want it otherwise."""
+    """The SQL of an accepted answer to the same question; "" if there is none, or if there is feedback."""
     asked = _normal(prompt["question"])
     if prompt["feedback"] or not asked:
         return ""

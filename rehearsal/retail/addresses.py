@@ -23,12 +23,12 @@ _ADDRESS = re.compile(
 
 def find_addresses(text: str) -> list[tuple[Address, tuple[int, int]]]:
     """Complete addresses in the USA, and where each stands."""
-    found = []
+    addresses = []
     for match in _ADDRESS.finditer(text):
-        said = {line: (value or "").strip(" ,") for line, value in match.groupdict().items()}
-        state = _CODES.get(said["state"], said["state"])
-        found.append((said | {"state": state, "country": "USA"}, match.span()))
-    return found
+        parts = {line: (value or "").strip(" ,") for line, value in match.groupdict().items()}
+        state = _CODES.get(parts["state"], parts["state"])
+        addresses.append((parts | {"state": state, "country": "USA"}, match.span()))
+    return addresses
 
 
 def one_line(address: Address) -> str:

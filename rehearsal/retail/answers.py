@@ -1,4 +1,4 @@
-"""The generator's part: what came of a request, as far as the results show it."""
+"""The generator's part: the answer to a request, which claims only what the results show."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from rehearsal.retail.planning import Outcome, Overview, survey
 from rehearsal.retail.state import FINDERS, HANDOVER, READS, TYPES, Deed, read_state
 from rehearsal.retail.turns import NO_LANGUAGE
 from rehearsal.retail.words import listing
-from rehearsal.tooluse import told_calls
+from rehearsal.tooluse import call_results
 
 NOT_DONE = {
     "denied": "Not done, because it was not approved",
@@ -20,26 +20,26 @@ QUIET = frozenset((*FINDERS, *READS, TYPES, HANDOVER, "calculate", "think"))
 
 def answer_answer(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `answer`."""
-    if (calls := told_calls(prompt)) is not None:
-        told, evidence = calls
-        return _reply(prompt, told, evidence, doubts=0)
+    if (results := call_results(prompt)) is not None:
+        return _reply(prompt, *results, doubts=0)
     overview = survey(read_state(prompt))
     state = overview.state
-    told, doubts = [], 0
+    sentences: list[str] = []
+    doubts = 0
     for outcome in overview.outcomes:
-        sentences, doubtful = _told(overview, outcome, prompt["reasoning"])
-        told += [sentence for sentence in sentences if sentence not in told]
+        more, doubtful = _about(overview, outcome, prompt["reasoning"])
+        sentences += [sentence for sentence in more if sentence not in sentences]
         doubts += doubtful
-    mine = {write.key for write in overview.writes}
-    others = [deed for deed in state.deeds if deed.fine and deed.tool not in QUIET and deed.key not in mine]
-    told += [f"This was done besides: {deed.tool.replace('_', ' ')} {_arguments(deed)}." for deed in others]
+    planned = {write.key for write in overview.writes}
+    others = [deed for deed in state.deeds if deed.fine and deed.tool not in QUIET and deed.key not in planned]
+    sentences += [f"This was done besides: {deed.tool.replace('_', ' ')} {_arguments(deed)}." for deed in others]
     if (others or any(deed.tool == HANDOVER for deed in state.deeds)) and state.feedback:
-        told.append(f"I was told: “{' '.join(state.feedback)[:1000]}”")
-    if not told:
-        told, doubts = [prompt["reasoning"] or f"I have changed nothing. {NO_LANGUAGE}"], 1
+        sentences.append(f"I was told: “{' '.join(state.feedback)[:1000]}”")
+    if not sentences:
+        sentences, doubts = [prompt["reasoning"] or f"I have changed nothing. {NO_LANGUAGE}"], 1
     writes = [deed.id for deed in state.deeds if deed.tool not in QUIET or deed.tool == HANDOVER]
     reads = [deed.id for deed in state.deeds if deed.fine and deed.tool in READS]
-    return _reply(prompt, told, writes or reads[-5:], doubts)
+    return _reply(prompt, sentences, writes or reads[-5:], doubts)
 
 
 def _arguments(deed: Deed) -> str:
@@ -47,29 +47,33 @@ def _arguments(deed: Deed) -> str:
     return ", ".join(value for value in values if value)
 
 
-def _reply(prompt: Prompt, told: list[str], evidence: list[str], doubts: int) -> dict[str, Any]:
+def _reply(prompt: Prompt, sentences: list[str], evidence: list[str], doubts: int) -> dict[str, Any]:
     if prompt["ended"]:
-        told, doubts = [*told, f"I could not finish: {prompt['ended']}"], doubts + 1
+        sentences, doubts = [*sentences, f"I could not finish: {prompt['ended']}"], doubts + 1
     confidence = round(max(0.95 - 0.25 * doubts, 0.1), 2)
-    return {"answer": " ".join(told), "confidence": confidence, "evidence": list(dict.fromkeys(filter(None, evidence)))}
+    return {
+        "answer": " ".join(sentences),
+        "confidence": confidence,
+        "evidence": list(dict.fromkeys(filter(None, evidence))),
+    }
 
 
-def _told(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[str], int]:
+def _about(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[str], int]:
     """Sentences about one request, and how many doubts they leave."""
-    told, doubts = list(outcome.facts), 0
+    sentences, doubts = list(outcome.facts), 0
     for write in outcome.writes:
         deed = overview.state.deed(write)
         if deed is not None and deed.fine:
-            told += [write.done] if deed.key == write.key else []  # else somebody else did it, otherwise
+            sentences += [write.done] if deed.key == write.key else []  # else another call changed the same order
             continue
         doubts += 1
         why = f" The store said: {deed.result[:200]}" if deed is not None and deed.status == "failed" else ""
         status = NOT_DONE.get(deed.status, NOT_DONE["failed"]) if deed is not None else "Not done"
-        told.append(f"{status}: {write.text[:1].lower()}{write.text[1:]}.{why}")
+        sentences.append(f"{status}: {write.text[:1].lower()}{write.text[1:]}.{why}")
     if outcome.refused:
-        told.append(f"I am sorry, {outcome.refused}")
+        sentences.append(f"I am sorry, {outcome.refused}")
     if outcome.question:
-        told.append(f"This is still open: {outcome.question}")
+        sentences.append(f"This is still open: {outcome.question}")
     if outcome.reads:
-        told.append(reasoning or f"Not known: {listing([call.tool.replace('_', ' ') for call in outcome.reads])}.")
-    return told, doubts + sum(map(bool, (outcome.refused, outcome.question, outcome.reads)))
+        sentences.append(reasoning or f"Not known: {listing([call.tool.replace('_', ' ') for call in outcome.reads])}.")
+    return sentences, doubts + sum(map(bool, (outcome.refused, outcome.question, outcome.reads)))

@@ -1,6 +1,6 @@
 """Drafts a test task: an instruction in plain English for the wishes of a brief, with the calls that fulfil them.
 
-Which words are taken follows from the brief's own text, so the same brief gives the same task, and others other words.
+The brief seeds the choice of words: the same brief always gives the same task.
 """
 
 import json

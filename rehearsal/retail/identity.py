@@ -1,4 +1,4 @@
-"""Who is speaking: by e-mail address, or by name and zip code."""
+"""Finds the customer by e-mail address, or by name and zip code."""
 
 import re
 
@@ -18,7 +18,7 @@ _NO_NAME = re.compile(
 
 
 def emails(text: str) -> list[str]:
-    """Every address once, as it first stands there."""
+    """Every e-mail address once, in the order of the text."""
     return list(dict.fromkeys(match[0].rstrip(".") for match in _EMAIL.finditer(text)))
 
 
@@ -37,7 +37,7 @@ def people(text: str) -> list[tuple[str, str, str]]:
 
 
 def without_identity(text: str) -> str:
-    """The text without e-mail addresses and zip codes that are called so: `zip` is also how a hoodie closes."""
+    """The text without e-mail addresses and labelled zip codes. (`zip` alone stays: a hoodie may have one.)"""
     return re.sub(r"(?i)\b(?:zip|postal)(?: code)?(?: is|:)? ?\d{5}\b", " ", _EMAIL.sub(" ", text))
 
 

@@ -1,4 +1,4 @@
-"""Products and their options in words: which items of an order, and which variant of a product, a text names."""
+"""Which items of an order, and which variant of a product, a text names."""
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ class Held(NamedTuple):
 
 
 class Mention(NamedTuple):
-    """Where a text names a product; several names where it fits several, as `lamp` does."""
+    """Where a text names a product; with several `names` if it fits several products, as `lamp` does."""
 
     names: tuple[str, ...]
     start: int
@@ -109,7 +109,7 @@ def _spell(value: str) -> Iterable[tuple[str, ...]]:
 
 
 def _sure(said: Sequence[Token], at: int, spelling: Sequence[str], axis: str) -> bool:
-    """Whether the words are meant as a value: not denied, and a bare number or letter has its option beside it."""
+    """Whether the words mean this value: not negated, and a bare number or letter stands beside the option's name."""
     before, after = ([one.word for one in some] for some in (said[max(at - 1, 0) : at], said[at + len(spelling) :][:1]))
     word = spelling[0]
     if set(before) & set(_DENIALS) or word in ("no", "none", "yes", "included"):
@@ -138,7 +138,7 @@ def fits(options: Mapping[str, str], named: Named) -> bool:
 
 
 def narrow(text: str, held: Sequence[Held]) -> list[Held]:
-    """Of several items of one product those that have all the options that the text names."""
+    """The items that have all the options that the text names; all items if none has."""
     named = named_options(text, axes_of(one.item["options"] for one in held))
     fitting = [one for one in held if fits(one.item["options"], named)]
     return fitting or list(held)

@@ -1,4 +1,4 @@
-"""Answers to questions: what the documents say of the customer's orders and account, and of the store's products."""
+"""Answers to questions about the customer's orders and account, and about the store's products."""
 
 import re
 from functools import partial
@@ -23,7 +23,7 @@ _OWN = re.compile(r"(?i)\b(?:orders?|did (?:i|you)|(?:i|you) (?:paid|ordered|bou
 
 
 def look_up(state: State, request: Request) -> list[str]:
-    """Sentences with what is known. Raises Need, Ask or NotPossible."""
+    """Sentences that answer the request. Raises Need, Ask or NotPossible."""
     if not request.order_ids and _SHOP.search(request.text) and not _OWN.search(request.text):
         types = state.types
         names = dict.fromkeys(name for spot in mentions(request.text, types) for name in spot.names)
@@ -44,14 +44,14 @@ def _orders(state: State, request: Request) -> list[str]:
     else:
         orders = find_orders(state, request, "", "know about")
     methods = customer(state)["payment_methods"]
-    told = [_order(order, methods) for order in orders] or ["None of your orders is like that."]
+    sentences = [_order(order, methods) for order in orders] or ["None of your orders is like that."]
     names = {name for spot in mentions(request.text, _names(orders)) for name in spot.names}
     items = [item for order in orders for item in order["items"] if item["name"] in names]
     if len(items) > 1:
-        told.append(f"Together these items come to {money(sum(item['price'] for item in items))}.")
+        sentences.append(f"Together these items come to {money(sum(item['price'] for item in items))}.")
     if len(orders) > 1:
-        told.append(f"Together these {len(orders)} orders come to {money(sum(map(_total, orders)))}.")
-    return told
+        sentences.append(f"Together these {len(orders)} orders come to {money(sum(map(_total, orders)))}.")
+    return sentences
 
 
 def _names(orders: list[Document]) -> list[str]:
@@ -77,10 +77,12 @@ def _order(order: Document, methods: Methods) -> str:
         for what in ("payment", "refund")
     )
     tracking = listing([number for one in order["fulfillments"] for number in one["tracking_id"]])
-    told = [f"Order {order['order_id']} is {order['status']}: {items}; total {money(_total(order))}, paid: {paid}."]
-    told += [f"Refunded: {back}."] if back else []
-    told.append(f"Tracking number: {tracking}." if tracking else "There is no tracking number yet.")
-    return " ".join([*told, f"It goes to {one_line(order['address'])}."])
+    sentences = [
+        f"Order {order['order_id']} is {order['status']}: {items}; total {money(_total(order))}, paid: {paid}."
+    ]
+    sentences += [f"Refunded: {back}."] if back else []
+    sentences.append(f"Tracking number: {tracking}." if tracking else "There is no tracking number yet.")
+    return " ".join([*sentences, f"It goes to {one_line(order['address'])}."])
 
 
 def _account(user: Document) -> str:
@@ -95,6 +97,6 @@ def _product(product: Document, text: str) -> str:
     fitting = [one for one in there if fits(one["options"], asked)]
     shown = "; ".join(f"{described(one['options'])} at {money(one['price'])}" for one in (fitting if asked else there))
     name = product["name"].lower()
-    told = f"There are {len(variants)} variants of the {name}, {len(there)} of them available."
+    counts = f"There are {len(variants)} variants of the {name}, {len(there)} of them available."
     as_said = " as you describe it" if asked else ", the cheapest first"
-    return f"{told} Available{as_said}: {shown or 'none'}."
+    return f"{counts} Available{as_said}: {shown or 'none'}."

@@ -20,7 +20,7 @@ STATUSES = {
 _MANY = re.compile(
     r"(?i)\b(?:all|both|every|each)\b(?: \w+){0,4} orders?\b|(?<!one of )\b(?:my|your) (?:\w+ ){0,2}orders\b"
 )
-_TOLD_BY = re.compile(  # an order that is told by what is in it
+_NAMED_BY_CONTENT = re.compile(  # an order that is named by what is in it
     r"(?i)\border (?:with|of|containing|for)\b"
     r"|\b(?!(?:my|your|the|an?|this|that|only|whole|entire|last|latest|pending|open|one|cancel|it) )\w+ order\b"
 )
@@ -71,7 +71,7 @@ def find_orders(state: State, request: Request, status: str, verb: str) -> list[
             return one_of(state, holding or orders, verb)
     if not orders:
         raise NotPossible(f"none of your orders is {status}.")
-    return one_of(state, orders, verb, sure=not _TOLD_BY.search(request.text))
+    return one_of(state, orders, verb, sure=not _NAMED_BY_CONTENT.search(request.text))
 
 
 def _holds(order: Document, names: Sequence[str]) -> bool:
@@ -79,7 +79,7 @@ def _holds(order: Document, names: Sequence[str]) -> bool:
 
 
 def one_of(state: State, orders: Sequence[Document], verb: str, *, sure: bool = True) -> list[Document]:
-    """The only one, if it is sure to be meant; else the one that the customer names when asked."""
+    """The only order, if it is sure to be meant; else the one that the customer names when asked."""
     options = [f"{order['order_id']}: {names_of(order)}" for order in orders]
     return [orders[state.pick(f"Which order would you like to {verb}?", options, sure=sure)]]
 
@@ -108,8 +108,8 @@ def find_items(state: State, request: Request, statuses: Sequence[str], verb: st
 
 
 def _one_of(state: State, names: Sequence[str], words: str, held: Sequence[Held], verb: str) -> Held:
-    """The one item of these names; of several that with the options in the words (in brackets, if there are any), or
-    the customer's choice. Where no words name an item, that is always asked."""
+    """The item with one of these names. Of several items it is the one whose options the words name (the words in
+    brackets, if there are any), else the customer's choice. Without words the customer is always asked."""
     named = {(one.order["order_id"], one.item["item_id"]): one for one in held if one.name in names}
     described = re.search(r"\(([^)]*)\)", words)
     close = narrow(described[1] if described else words, list(named.values()))

@@ -1,4 +1,4 @@
-"""The whole of a message, request by request: what is known, what must be read or asked first, what is refused."""
+"""Resolves a message request by request: what is known, what must be read or asked first, what is refused."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Overview:
-    """`doubt`: words of the message because of which nothing of it is done. `writes`: of all requests, as calls."""
+    """All requests of a message. `doubt`: ambiguous words, because of which nothing is done. `writes`: all writes."""
 
     state: State
     outcomes: tuple[Outcome, ...] = ()
@@ -64,7 +64,7 @@ def survey(state: State) -> Overview:
 
 
 def _requests(state: State) -> tuple[list[Request], str]:
-    """Of the message, and of what was said since, which replaces what was wanted before of the same kind."""
+    """The requests of the message and of later feedback, which replaces requests of the same kind; and the doubt."""
     requests, doubt = read_requests(state.message)
     for said in () if state.rephrased else state.feedback:
         fresh, more = read_requests(said)
@@ -90,7 +90,7 @@ def _resolved(state: State, request: Request) -> Outcome:
 
 
 def _in_order(outcomes: Sequence[Outcome]) -> list[Call]:
-    """Every write once, those of items last. An order takes one call for its items: where there are more, none is."""
+    """Every write once, changes of items last. The store takes one of these an order: of several, none is made."""
     orders = [write.arguments["order_id"] for one in outcomes for write in one.writes if write.tool in ITEM_WRITES]
     twice = {one for one in orders if orders.count(one) > 1}
     for outcome in outcomes:

@@ -1,7 +1,7 @@
 """A customer's message as a list of requests, each with the words that belong to it.
 
-One table tells what a clause is after. What the table cannot tell for certain (conditions, second thoughts, denials)
-is named, so that the customer can be asked: nothing is done on a guess.
+One table maps verbs to kinds of requests. Where it is not certain (conditions, second thoughts, denials), the doubtful
+words are returned and the customer is asked: nothing is done on a guess.
 """
 
 import re
@@ -12,7 +12,7 @@ from rehearsal.retail.identity import without_identity
 
 ORDER_ID = re.compile(r"(?<![\w@.-])#?[wW](\d{7})\b")
 _SENTENCE = re.compile(r"(?<=[.!?;])(?<!\bApt\.)(?<!\bSt\.)\s+|\n+")
-_VERBS = {  # what a clause is after, by the words in it
+_VERBS = {  # kinds of requests by their words
     "human": r"human|manager|supervisor|real person|(?:speak|talk) (?:to|with) some\w+",
     "cancel": r"cancel(?:l?ing)?|(?:be|want|like|have|need)\b(?: \S+){0,9} cancell?ed|call\b(?: \S+){0,6} off",
     "return": r"return(?:ing)?|(?:send|give|bring|take|go|goes)\b(?: \S+){0,6} back|money back",
@@ -57,7 +57,7 @@ _PLACE = re.compile(r"(?i)\b(?:address|profile)\b")
 
 @dataclass(frozen=True)
 class Request:
-    """One thing that is wanted. `text` is its clause, `rest` what else was said of it, before and after."""
+    """One thing that the customer wants. `text` is its clause, `rest` other clauses that belong to it."""
 
     kind: str  # cancel | return | exchange | payment | address | lookup | human
     text: str
@@ -121,7 +121,7 @@ def _clauses(message: str) -> list[str]:
 
 
 def _kind(clause: str, before: list[Request]) -> str:
-    """What a clause is after; "" if it only tells more, `keep` if it wants nothing, `doubt` if that is not certain."""
+    """A clause's kind of request; "" if it only adds detail, `keep` if it wants no change, `doubt` if unclear."""
     verbs = [str(match.lastgroup) for match in _VERB.finditer(clause)]
     writes = {kind for kind in verbs if kind not in ("lookup", "keep")}
     if not writes:
@@ -139,7 +139,7 @@ def _kind(clause: str, before: list[Request]) -> str:
 
 
 def _changed(clause: str) -> str:
-    """An order's address, its payment, or its items? Paying for something else is no request of its own."""
+    """What a clause changes: an address, a payment, or items; "" if it only says how another request is paid for."""
     if find_addresses(clause) or _PLACE.search(clause) or (_SHIP.search(clause) and not _MONEY.search(clause)):
         return "address"
     if _MONEY.search(clause):

@@ -1,4 +1,4 @@
-"""What a prompt tells of the request at hand: the words, the answers to questions, the calls made and their results."""
+"""The state of a request, read from its prompt: words, answers to questions, calls made and their results."""
 
 import json
 from collections.abc import Callable, Iterable, Sequence
@@ -18,7 +18,7 @@ HANDOVER = "transfer_to_human_agents"
 
 
 class Need(Exception):
-    """The calls that must be made first."""
+    """These calls must be made first."""
 
     def __init__(self, *calls: "Call") -> None:
         super().__init__(", ".join(call.tool for call in calls))
@@ -26,7 +26,7 @@ class Need(Exception):
 
 
 class Ask(Exception):
-    """The customer must answer this question first, perhaps with one of the options."""
+    """The customer must answer this question first; `options` may be empty."""
 
     def __init__(self, question: str, options: Sequence[str] = ()) -> None:
         super().__init__(question)
@@ -34,7 +34,7 @@ class Ask(Exception):
 
 
 class NotPossible(Exception):
-    """The store's rules or its data forbid it; says why."""
+    """The store's rules or data forbid it. The text says why."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ class Call:
 
 @dataclass(frozen=True)
 class Deed(Call):
-    """A call that was made or planned before, and what became of it."""
+    """An earlier call, with its status and result."""
 
     id: str = ""
     status: str = ""
@@ -73,6 +73,8 @@ class Deed(Call):
 
 @dataclass(frozen=True)
 class State:
+    """`said`: questions with their answers. `earlier`: calls for an earlier request of the session."""
+
     request: str
     said: tuple[tuple[str, str], ...] = ()
     feedback: tuple[str, ...] = ()
@@ -83,7 +85,7 @@ class State:
 
     @property
     def rephrased(self) -> list[str]:
-        """What was said when the request was beyond the rules: each takes the place of the request."""
+        """Answers to refusals; the newest replaces the request."""
         return [answer for asked, answer in self.said if DEMO_MODEL in asked]
 
     @property
@@ -97,7 +99,7 @@ class State:
         return results[0].strip() if results else ""
 
     def deed(self, call: Call) -> Deed | None:
-        """What became of this call; of a write also one with other arguments that succeeded for the same order."""
+        """This call as made earlier; for a write also one with other arguments that succeeded for the same order."""
         same = [one for one in self.deeds if one.tool == call.tool]
         exact = [one for one in same if one.key == call.key]
         order_id = call.arguments.get("order_id") if call.tool not in READS else None

@@ -1,4 +1,4 @@
-"""The planner's part: the next turn for a customer of the store, decided from scratch by what the prompt tells."""
+"""The planner's part: the next turn for a customer of the store, decided from the prompt alone."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ from rehearsal.turn_reply import asked_already, turn_reply
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
 NO_STORE = f"I serve the customers of the sample store, and its tools are not there. {NO_LANGUAGE}"
-PATIENCE = 2  # questions what is wanted, before the answer says that it was not understood
+REPHRASINGS = 2  # after so many the answer says that the request was not understood
 
 
 def answer_turn(prompt: Prompt) -> dict[str, Any]:
@@ -44,7 +44,7 @@ def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
 
 def _not_understood(overview: Overview) -> dict[str, Any]:
     state, doubt = overview.state, overview.doubt[:200]
-    if len(state.rephrased) < PATIENCE:
+    if len(state.rephrased) < REPHRASINGS:
         why = f"“{doubt}” leaves open what shall be done. Say just that, please: {DEMO_MODEL}{KNOWS['agentflow']}"
         asked = ask(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message)
         return turn_reply("", **asked)
@@ -52,14 +52,14 @@ def _not_understood(overview: Overview) -> dict[str, Any]:
 
 
 def _searched(prompt: Prompt, needed: str) -> dict[str, Any] | None:
-    """Ask for tools that are not shown, if there are others and these were not asked for just now."""
+    """A wish for these tools; None if there are no others to show, or the last nudge already answered the wish."""
     if prompt["more_tools"] and not asked_already(needed, prompt["nudge"]):
         return turn_reply(f"I do not see the tools to {needed}.", more_tools=needed)
     return None
 
 
 def _lacking(prompt: Prompt, overview: Overview, calls: Sequence[Call]) -> dict[str, Any] | None:
-    """What to reply where these calls cannot be proposed: a tool is not shown, or the proposal was turned down."""
+    """The reply if these calls cannot be proposed: a tool is not shown, or the proposal was rejected. Else None."""
     tools = overview.state.tools
     if any(call.tool not in tools for call in calls):
         needed = ", ".join(sorted({call.tool.replace("_", " ") for call in calls}))
@@ -82,7 +82,7 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
         selected_tool=calls[-1].tool,
         required_skills=["customer service", "looking things up" if reading else "changing orders"],
         actions=[
-            {"tool": call.tool, "arguments": call.arguments, "text": text[:500], "depends_on": _waits(calls, at)}
+            {"tool": call.tool, "arguments": call.arguments, "text": text[:500], "depends_on": _depends_on(calls, at)}
             for at, (call, text) in enumerate(zip(calls, texts, strict=True))
         ],
         final=not reading and not overview.question,
@@ -94,8 +94,8 @@ def _text(call: Call) -> str:
     return call.text or f"{call.tool.replace('_', ' ').capitalize()} {values}".strip()
 
 
-def _waits(calls: Sequence[Call], at: int) -> list[int]:
-    """The call before that changes the same order; everything else may run side by side."""
+def _depends_on(calls: Sequence[Call], at: int) -> list[int]:
+    """The number of the previous call that changes the same order; all other calls may run in parallel."""
     order_id = calls[at].arguments.get("order_id")
     changes = [number for number, call in enumerate(calls[:at], 1) if call.tool not in READS]
     return [number for number in changes if order_id and calls[number - 1].arguments.get("order_id") == order_id][-1:]

@@ -1,4 +1,4 @@
-"""The verifier's part: what became of a turn's calls, and whether anything is left to do."""
+"""The verifier's part: how a turn's calls ended, and whether anything is left to do."""
 
 from dataclasses import replace
 from typing import Any
@@ -6,7 +6,7 @@ from typing import Any
 from rehearsal.prompt import Prompt
 from rehearsal.retail.planning import survey
 from rehearsal.retail.state import read_deeds, read_state
-from rehearsal.tooluse import told_calls
+from rehearsal.tooluse import call_results
 
 
 def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
     actions, state = read_deeds(prompt.objects("actions")), read_state(prompt)
     known = {(deed.id, deed.key) for deed in state.deeds}
     state = replace(state, deeds=(*state.deeds, *(deed for deed in actions if (deed.id, deed.key) not in known)))
-    left = told_calls(prompt) is None and survey(state).open
+    left = call_results(prompt) is None and survey(state).open
     bad = [deed for deed in actions if not deed.fine]
     status = "success" if not bad else "partial" if len(bad) < len(actions) else "failure"
     following = "complete" if not left else "retry" if status == "failure" else "continue"

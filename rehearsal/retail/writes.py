@@ -1,4 +1,4 @@
-"""From a request to the calls that carry it out. All raise Need, Ask or NotPossible; what is not certain is asked."""
+"""The calls that carry out a request. All functions raise Need, Ask or NotPossible; what is not certain is asked."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -41,7 +41,7 @@ def cancel(state: State, request: Request) -> list[Call]:
 
 
 def _names_a_part(text: str, order: Document) -> bool:
-    """Whether items are named that are not all of the order, and not to tell which order is meant."""
+    """Whether the text names only some of the order's items, and not in order to say which order is meant."""
     spots = mentions(text, [item["name"] for item in order["items"]])
     telling = re.search(r"(?i)\b(?:order|one) (?:with|containing|that has|including)\b|\border it\b", text) or any(
         re.match(r"(?i) order\b", text[spot.end :]) for spot in spots
@@ -73,7 +73,7 @@ def _returned(state: State, request: Request, items: Sequence[tuple[Held, str]])
     _must_be(order, "delivered", "returned")
     able = [one for one in methods if one == paid or methods[one]["source"] == "gift_card"]
     question = f"Where shall the refund for order {order_id} go?"
-    method = choose(state, methods, _said(state, request, methods, paid), able or [paid], question)
+    method = choose(state, methods, _mentioned(state, request, methods, paid), able or [paid], question)
     if method not in able and method != paid:
         raise NotPossible(
             f"the refund can go to {label(methods, paid)} or to a gift card, not to {label(methods, method)}."
@@ -88,8 +88,8 @@ def _returned(state: State, request: Request, items: Sequence[tuple[Held, str]])
     )
 
 
-def _said(state: State, request: Request, methods: Methods, paid: str = "") -> list[str] | None:
-    """The methods that are spoken of with the request; else in the whole message."""
+def _mentioned(state: State, request: Request, methods: Methods, paid: str = "") -> list[str] | None:
+    """The payment methods that the request mentions, else those in the whole message; None if there are none."""
     texts = (request.text, request.rest, "\n".join((state.message, *state.feedback)))
     return next((found for text in texts if (found := mentioned_methods(text, methods, paid)) is not None), None)
 
@@ -144,7 +144,7 @@ def _exchanged(state: State, request: Request, order: Document, swaps: Sequence[
         )
     difference = round(sum(new["price"] - old.item["price"] for old, new in swaps), 2)
     able = [one for one in methods if methods[one].get("balance", difference) >= difference]
-    said = _said(state, request, methods, order["payment_history"][0]["payment_method_id"])
+    said = _mentioned(state, request, methods, order["payment_history"][0]["payment_method_id"])
     question = f"Which payment method shall be used for the difference of {money(abs(difference))} in order {order_id}?"
     method = choose(state, methods, said, able, question)
     if method not in able and method in methods:
@@ -173,7 +173,7 @@ def pay(state: State, request: Request) -> list[Call]:
         others = [one for one in methods if one != paid["payment_method_id"]]
         if not others:
             raise NotPossible(f"order {order_id} is paid with the only payment method on your account.")
-        said = [one for one in _said(state, request, methods) or () if one in others]
+        said = [one for one in _mentioned(state, request, methods) or () if one in others]
         method = choose(state, methods, said or None, others, f"Which method shall order {order_id} be paid with?")
         if method not in others:
             raise NotPossible(f"order {order_id} is paid with {label(methods, method)} already.")
@@ -216,9 +216,9 @@ def _asked(state: State, whose: str) -> Address:
 
 
 def hand_over(state: State, request: Request) -> list[Call]:
-    """Once for a request: what is said afterwards does not make it another call."""
-    made = [deed.arguments for deed in state.deeds if deed.tool == HANDOVER]
-    arguments = made[0] if made else {"summary": " ".join(request.words.split())[:500]}
+    """One call for a request, with the same summary whatever is said afterwards."""
+    earlier = [deed.arguments for deed in state.deeds if deed.tool == HANDOVER]
+    arguments = earlier[0] if earlier else {"summary": " ".join(request.words.split())[:500]}
     return [Call(HANDOVER, arguments, "Hand over to a person", "I have handed you over to a colleague.")]
 
 
