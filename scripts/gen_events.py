@@ -19,7 +19,7 @@ from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.events import EVENT_CLASSES, Event, dump_event, facts, parse_event, values
 from shared.log import MAX_BODY, guard, subject_of
-from shared.testing import Transition
+from shared.story import Transition
 
 ENVELOPE = tuple("schema" if name == "schema_" else name for name in Event.model_fields)
 

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step
-from shared.testing import Story, Transition
+from shared.story import Story, Transition
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"

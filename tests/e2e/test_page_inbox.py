@@ -8,7 +8,7 @@ from playwright.async_api import Browser, expect
 
 from shared.domain import commands as c
 from shared.domain.session import ASKING
-from shared.testing import Story
+from shared.story import Story
 from tests.e2e.browser import Tab
 from tests.e2e.store_requests import BOTH, DATA, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
 from tests.e2e.test_page_access import Keys

@@ -13,7 +13,7 @@ import pytest_asyncio
 from playwright.async_api import Browser, WebSocket, expect
 
 from shared.domain import commands as c
-from shared.testing import Story
+from shared.story import Story
 from tests.e2e.browser import Person, Tab
 from tests.e2e.looks import LAYOUT_SHIFT
 from tests.e2e.running import Client, Parley

@@ -22,7 +22,8 @@ from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, LogDown
 from shared.protocol.server import Delta
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore, Story
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Handler, Kit, Worker
 from shared.worker.worker import FalseStop
 from tests.conftest import person

@@ -18,7 +18,8 @@ from shared.llm import Model
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.store import Asks
-from shared.testing import InMemoryStore, Story
+from shared.story import Story
+from shared.testing import InMemoryStore
 from shared.worker import Drafts, Handler, Here, Kit, Opens, Worker, plain
 from tests.support.bus import FakeBus
 

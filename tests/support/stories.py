@@ -7,7 +7,7 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import Check, Step
 from shared.log import Log
-from shared.testing import Story
+from shared.story import Story
 
 STEPS = (Step(text="Ask for two numbers"), Step(text="Add them"), Step(text="Print the sum"))
 CODE = "print(1.5 + 2)\n"

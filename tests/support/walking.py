@@ -18,7 +18,8 @@ from shared.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
 from shared.flows import FlowPage, ListFlows
 from shared.llm import ModelByTask
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore, Story
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ToolSpec
 from shared.worker import Desk, Drafts, Kit
 

@@ -16,7 +16,7 @@ from shared.domain.waves import ready, running
 from shared.events.values import ActionSpec, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, full_path, split, tool_of
 from shared.log import Log, LostRace
-from shared.testing import Story
+from shared.story import Story
 
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
 FORM: dict[str, JsonValue] = {

@@ -29,6 +29,7 @@ SHARED = {
     "settings",
     "store",
     "store_api",
+    "story",
     "telemetry",
     "testing",
     "tools",

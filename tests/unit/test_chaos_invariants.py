@@ -16,7 +16,7 @@ from shared.domain import commands as c
 from shared.events import dump_event
 from shared.events.values import ActionSpec, SessionSettings
 from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
-from shared.testing import Story
+from shared.story import Story
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0

@@ -19,7 +19,7 @@ from shared.domain.state import Plan
 from shared.events.values import ActionSpec, Step
 from shared.protocol import client as m
 from shared.protocol.client import CLIENT_MESSAGES
-from shared.testing import Story
+from shared.story import Story
 from shared.tools import ToolSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

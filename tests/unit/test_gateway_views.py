@@ -10,7 +10,7 @@ from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
 from shared.events.values import ActionSpec, Check, SessionSettings, Step
 from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from shared.testing import Story
+from shared.story import Story
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

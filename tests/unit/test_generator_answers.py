@@ -17,7 +17,7 @@ from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
-from tests.unit.domain.spec import Told, act, allow, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import StoryLine, act, allow, done, given, request, say, turn, verdict
 
 FREE = (request("agentflow", approval="never", max_turns=2),)
 LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))
@@ -144,7 +144,7 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
     ],
     ids=["complete", "complete with the last turn", "nothing left", "used up", "used up with a failure"],
 )
-def test_why_it_ended_is_told_where_it_was_not_done(story: tuple[Told, ...], why: str) -> None:
+def test_why_it_ended_is_told_where_it_was_not_done(story: tuple[StoryLine, ...], why: str) -> None:
     session = given(*LOOKED, *story).session
     assert (session.phase, ended(session), section(session, "ended")) == ("answering", why, why)
 

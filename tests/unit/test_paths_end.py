@@ -13,9 +13,10 @@ from shared.domain.session import Session
 from shared.events.values import PathPlan, Service, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.testing import InMemoryLog, InMemoryStore, Story
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, Kit, Worker
-from tests.unit.domain.spec import Told, given, spend, verdict
+from tests.unit.domain.spec import StoryLine, given, spend, verdict
 from tests.unit.domain.test_paths import PLANNED, edit, node, walk
 
 WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
@@ -38,7 +39,7 @@ WRITE = node("sql.run", effect="write", arguments={"n": 1}, approval="it changes
         ((*PLANNED, c.Skip(action_id="1.1")), "failure", "path-ended", "no node was run"),
     ],
 )
-def test_a_path_speaks_for_itself(story: tuple[Told, ...], status: str, rule: str, why: str) -> None:
+def test_a_path_speaks_for_itself(story: tuple[StoryLine, ...], status: str, rule: str, why: str) -> None:
     session = given(*story).session
     assert session.phase == "verifying"
     assert session.turn is not None
@@ -47,7 +48,7 @@ def test_a_path_speaks_for_itself(story: tuple[Told, ...], status: str, rule: st
     assert why in told.reasoning
 
 
-def answer_of(*story: Told) -> c.GiveAnswer:
+def answer_of(*story: StoryLine) -> c.GiveAnswer:
     session: Session = given(*story, verdict("complete")).session
     assert session.turn is not None
     return found_on_the_way(session.turn)

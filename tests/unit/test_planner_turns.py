@@ -25,7 +25,7 @@ from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ListTools, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
-from tests.unit.domain.spec import Told, act, given, request, say, turn, verdict
+from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
 STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
@@ -42,7 +42,7 @@ REFUSED = "Error: order not found"
 
 def made(
     number: int, tool: str, result: str, *, ok: bool = True, effect: str = "read", **args: Any
-) -> tuple[Told, ...]:
+) -> tuple[StoryLine, ...]:
     """A turn of one call, and what came of it."""
     spec = act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
     ended = c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
@@ -149,7 +149,7 @@ def test_nothing_left_to_do_is_a_proposal() -> None:
     ],
 )
 def test_the_same_call_again_leads_nowhere_unless_something_changed(
-    before: tuple[Told, ...], call: Any, stuck: bool
+    before: tuple[StoryLine, ...], call: Any, stuck: bool
 ) -> None:
     session = given(*FLOW, *before).session
     assert bool(repeated([call], history(session.memory, session.turn))) is stuck
@@ -288,7 +288,7 @@ async def test_a_task_needs_no_model_to_be_planned() -> None:
 def test_empty_sections_are_left_out_and_all_others_are_in_their_order() -> None:
     plain = brief(given(*FLOW).session, ToolPage(tools=(FETCH,), total=1), ())[1]["content"]
     assert _names(plain) == ["tools", "request", "turn"]
-    story: tuple[Told, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
+    story: tuple[StoryLine, ...] = (say("Cancel it", workflow="agentflow", knowledge=(Knowledge(name="n", text="t"),)),)
     story += (c.Ask(text="Which?"), say("#W1"), *made(1, "fetch", "page"), turn(nothing=True))
     story += (c.GiveAnswer(text="Done", confidence=1), say("And this?"), c.Ask(text="Which now?"), say("#W2"))
     story += (*made(3, "fetch", "x", n=3)[:-1], verdict("retry", "failure"))

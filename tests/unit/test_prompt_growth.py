@@ -9,19 +9,19 @@ from services.planner import prompt as planner
 from services.verifier import prompt as verifier
 from shared.domain.session import Session
 from shared.events.values import Knowledge
-from tests.unit.domain.spec import TO_CODE, Told, approve, checked, draft, given, program, say
+from tests.unit.domain.spec import TO_CODE, StoryLine, approve, checked, draft, given, program, say
 
 WORDS = "Keep it simple, and show what it does. " * 20
 FILE = Knowledge(name="notes", text="n" * 40_000)
 
 
-def rounds(number: int) -> list[Told]:
+def rounds(number: int) -> list[StoryLine]:
     """So many requests, each with a file, a plan and approved code."""
     one = (say(WORDS, knowledge=(FILE,)), draft(WORDS), approve, program("y = 2"), checked(), approve)
     return [*one * number, say(WORDS)]
 
 
-def criticised(number: int) -> list[Told]:
+def criticised(number: int) -> list[StoryLine]:
     """One plan whose code the person wanted changed so many times."""
     return [*TO_CODE, *(say(WORDS), program("y = 2"), checked()) * number, say(WORDS)]
 
@@ -33,6 +33,6 @@ def size(session: Session) -> int:
 
 
 @pytest.mark.parametrize("story", [rounds, criticised])
-def test_prompts_stop_growing(story: Callable[[int], list[Told]]) -> None:
+def test_prompts_stop_growing(story: Callable[[int], list[StoryLine]]) -> None:
     short, long = (given(*story(number)).session for number in (15, 50))
     assert size(long) <= size(short) * 1.01

@@ -23,7 +23,7 @@ from shared.domain import commands as c
 from shared.domain.session import ROUNDS_KEPT, SESSION
 from shared.events.values import ActionSpec, Knowledge, SessionSettings
 from shared.llm import Message
-from shared.testing import Story
+from shared.story import Story
 from shared.tools import ToolPage
 from tests.unit.domain.spec import request, say
 

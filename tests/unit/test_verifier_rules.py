@@ -18,7 +18,7 @@ from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
-from tests.unit.domain.spec import Told, act, allow, given, request, say, turn, verdict
+from tests.unit.domain.spec import StoryLine, act, allow, given, request, say, turn, verdict
 
 STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
@@ -53,7 +53,7 @@ FOUND = (
 )
 
 
-def judged(*story: Told) -> tuple[str, str, str, str]:
+def judged(*story: StoryLine) -> tuple[str, str, str, str]:
     session = given(*story).session
     assert session.phase == "verifying"
     assert session.turn is not None
@@ -113,7 +113,7 @@ def test_a_long_error_is_cut() -> None:
         (c.Skip(action_id="1.2"), "skipped: skipped by the person"),
     ],
 )
-def test_what_a_person_did_not_want_is_not_fulfilled(no: Told, why: str) -> None:
+def test_what_a_person_did_not_want_is_not_fulfilled(no: StoryLine, why: str) -> None:
     """Neither alone nor beside calls that went well, and not in a turn that was to be the last either."""
     write = call("1.2", "send_mail", "write")
     beside = (*ASKS, turn(call("1.1"), write, final=True), no, c.Start(), ends("1.1"))
@@ -168,7 +168,7 @@ def test_a_change_against_the_store_s_rules_is_escalated_whoever_planned_it() ->
         ((ends("2.1"), c.Uncertain(action_id="2.2", reason="?"), say(LEAVE)), "partial"),
     ],
 )
-def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[Told, ...], status: str) -> None:
+def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[StoryLine, ...], status: str) -> None:
     taken = c.TakeOver(sub_goal="by hand", actions=(cancel("2.1"), call("2.2")))
     story = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"), verdict("escalate"), taken, c.Start(), *outcomes)
     assert judged(*story)[:3] == ("taken-over", status, "continue")
@@ -177,7 +177,7 @@ def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[Told
 # --- who is asked
 
 
-async def verdict_of(quality: str, *story: Told, reply: VerdictReply | None = None) -> tuple[c.VerifyTurn, int]:
+async def verdict_of(quality: str, *story: StoryLine, reply: VerdictReply | None = None) -> tuple[c.VerifyTurn, int]:
     session = given(*story).session
     session = replace(session, settings=session.settings.model_copy(update={"quality": quality}))
     model = ScriptedModel(*([reply] if reply else []))
@@ -207,7 +207,7 @@ LOOKED = VerdictReply(status="partial", next_action="continue", reasoning="half 
     ],
 )
 async def test_a_model_is_asked_where_the_session_pays_for_it(
-    quality: str, story: tuple[Told, ...], calls: int, rule: str
+    quality: str, story: tuple[StoryLine, ...], calls: int, rule: str
 ) -> None:
     told, asked = await verdict_of(quality, *story, reply=LOOKED)
     assert (asked, told.rule) == (calls, rule)

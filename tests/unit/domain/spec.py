@@ -21,13 +21,12 @@ from shared.domain.state import Code, Plan
 from shared.domain.waves import ready
 from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
-from shared.testing import Line, Story
-from shared.testing import check as check
+from shared.story import Story
+from shared.story import StoryLine as StoryLine
+from shared.story import check as check
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ANN = "user:ann"
-
-type Told = Line
 
 
 def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> By:
@@ -92,8 +91,8 @@ class Then:
         return Given(self.session)
 
 
-def given(*told: Told, begin: Session | None = None) -> Given:
-    return Given(story(begin).apply(*told))
+def given(*lines: StoryLine, begin: Session | None = None) -> Given:
+    return Given(story(begin).apply(*lines))
 
 
 # --- words of the stories

@@ -15,7 +15,7 @@ from tests.unit.domain.spec import (
     TO_CODE,
     TO_DONE,
     TO_PLAN,
-    Told,
+    StoryLine,
     approve,
     checked,
     draft,
@@ -99,7 +99,7 @@ def test_refusing_the_plan_asks_for_feedback_and_survives() -> None:
     ],
 )
 def test_replan_wants_something_else(
-    before: tuple[Told, ...], phase: str, target: str | None, kind: str, due: str
+    before: tuple[StoryLine, ...], phase: str, target: str | None, kind: str, due: str
 ) -> None:
     told = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
     told.leaves(phase, due, replan=True, question=None, turn=None)
@@ -119,7 +119,7 @@ def test_replan_wants_something_else(
     ],
 )
 def test_a_refusal_of_something_else_is_refused(
-    before: tuple[Told, ...], command: c.Reject, why: type[Stale], text: str
+    before: tuple[StoryLine, ...], command: c.Reject, why: type[Stale], text: str
 ) -> None:
     given(*before).when(command).refused(why, text)
 
@@ -134,7 +134,7 @@ def test_a_refusal_of_something_else_is_refused(
     ],
 )
 def test_edits_of_the_plan_that_are_refused(
-    before: tuple[Told, ...], base: int, steps: tuple[str, ...], why: type[Stale], text: str
+    before: tuple[StoryLine, ...], base: int, steps: tuple[str, ...], why: type[Stale], text: str
 ) -> None:
     command = c.EditPlan(base=base, steps=tuple(Step(text=one) for one in steps))
     given(*before).when(command).refused(why, text)
@@ -168,7 +168,9 @@ def test_old_code_is_not_edited_past_a_plan_that_nobody_approved() -> None:
         (TO_CODE, 4, "print(1)", Invalid),
     ],
 )
-def test_edits_of_the_code_that_are_refused(before: tuple[Told, ...], base: int, code: str, why: type[Stale]) -> None:
+def test_edits_of_the_code_that_are_refused(
+    before: tuple[StoryLine, ...], base: int, code: str, why: type[Stale]
+) -> None:
     given(*before).when(c.EditCode(base=base, code=code)).refused(why)
 
 
@@ -187,7 +189,7 @@ def test_the_verifier_of_a_run_has_no_code_to_check() -> None:
 
 
 def test_failing_code_is_repaired_so_often_and_then_shown_as_it_is() -> None:
-    story: list[Told] = [*TO_PLAN, approve]
+    story: list[StoryLine] = [*TO_PLAN, approve]
     for number in range(MAX_REPAIRS):
         told = given(*story, program(f"x = {number}")).when(checked(ok=False)).then("code.verified")
         told.leaves("coding", "generator", problems=("tests: 1 failed",))
@@ -244,7 +246,7 @@ def test_approved_code_is_run_when_the_person_asks() -> None:
 
 
 @pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, say("more"))])
-def test_only_approved_code_is_run_at_rest(before: tuple[Told, ...]) -> None:
+def test_only_approved_code_is_run_at_rest(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Run()).refused(OutOfTurn, "Only approved code")
 
 
@@ -281,7 +283,7 @@ def test_a_session_at_work_is_not_continued() -> None:
     "before",
     [TO_DONE, (*TO_DONE, c.Continue()), (say(), c.Stop()), (say(), c.Fail(reason="no"))],
 )
-def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[Told, ...]) -> None:
+def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.Complete()).then("session.completed")
     told.leaves("resting", "nobody", reason="completed", question=None, halted=None)
     told.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
@@ -294,7 +296,7 @@ def test_what_failed_after_a_completed_round_can_be_completed_too() -> None:
 
 
 @pytest.mark.parametrize("before", [(say(),), TO_PLAN])
-def test_work_and_reviews_are_not_completed(before: tuple[Told, ...]) -> None:
+def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Complete()).refused(OutOfTurn)
 
 
@@ -309,14 +311,16 @@ def test_work_and_reviews_are_not_completed(before: tuple[Told, ...]) -> None:
         ((say(), c.Fail(reason="no")), "failed"),
     ],
 )
-def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[Told, ...], outcome: str) -> None:
+def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[StoryLine, ...], outcome: str) -> None:
     session = given(*before, say("next")).session
     assert session.rounds[-1].outcome == outcome
     assert session.rounds[0].request == "write a calculator"
 
 
 def test_the_summary_stays_bounded() -> None:
-    story: list[Told] = [one for number in range(ROUNDS_KEPT + 3) for one in (say(f"{number} " + "x" * 900), c.Stop())]
+    story: list[StoryLine] = [
+        one for number in range(ROUNDS_KEPT + 3) for one in (say(f"{number} " + "x" * 900), c.Stop())
+    ]
     session = given(*story).session
     assert len(session.rounds) == ROUNDS_KEPT
     assert {len(one.request) for one in session.rounds} == {400}
@@ -348,7 +352,7 @@ def test_a_command_s_id_never_passes_for_a_worker_s(id_: str, fine: bool) -> Non
         ((*TO_PLAN, approve), c.DraftCode(code=""), "code"),
     ],
 )
-def test_what_no_event_may_hold_is_refused_in_words(before: tuple[Told, ...], command: Any, text: str) -> None:
+def test_what_no_event_may_hold_is_refused_in_words(before: tuple[StoryLine, ...], command: Any, text: str) -> None:
     given(*before).when(command).refused(Invalid, text)
 
 

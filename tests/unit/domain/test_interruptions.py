@@ -27,7 +27,7 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     VERIFYING,
-    Told,
+    StoryLine,
     act,
     answer,
     approve,
@@ -50,7 +50,9 @@ from tests.unit.domain.spec import (
 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
-def test_a_word_during_work_is_recorded_and_nobody_is_due(before: tuple[Told, ...], phase: str, service: str) -> None:
+def test_a_word_during_work_is_recorded_and_nobody_is_due(
+    before: tuple[StoryLine, ...], phase: str, service: str
+) -> None:
     told = given(*before).when(say("and floats")).then("message.received", intent="steer")
     told.leaves(phase, "nobody", unread=("and floats",))
     assert told.session.work is not None
@@ -69,7 +71,7 @@ def test_a_word_during_work_is_recorded_and_nobody_is_due(before: tuple[Told, ..
     ],
 )
 def test_what_was_made_without_it_goes_back_with_it(
-    before: tuple[Told, ...], made: AnyCommand, phase: str, service: str
+    before: tuple[StoryLine, ...], made: AnyCommand, phase: str, service: str
 ) -> None:
     told = given(*before, say("and floats")).when(made).then(made_type(made))
     told.leaves(phase, service, unread=(), feedback=("and floats",))
@@ -138,7 +140,7 @@ def test_an_answer_ends_the_feedback_it_took_in() -> None:
         (*EXECUTING, c.Ask(text="budget", about="budget")),
     ],
 )
-def test_stop_rests_at_once_in_every_phase(before: tuple[Told, ...]) -> None:
+def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
     told.leaves("resting", "nobody", reason="stopped", work=None, question=None)
     told.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
@@ -159,7 +161,7 @@ def test_stop_rests_at_once_in_every_phase(before: tuple[Told, ...]) -> None:
         (ANSWERING, answer()),
     ],
 )
-def test_late_work_is_refused_after_a_stop(before: tuple[Told, ...], late: AnyCommand) -> None:
+def test_late_work_is_refused_after_a_stop(before: tuple[StoryLine, ...], late: AnyCommand) -> None:
     work = given(*before).session.work
     given(*before, c.Stop()).when(late, "service", work=work).refused(OutOfTurn, "no longer yours")
     given(*before, c.Stop(), c.Retry()).when(late, "service", work=work).refused(OutOfTurn, "no longer yours")
@@ -167,7 +169,9 @@ def test_late_work_is_refused_after_a_stop(before: tuple[Told, ...], late: AnyCo
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
 @pytest.mark.parametrize("end", [c.Stop(), c.Fail(reason="model down", raw="?" * 30_000)])
-def test_retry_does_the_same_stage_again(before: tuple[Told, ...], phase: str, service: str, end: AnyCommand) -> None:
+def test_retry_does_the_same_stage_again(
+    before: tuple[StoryLine, ...], phase: str, service: str, end: AnyCommand
+) -> None:
     told = given(*before, end).when(c.Retry()).then("session.retried")
     told.leaves(phase, service, halted=None, failure=None)
 
@@ -177,7 +181,7 @@ def test_retry_does_the_same_stage_again(before: tuple[Told, ...], phase: str, s
     [(TO_PLAN, "awaiting_approval"), (TO_CODE, "awaiting_approval"), (TO_ALLOW, "awaiting_approval"),
      ((*TO_PLAN, reject), "awaiting_input"), (ESCALATED, "escalated")],
 )  # fmt: skip
-def test_retry_brings_back_what_the_person_was_asked(before: tuple[Told, ...], phase: str) -> None:
+def test_retry_brings_back_what_the_person_was_asked(before: tuple[StoryLine, ...], phase: str) -> None:
     given(*before, c.Stop()).when(c.Retry()).then("session.retried").leaves(phase, "user")
 
 
@@ -189,7 +193,9 @@ def test_retry_brings_back_what_the_person_was_asked(before: tuple[Told, ...], p
         ((request("agentflow"), turn(), c.Ask(text="?", about="action", action_id="1.1")), "executing", "executor"),
     ],
 )
-def test_retry_of_an_open_question_goes_on_with_who_asked(before: tuple[Told, ...], phase: str, service: str) -> None:
+def test_retry_of_an_open_question_goes_on_with_who_asked(
+    before: tuple[StoryLine, ...], phase: str, service: str
+) -> None:
     given(*before, c.Stop()).when(c.Retry()).then("session.retried").leaves(phase, service)
 
 
@@ -205,7 +211,7 @@ def test_retry_of_an_open_question_goes_on_with_who_asked(before: tuple[Told, ..
         (*CODING, c.Stop(), c.Complete()),
     ],
 )
-def test_nothing_to_retry(before: tuple[Told, ...]) -> None:
+def test_nothing_to_retry(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Retry()).refused(OutOfTurn, "nothing to retry")
 
 
@@ -269,7 +275,9 @@ def test_there_is_no_code_without_a_plan() -> None:
 
 
 @pytest.mark.parametrize(("before", "phase", "service"), AT_WORK)
-def test_the_step_at_work_may_end_but_no_new_one_begins(before: tuple[Told, ...], phase: str, service: str) -> None:
+def test_the_step_at_work_may_end_but_no_new_one_begins(
+    before: tuple[StoryLine, ...], phase: str, service: str
+) -> None:
     told = given(*before).when(c.Pause()).then("session.paused").leaves(phase, "nobody", paused=True)
     assert told.session.work is not None
     told.given.when(c.Pause()).refused(OutOfTurn)
@@ -286,7 +294,7 @@ def test_the_step_at_work_may_end_but_no_new_one_begins(before: tuple[Told, ...]
     ],
 )
 def test_what_a_pause_held_back_begins_with_resume(
-    before: tuple[Told, ...], command: Any, phase: str, service: str
+    before: tuple[StoryLine, ...], command: Any, phase: str, service: str
 ) -> None:
     held = given(*before, c.Pause(), command)
     assert (held.session.phase, held.session.work, due(held.session)) == (phase, None, "nobody")

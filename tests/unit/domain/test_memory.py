@@ -11,13 +11,13 @@ from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS
 from shared.domain.session import Session
 from shared.domain.waves import LEAVE
 from shared.events.values import ActionSpec, Recalled
-from tests.unit.domain.spec import Given, Told, act, allow, answer, given, request, say, story, turn, verdict
+from tests.unit.domain.spec import Given, StoryLine, act, allow, answer, given, request, say, story, turn, verdict
 
 FLOW = (request("agentflow", max_turns=100, approval="never"),)
 ASKING = (request("agentflow"),)
 
 
-def looked(number: int, result: Any = "seen", *, ok: bool = True, **more: Any) -> tuple[Told, ...]:
+def looked(number: int, result: Any = "seen", *, ok: bool = True, **more: Any) -> tuple[StoryLine, ...]:
     """A turn of one call, its result and the verdict that goes on."""
     spec = act(f"{number}.1", **more)
     ended = c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else str(result))
@@ -119,7 +119,7 @@ def test_a_new_request_begins_with_an_empty_page() -> None:
 
 
 def test_of_earlier_requests_what_is_short_is_kept_first() -> None:
-    story: list[Told] = [*FLOW, *looked(1, "mia_li_3668")]
+    story: list[StoryLine] = [*FLOW, *looked(1, "mia_li_3668")]
     story += [told for number in range(2, 12) for told in looked(number, "d" * 900)]
     session = given(*story, say("else"), c.Stop(), say("next")).session
     assert len(session.memory.earlier) == EARLIER
@@ -204,7 +204,7 @@ def test_sub_goals_are_open_until_a_verdict_reaches_them() -> None:
 
 
 def test_sub_goals_are_bounded() -> None:
-    story: list[Told] = [*FLOW]
+    story: list[StoryLine] = [*FLOW]
     for number in range(1, SUB_GOALS + 10):
         story += (c.PlanTurn(sub_goal=f"goal {number}", actions=(act(f"{number}.1"),)), c.Start())
         story += (c.Finish(action_id=f"{number}.1", ok=True), verdict("continue"))

@@ -12,7 +12,7 @@ from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
 from shared.domain.waves import CUT_OFF, ready
 from shared.events.values import ActionSpec, PathPlan, Step
-from tests.unit.domain.spec import TO_DONE, Told, allow, answer, done, given, request, say, status, story, verdict
+from tests.unit.domain.spec import TO_DONE, StoryLine, allow, answer, done, given, request, say, status, story, verdict
 
 NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
 ASKED = (request("flow", "how many orders"),)
@@ -330,7 +330,7 @@ def test_an_answer_is_accepted_saved_and_taken_back() -> None:
         ((*TO_DONE, c.Complete()), c.Judge(accepted=True), "no answer to judge"),
     ],
 )
-def test_only_an_answer_is_judged(story: tuple[Told, ...], command: c.Judge, why: str) -> None:
+def test_only_an_answer_is_judged(story: tuple[StoryLine, ...], command: c.Judge, why: str) -> None:
     kind = Invalid if "accepted" in why else OutOfTurn
     given(*story).when(command).refused(kind, why)
 

@@ -11,7 +11,7 @@ from shared.domain.session import Session
 from shared.domain.waves import AGAIN, HAPPENED
 from shared.events import facts
 from shared.events.values import ActionSpec, SessionSettings
-from tests.unit.domain.spec import Told, act, allow, answer, done, given, request, say, status, turn, verdict
+from tests.unit.domain.spec import StoryLine, act, allow, answer, done, given, request, say, status, turn, verdict
 
 FLOW = (request("agentflow"),)
 FREE = (request("agentflow", approval="never"),)
@@ -23,7 +23,7 @@ def write(id_: str, *after: str, **more: Any) -> ActionSpec:
     return act(id_, *after, **({"effect": "write", "arguments": SAME} | more))
 
 
-def ruled(*before: Told, spec: ActionSpec) -> ActionSpec:
+def ruled(*before: StoryLine, spec: ActionSpec) -> ActionSpec:
     """The action as the event has it."""
     event = given(*before).when(turn(spec)).then_event()
     assert isinstance(event, facts.TurnPlanned)
@@ -114,14 +114,14 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
     ],
     ids=["done", "failed", "it happened", "run again", "stopped", "skipped"],
 )
-def test_the_same_change_again(after: tuple[Told, ...], rules: str) -> None:
+def test_the_same_change_again(after: tuple[StoryLine, ...], rules: str) -> None:
     """Done is done, whoever says so; what came to nothing is asked for again."""
     allowed = (*FLOW, turn(write("1.1")), allow("1.1"))
     assert ruled(*allowed, *after, spec=write("2.1")).ruling == rules
 
 
 @pytest.mark.parametrize("no", [c.Reject(action_id="1.1", reason="no"), c.Expire(asked=2)])
-def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_request(no: Told) -> None:
+def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_request(no: StoryLine) -> None:
     refused = (*FLOW, turn(write("1.1")), no, verdict("continue", "failure"))
     spec = ruled(*refused, spec=write("2.1"))
     assert (spec.ruling, spec.why, spec.approval) == ("deny", "this very call was refused before", None)
@@ -210,7 +210,7 @@ def test_a_single_turn_is_answered_whatever_the_verdict() -> None:
 
 
 def test_a_verdict_that_goes_on_for_ever_ends_with_the_turns() -> None:
-    story: list[Told] = [request("agentflow", max_turns=5)]
+    story: list[StoryLine] = [request("agentflow", max_turns=5)]
     for number in range(1, 6):
         assert given(*story).session.phase == "planning"
         story += [turn(act(f"{number}.1")), c.Start(), done(f"{number}.1"), verdict("continue", "partial")]

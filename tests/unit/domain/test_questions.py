@@ -22,7 +22,7 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     VERIFYING,
-    Told,
+    StoryLine,
     approve,
     draft,
     given,
@@ -56,7 +56,7 @@ def test_the_generator_s_question_goes_back_to_the_generator() -> None:
 
 
 @pytest.mark.parametrize("before", [CHECKING, VERIFYING, ANSWERING, EXECUTING])
-def test_only_drafts_ask_about_the_request(before: tuple[Told, ...]) -> None:
+def test_only_drafts_ask_about_the_request(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Ask(text="which?")).refused(OutOfTurn)
 
 
@@ -77,7 +77,7 @@ def test_an_answer_to_nothing_changes_nothing() -> None:
 # --- budgets
 
 
-def over(**limits: Any) -> tuple[Told, ...]:
+def over(**limits: Any) -> tuple[StoryLine, ...]:
     ask = c.Ask(text="the budget is spent", about="budget")
     return (request("conversation", **limits), draft(), approve, spend(tokens=100, cost=2.0), ask)
 
@@ -136,5 +136,5 @@ def test_every_call_of_a_work_is_a_fact_of_its_own_and_due_nobody() -> None:
 
 
 @pytest.mark.parametrize("before", [TO_PLAN, TO_DONE, (say(), c.Stop()), (say(), c.Fail(reason="x"))])
-def test_usage_is_recorded_in_any_phase(before: tuple[Told, ...]) -> None:
+def test_usage_is_recorded_in_any_phase(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(spend()).then("usage.spent")

@@ -22,7 +22,7 @@ from tests.unit.domain.spec import (
     TO_CODE,
     TO_DONE,
     TO_PLAN,
-    Told,
+    StoryLine,
     approve,
     by,
     check,
@@ -78,7 +78,7 @@ def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
         ((say(), c.Stop()), "resting", None),
     ],
 )
-def test_a_fork_shows_what_was_last_under_way(before: tuple[Told, ...], phase: str, target: str | None) -> None:
+def test_a_fork_shows_what_was_last_under_way(before: tuple[StoryLine, ...], phase: str, target: str | None) -> None:
     child = fork_of(given(*before).session)
     assert (child.phase, reviewing(child)) == (phase, target)
 
@@ -100,7 +100,7 @@ def test_a_fork_begins_a_session() -> None:
 
 
 @pytest.mark.parametrize("before", [TO_PLAN, (*TO_PLAN, approve), (*TO_PLAN, approve, program())])
-def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[Told, ...]) -> None:
+def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
     told.leaves("resting", "nobody", reason="stopped")
     told.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
@@ -128,7 +128,7 @@ def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
     ],
 )
 def test_the_session_s_own_matters_change_nobody_s_turn(
-    before: tuple[Told, ...], command: c.Rename, kind: str, state: dict[str, Any]
+    before: tuple[StoryLine, ...], command: c.Rename, kind: str, state: dict[str, Any]
 ) -> None:
     session = given(*before).session
     told = given(*before).when(command).then(kind)

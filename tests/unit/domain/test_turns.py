@@ -13,7 +13,7 @@ from shared.domain.waves import AGAIN, HAPPENED, LEAVE, find
 from shared.events.values import ActionSpec, Step
 from tests.unit.domain.spec import (
     TO_DONE,
-    Told,
+    StoryLine,
     act,
     allow,
     answer,
@@ -225,7 +225,7 @@ def test_the_outcome_of_the_first_run_is_not_that_of_the_second() -> None:
 
 
 @pytest.mark.parametrize("before", [(*FLOW, turn()), (*STARTED, done()), (*STARTED, done(), verdict(), answer())])
-def test_an_outcome_without_a_start_is_refused(before: tuple[Told, ...]) -> None:
+def test_an_outcome_without_a_start_is_refused(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(done()).refused(OutOfTurn, "not running")
     given(*before).when(c.Uncertain(action_id="zz", reason="?")).refused(OutOfTurn, "zz is not running")
 
@@ -260,7 +260,7 @@ def test_a_question_is_an_action_whose_result_is_the_answer() -> None:
     ],
 )
 def test_questions_of_actions_come_before_their_wave(
-    before: tuple[Told, ...], ask: dict[str, Any], why: type[Stale]
+    before: tuple[StoryLine, ...], ask: dict[str, Any], why: type[Stale]
 ) -> None:
     given(*before).when(c.Ask.model_validate({"text": "?"} | ask)).refused(why)
 
@@ -340,7 +340,7 @@ def test_handing_back_goes_to_the_planner_whatever_code_lies_there() -> None:
 # --- execution_plan
 
 
-def steps_plan() -> tuple[Told, ...]:
+def steps_plan() -> tuple[StoryLine, ...]:
     steps = (Step(text="find", tool="orders", arguments={"id": 7}), Step(text="tell"))
     return (request("execution_plan"), c.DraftPlan(goal="g", steps=steps, kind="steps"))
 
