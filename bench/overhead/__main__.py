@@ -62,55 +62,55 @@ TINY = Sizes(
 )
 
 
-class Told(NamedTuple):
-    """A part's text, and the short lines for the README."""
+class Report(NamedTuple):
+    """A part's text for docs/performance.md, and its short table for the README."""
 
     text: str
     short: str = ""
 
 
-async def durable(folder: Path, sizes: Sizes) -> Told:
-    """Stages and throughput, with either kind of flushing; Parley and the limit one after the other."""
+async def durable(folder: Path, sizes: Sizes) -> Report:
+    """Stages and throughput with either kind of flushing, of Parley and then of bare NATS."""
     text, short = "", []
     lines = (await recording.sessions(folder / "recorded", [CONVERSATION]))[CONVERSATION.name]
     for always in (True, False):
         how = "before each acknowledgement (`sync_interval: always`)" if always else "every 2 minutes (NATS' default)"
         bare = await pipeline.runs(folder / f"bare-{always}", "bare", lines, always=always, plan=sizes.plan)
-        mine = await pipeline.runs(folder / f"parley-{always}", "parley", lines, always=always, plan=sizes.plan)
-        text += f"The log is flushed {how}:\n\n{tables.per_stage(mine, bare)}\n{tables.throughput(mine, bare)}\n"
-        short.append(tables.in_short(how, mine, bare))
-    return Told(text, tables.table(tables.SHORT, short))
+        parley = await pipeline.runs(folder / f"parley-{always}", "parley", lines, always=always, plan=sizes.plan)
+        text += f"The log is flushed {how}:\n\n{tables.per_stage(parley, bare)}\n{tables.throughput(parley, bare)}\n"
+        short.append(tables.in_short(how, parley, bare))
+    return Report(text, tables.table(tables.SHORT, short))
 
 
-async def kinds(folder: Path, sizes: Sizes) -> Told:
-    """Each kind of session and its limit one after the other; flushed as `parley up` has it."""
+async def kinds(folder: Path, sizes: Sizes) -> Report:
+    """Each kind of session, through Parley and then through bare NATS; flushed as `parley up` does it."""
     measured = {}
     for name, lines in (await recording.sessions(folder / "kinds", KINDS)).items():
         bare = await pipeline.runs(folder / f"{name}-bare", "bare", lines, always=True, plan=sizes.kinds)
-        mine = await pipeline.runs(folder / f"{name}-parley", "parley", lines, always=True, plan=sizes.kinds)
-        measured[name] = tables.Measured(lines, mine, bare)
-    return Told(f"Kinds of sessions, the log flushed before each acknowledgement:\n\n{tables.kinds(measured)}\n")
+        parley = await pipeline.runs(folder / f"{name}-parley", "parley", lines, always=True, plan=sizes.kinds)
+        measured[name] = tables.Measured(lines, parley, bare)
+    return Report(f"Kinds of sessions, the log flushed before each acknowledgement:\n\n{tables.kinds(measured)}\n")
 
 
-async def long(folder: Path, sizes: Sizes) -> Told:
+async def long(folder: Path, sizes: Sizes) -> Report:
     async with world.server(folder / "long", always=False) as (place, _), world.running(world.services(place)):
         stages = await pipeline.long_sessions(place, sizes.sessions, sizes.exchanges)
-    return Told(f"{tables.exchanges(stages, sizes.early, sizes.exchanges)}\n")
+    return Report(f"{tables.exchanges(stages, sizes.early, sizes.exchanges)}\n")
 
 
-async def rest(folder: Path, sizes: Sizes) -> Told:
+async def rest(folder: Path, sizes: Sizes) -> Report:
     tokens = await gateway.first_tokens(folder / "tokens", sizes.tokens)
     sockets = await gateway.idle_sockets(folder / "sockets", sizes.sockets)
     starts = await gateway.starts(folder / "home", sizes.starts)
-    return Told(f"{tables.rest(tokens, sockets, starts)}\n")
+    return Report(f"{tables.rest(tokens, sockets, starts)}\n")
 
 
-async def grown(folder: Path, sizes: Sizes) -> Told:
+async def grown(folder: Path, sizes: Sizes) -> Report:
     lines = (await recording.sessions(folder / "to-load", [CONVERSATION]))[CONVERSATION.name]
-    return Told(f"{tables.grown(await growth.growth(folder / 'growth', lines, sizes.stored, sizes.beside))}\n")
+    return Report(f"{tables.grown(await growth.growth(folder / 'growth', lines, sizes.stored, sizes.beside))}\n")
 
 
-PARTS: dict[str, Callable[[Path, Sizes], Awaitable[Told]]] = {
+PARTS: dict[str, Callable[[Path, Sizes], Awaitable[Report]]] = {
     "durable": durable,
     "kinds": kinds,
     "long": long,
@@ -119,18 +119,18 @@ PARTS: dict[str, Callable[[Path, Sizes], Awaitable[Told]]] = {
 }
 
 
-async def run(name: str, sizes: Sizes) -> Told:
-    """One part, headed by where and when it was measured."""
+async def run(name: str, sizes: Sizes) -> Report:
+    """One part, headed by the machine, the date and the load average."""
     load = os.getloadavg()[0]
     with tempfile.TemporaryDirectory(prefix="parley-bench-") as folder:
-        told = await PARTS[name](Path(folder), sizes)
+        report = await PARTS[name](Path(folder), sizes)
     when = f"{datetime.now(UTC):%Y-%m-%d}, load average {load:.1f} before and {os.getloadavg()[0]:.1f} at the end"
-    return told._replace(text=f"{tables.machine()}; {when}.\n\n{told.text}")
+    return report._replace(text=f"{tables.machine()}; {when}.\n\n{report.text}")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="What Parley itself costs, beside NATS with nothing on top.")
-    parser.add_argument("--tiny", action="store_true", help="a few of each: does it run?")
+    parser.add_argument("--tiny", action="store_true", help="a few of each, to see that it runs")
     parser.add_argument("--write", action="store_true", help="put the tables into the documents")
     parser.add_argument("--only", action="append", choices=list(PARTS), help="this part (may be given again)")
     given = parser.parse_args()
@@ -138,12 +138,12 @@ def main() -> None:
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, min(hard, 20_000)), hard))
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     for name in given.only or PARTS:
-        told = uvloop.run(run(name, TINY if given.tiny else FULL))
-        print(told.text, flush=True)
+        report = uvloop.run(run(name, TINY if given.tiny else FULL))
+        print(report.text, flush=True)
         if given.write:
-            tables.put(tables.ROOT / "docs/performance.md", f"overhead {name}", told.text)
-            if told.short:
-                tables.put(tables.ROOT / "README.md", "overhead", told.short)
+            tables.put(tables.ROOT / "docs/performance.md", f"overhead {name}", report.text)
+            if report.short:
+                tables.put(tables.ROOT / "README.md", "overhead", report.short)
 
 
 if __name__ == "__main__":

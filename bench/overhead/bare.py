@@ -1,8 +1,8 @@
 """A recorded session through bare nats-py: `python -m bench.overhead.bare <service> <NATS url> <file of lines>`.
 
-Pull, publish, acknowledge; no framework, no domain, no guard, no state: what NATS and its client allow. A header tells
-which of the recorded lines a message is. As in Parley there is one consumer besides that takes every event:
-plan_store, which here does nothing with it.
+Pull, publish, acknowledge; no framework, no domain, no guard, no state: what NATS and its client allow. A header holds
+the number of the recorded line. As in Parley one more consumer, plan_store, takes every event; here it only
+acknowledges.
 """
 
 import asyncio
@@ -41,8 +41,8 @@ async def work(service: str, url: str, file: str) -> None:
 async def _stage(jetstream: JetStreamContext, message: Msg, service: str, lines: Lines) -> None:
     session_id = message.subject.split(".")[1]
     number = int((message.headers or {})[LINE])
-    mine = stage(lines, number) if lines[number].due == service else ()
-    for at, line in enumerate(mine, number + 1):
+    replies = stage(lines, number) if lines[number].due == service else ()
+    for at, line in enumerate(replies, number + 1):
         await jetstream.publish(
             line.subject(session_id), line.body_of(session_id), stream=SESSIONS, headers={LINE: str(at)}
         )

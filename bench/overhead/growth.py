@@ -39,15 +39,15 @@ class Grown(NamedTuple):
 
 async def growth(folder: Path, lines: Lines, counts: Sequence[int], conversations: int) -> list[Grown]:
     """The same conversations one at a time, with more and more sessions beside them."""
-    found, there = [], 0
+    results, there = [], 0
     async with world.server(folder, always=False) as (place, _):
         await _measured(place, lines, 1)  # also the session whose rows are copied
         for count in counts:
             await _load(place, lines, ids(count - there))
             there = count
             start, stages = await _measured(place, lines, conversations)
-            found.append(Grown(count, start, stages))
-    return found
+            results.append(Grown(count, start, stages))
+    return results
 
 
 async def _measured(place: world.Place, lines: Lines, conversations: int) -> tuple[float, list[Stage]]:
@@ -59,7 +59,7 @@ async def _measured(place: world.Place, lines: Lines, conversations: int) -> tup
 
 
 async def _load(place: world.Place, lines: Lines, session_ids: Sequence[str]) -> None:
-    """The services are not running: what they have not seen they are not told of either."""
+    """Append the sessions and insert their rows while no service runs; consumers start behind them."""
     async with await nats.connect(place.url) as client:
         jetstream = client.jetstream(timeout=60)
         first = (await jetstream.stream_info(SESSIONS)).state.last_seq + 1

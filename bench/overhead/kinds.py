@@ -1,4 +1,4 @@
-"""The kinds of sessions that are measured: what the person asks for, and what the model replies at once."""
+"""The kinds of sessions that are measured: what the person asks for, and the replies of the model."""
 
 import re
 from collections.abc import Sequence
@@ -17,7 +17,7 @@ from shared.llm import Call, Message, Role
 
 
 class Kind(NamedTuple):
-    """A request, and how its session is to be worked on; None: as the session is, or by default."""
+    """A request with its workflow and settings; None: unchanged in a session that exists, else the default."""
 
     name: str
     workflow: Workflow | None
@@ -119,10 +119,10 @@ TURNS = {
 
 
 def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
-    """What the model says to this prompt; of a turn it depends on the request and on the turn's number."""
-    found: BaseModel | None = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES.get(reply)
-    if isinstance(found, reply):
-        return found
+    """The model's reply to this prompt. A turn depends on the request and the turn's number."""
+    prepared: BaseModel | None = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES.get(reply)
+    if isinstance(prepared, reply):
+        return prepared
     (node,) = re.findall(r"^Task: (\w+)$", messages[0]["content"], re.MULTILINE)
     return reply.model_validate(NODES[node])
 
@@ -133,7 +133,7 @@ def _planned(data: str) -> TurnReply:
 
 
 def call(role: Role) -> Call:
-    """What each model call is said to have cost."""
+    """The same made-up cost for each model call."""
     return Call(
         model="instant",
         role=role,

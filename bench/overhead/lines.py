@@ -1,4 +1,4 @@
-"""A recorded session's events, as whoever plays a part in it publishes them again."""
+"""A recorded session's events, to be published again under other session ids."""
 
 import json
 import secrets
@@ -41,14 +41,14 @@ def ids(count: int) -> list[str]:
 
 
 def stage(lines: Sequence[Line], number: int) -> Sequence[Line]:
-    """What the service that line `number` makes due writes until its turn ends."""
-    mine = list(takewhile(lambda line: line.by == lines[number].due, lines[number + 1 :]))
-    ends = next((at for at, line in enumerate(mine) if line.due != "nobody"), len(mine))
-    return mine[: ends + 1]
+    """The lines that the service which line `number` makes due writes, until its turn ends."""
+    own = list(takewhile(lambda line: line.by == lines[number].due, lines[number + 1 :]))
+    ends = next((at for at, line in enumerate(own) if line.due != "nobody"), len(own))
+    return own[: ends + 1]
 
 
 def save(lines: Lines, file: Path) -> None:
-    """For another process to `load`."""
+    """Write them to a file, for another process to `load`."""
     rows = [(line.by, line.due, line.type, line.body.decode()) for line in lines]
     file.write_text(json.dumps(rows), encoding="utf-8")
 

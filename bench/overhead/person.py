@@ -1,6 +1,6 @@
-"""The person of a recorded session, many at once: says their lines in their turn, and keeps when what was stored.
+"""Plays the person of many recorded sessions at once, and notes when the broker stored each event.
 
-All times are those at which the broker stored the events, so that who looks on does not count.
+The broker's times are used, so that measuring takes no part in them.
 """
 
 import asyncio
@@ -36,11 +36,11 @@ class Played(NamedTuple):
 
 
 class Wrong(Exception):
-    """A session took another course than the one written down."""
+    """A session took another course than the recorded one."""
 
 
 class Person:
-    """`guarded`: as Parley's log wants it; the bare pipeline does without."""
+    """`guarded`: with the guard that Parley's log demands; the bare pipeline does without."""
 
     def __init__(self, client: Client, lines: Sequence[Line], *, guarded: bool) -> None:
         self._client, self._jetstream = client, client.jetstream(timeout=30)
@@ -104,7 +104,7 @@ class Person:
             self._done.set_exception(error)
 
     async def _projected(self) -> None:
-        """Wait until also whoever takes everything has done so: in Parley it has brought it into SQL by then."""
+        """Wait until plan_store has acknowledged every event: in Parley all of them are in SQL by then."""
         while True:
             info = await self._jetstream.consumer_info(SESSIONS, "plan_store")
             if not info.num_pending and not info.num_ack_pending:

@@ -19,7 +19,7 @@ WARM = 20  # sessions before the clock starts, or as many as run at once
 
 
 class Run(NamedTuple):
-    """So many sessions, so many at once. `stored`: bytes of the log that they took, with subjects and headers."""
+    """`sessions` in all, `concurrency` at once. `stored`: bytes by which the log grew, with subjects and headers."""
 
     concurrency: int
     sessions: int
@@ -47,22 +47,22 @@ def workers_of(lines: Lines) -> list[str]:
 
 
 async def runs(folder: Path, side: Side, lines: Lines, *, always: bool, plan: Mapping[int, int]) -> list[Run]:
-    """`plan`: how many sessions, by how many at once. A server and processes of its own."""
+    """One run for each entry of `plan` (sessions by how many at once), all on a server and processes of their own."""
     async with world.server(folder, always=always) as (place, server):
         save(lines, folder / "lines.json")
         workers = workers_of(lines)
-        mine = side == "parley"
-        processes = world.services(place, workers) if mine else world.bare(place, workers, folder / "lines.json")
+        is_parley = side == "parley"
+        processes = world.services(place, workers) if is_parley else world.bare(place, workers, folder / "lines.json")
         async with world.running(processes), await nats.connect(place.url) as client:
-            found = []
+            results = []
             for concurrency, sessions in plan.items():
                 for count in (min(max(WARM, concurrency), sessions), sessions):  # the first round only warms up
                     before = await _stored(client)
-                    person = Person(client, lines, guarded=mine)
+                    person = Person(client, lines, guarded=is_parley)
                     with world.clocked({"nats": server, **processes}) as cpu:
                         played = await person.play(ids(count), concurrency)
-                found.append(Run(concurrency, sessions, played, cpu, await _stored(client) - before))
-            return found
+                results.append(Run(concurrency, sessions, played, cpu, await _stored(client) - before))
+            return results
 
 
 async def _stored(client: Client) -> int:

@@ -1,7 +1,7 @@
-"""A session of each kind as the services really work on it, written down once.
+"""Records one session of each kind while the real services work on it.
 
-Who plays a part in it afterwards (the person, the bare pipeline, the sessions that are loaded in bulk) publishes the
-recorded events again, byte for byte, with another session's id.
+The played person, the bare pipeline and the bulk load publish the recorded events again, byte for byte but for the
+session's id.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ async def sessions(folder: Path, kinds: Sequence[Kind]) -> dict[str, Lines]:
 
 
 async def recorded(place: world.Place, kind: Kind, exchanges: int = 1) -> Lines:
-    """The events of one session in which the person makes the request so many times and agrees to everything."""
+    """The events of one session in which the person makes the request `exchanges` times and agrees to everything."""
     (session_id,) = ids(1)
     bus = Bus(place.settings, "bench")
     await bus.connect()
@@ -69,7 +69,7 @@ async def _exchange(bus: Bus, session_id: str, kind: Kind) -> None:
 
 
 def _agreed(session: Session) -> AnyCommand | None:
-    """What a person says who agrees to everything; None when nothing is asked of them."""
+    """The next command of a person who agrees to everything; None when nothing is asked of them."""
     if session.phase == "awaiting_input":
         return c.Answer(text=ANSWER)
     if session.phase != "awaiting_approval":

@@ -1,7 +1,7 @@
 """A worker's own process, with a model that answers at once: `python -m bench.overhead.service <name>`.
 
-What the model costs is left out, in the worker and on the wire; everything else is as in production. Of code, the
-verifier asks for tests like the real one and believes it: its checks run programs, and would be all that is measured.
+The model's time is left out, in the worker and on the wire; everything else is as in production. The verifier asks for
+tests of code but accepts the code without running them: running programs would outweigh everything else.
 """
 
 import sys
@@ -24,7 +24,7 @@ from shared.worker.late import LateModel
 
 
 class Instant(LateModel):
-    """A Model that has its replies ready."""
+    """A model whose replies are prepared."""
 
     async def ask[R: BaseModel](
         self,
@@ -38,18 +38,18 @@ class Instant(LateModel):
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
-        found = reply_to(messages, reply)
+        prepared = reply_to(messages, reply)
         await on_call(call(role))
         if on_partial:
-            await on_partial(found.model_dump(mode="json"))
-        return found
+            await on_partial(prepared.model_dump(mode="json"))
+        return prepared
 
     def load(self) -> Any:
         """There is nothing to load."""
         return None
 
 
-async def believe(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
+async def accept_code(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
     if desk.session.turn:
         return await verify(desk)
     reply = await desk.ask(tests_brief(desk.session), TestsReply, kind="tests", render=tests_shown)
@@ -60,7 +60,7 @@ OPENS: dict[Service, Opens] = {
     "planner": planning,
     "executor": executing,
     "generator": plain(write),
-    "verifier": plain(believe),
+    "verifier": plain(accept_code),
 }
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint that answers at once, in pieces, and keeps when the first of them was sent."""
+"""An OpenAI-compatible endpoint that answers at once, in pieces, and notes when it sent the first one."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What was measured, as the tables of docs/performance.md and README.md; between their marks nothing is by hand."""
+"""The tables of docs/performance.md and README.md; all text between their marks is generated."""
 
 import os
 import platform
@@ -42,10 +42,10 @@ def machine() -> str:
 
 def per_stage(parley: Sequence[Run], bare: Sequence[Run]) -> str:
     """At concurrency 1, milliseconds."""
-    mine, limit = parley[0].played.stages, bare[0].played.stages
+    of_parley, of_bare = parley[0].played.stages, bare[0].played.stages
     rows = []
-    for name in (*dict.fromkeys(stage.service for stage in mine), "all"):
-        a, b = ([s for s in stages if name in (s.service, "all")] for stages in (mine, limit))
+    for name in (*dict.fromkeys(stage.service for stage in of_parley), "all"):
+        a, b = ([s for s in stages if name in (s.service, "all")] for stages in (of_parley, of_bare))
         rows.append([name, *_pair([s.first for s in a], [s.first for s in b])])
         rows.append([f"{name}, whole", *_pair([s.whole for s in a], [s.whole for s in b])])
     return table(["ms, one conversation at a time", "p50", "p99", "bare p50", "bare p99", "ratio of p50"], rows)
@@ -130,7 +130,7 @@ class Measured(NamedTuple):
 
 
 def kinds(measured: Mapping[str, Measured]) -> str:
-    """How many a second, whose CPU time, how long a stage, and what is stored."""
+    """Sessions a second, CPU time by process, the length of a stage, and what is stored."""
     parts = (_rates(measured), _cpu(measured), _stage_times(measured), _stored(measured))
     return "\n".join(parts)
 
@@ -169,9 +169,9 @@ def _stage_times(measured: Mapping[str, Measured]) -> str:
     """One session at a time: of each service the median of a stage, and how many of them a session has."""
     rows = []
     for name, one in measured.items():
-        mine, limit = one.parley[0].played.stages, one.bare[0].played.stages
-        cells = [_median(mine, service, one.parley[0].sessions) for service in WORKERS]
-        a, b = (percentile([stage.whole for stage in stages], 0.5) for stages in (mine, limit))
+        of_parley, of_bare = one.parley[0].played.stages, one.bare[0].played.stages
+        cells = [_median(of_parley, service, one.parley[0].sessions) for service in WORKERS]
+        a, b = (percentile([stage.whole for stage in stages], 0.5) for stages in (of_parley, of_bare))
         rows.append([name, *cells, f"{a:.1f}", f"{b:.1f}", f"{a / b:.1f}"])
     return table(["ms a whole stage, p50", *WORKERS, "all", "bare", "ratio"], rows)
 
@@ -182,11 +182,13 @@ def _median(stages: Sequence[Stage], service: str, sessions: int) -> str:
 
 
 def _stored(measured: Mapping[str, Measured]) -> str:
-    """Messages and bytes of their bodies, by who wrote them and what they are."""
-    found = {name: _bodies(one.lines) for name, one in measured.items()}
-    order = sorted({key for bodies in found.values() for key in bodies}, key=lambda key: (AUTHORS.index(key[0]), key))
-    rows = [[" ".join(key), *(_sizes(bodies.get(key, ())) for bodies in found.values())] for key in order]
-    rows.append(["all", *(_sizes([size for sizes in bodies.values() for size in sizes]) for bodies in found.values())])
+    """Messages and bytes of their bodies, by author and type."""
+    columns = {name: _bodies(one.lines) for name, one in measured.items()}
+    order = sorted({key for bodies in columns.values() for key in bodies}, key=lambda key: (AUTHORS.index(key[0]), key))
+    rows = [[" ".join(key), *(_sizes(bodies.get(key, ())) for bodies in columns.values())] for key in order]
+    rows.append(
+        ["all", *(_sizes([size for sizes in bodies.values() for size in sizes]) for bodies in columns.values())]
+    )
     rows.append(
         ["in the log: bytes", *(f"{one.parley[-1].stored / one.parley[-1].sessions:,.0f}" for one in measured.values())]
     )
@@ -194,10 +196,10 @@ def _stored(measured: Mapping[str, Measured]) -> str:
 
 
 def _bodies(lines: Lines) -> dict[tuple[str, str], list[int]]:
-    found: dict[tuple[str, str], list[int]] = {}
+    sizes: dict[tuple[str, str], list[int]] = {}
     for line in lines:
-        found.setdefault(("person" if line.is_person else line.by, line.type), []).append(len(line.body))
-    return found
+        sizes.setdefault(("person" if line.is_person else line.by, line.type), []).append(len(line.body))
+    return sizes
 
 
 def _sizes(sizes: Sequence[int]) -> str:

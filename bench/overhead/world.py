@@ -1,4 +1,4 @@
-"""Where it is measured: a nats-server of its own with either kind of flushing, and the services as processes."""
+"""The processes that are measured: a nats-server with either kind of flushing, and the services."""
 
 import asyncio
 import contextlib
@@ -44,7 +44,7 @@ class Place(NamedTuple):
 
 
 class Process:
-    """A child that says on stderr when it is ready; what else it says is kept in its log."""
+    """A child process that writes to stderr when it is ready; all that it writes goes to its log."""
 
     def __init__(self, name: str, command: tuple[str, ...], place: Place, **more: str) -> None:
         self.name = name
@@ -72,9 +72,9 @@ class Process:
 
     async def _read(self, process: asyncio.subprocess.Process) -> None:
         assert process.stderr
-        with self._log.open("ab") as kept:
+        with self._log.open("ab") as file:
             async for line in process.stderr:
-                kept.write(line)
+                file.write(line)
                 if line == b"ready\n" or b'"event": "ready"' in line:
                     self._said.set()
 
@@ -150,8 +150,8 @@ async def running(processes: Mapping[str, Process]) -> AsyncIterator[Mapping[str
 def services(place: Place, workers: Iterable[str] = WORKERS) -> dict[str, Process]:
     """plan_store, and these workers with a model that answers at once."""
     store = Process("plan_store", (sys.executable, "-m", "services.plan_store.app"), place)
-    mine = (Process(name, (sys.executable, "-m", "bench.overhead.service", name), place) for name in workers)
-    return {one.name: one for one in (store, *mine)}
+    each = (Process(name, (sys.executable, "-m", "bench.overhead.service", name), place) for name in workers)
+    return {one.name: one for one in (store, *each)}
 
 
 def bare(place: Place, workers: Iterable[str], lines: Path) -> dict[str, Process]:
@@ -162,7 +162,7 @@ def bare(place: Place, workers: Iterable[str], lines: Path) -> dict[str, Process
 
 @contextlib.contextmanager
 def clocked(processes: Mapping[str, Process]) -> Iterator[dict[str, float]]:
-    """The CPU seconds that each of them takes within the block; there when it has ended."""
+    """The CPU seconds of each process within the block; filled in when the block ends."""
     pids = {name: process.pid for name, process in processes.items()} | {"person": os.getpid()}
     before = {name: cpu_seconds(pid) for name, pid in pids.items()}
     taken: dict[str, float] = {}
