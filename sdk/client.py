@@ -68,7 +68,7 @@ class Parley:
         return Session(self._rest, self._endpoint, session_id, patience=self._patience)
 
     def connect(self, session_id: str | None = None, *, after: int = 0) -> Connection:
-        """This session live, behind this version, or a new one. It comes back however long Parley was away."""
+        """This session live, after this version, or a new session. It reconnects however long Parley is away."""
         return Connection(self._endpoint, session_id=session_id, after=after)
 
     async def sessions(
@@ -84,7 +84,7 @@ class Parley:
         return await self._rest.get(SessionPage, "/api/inbox")
 
     async def memories(self, query: str = "") -> MemoryPage:
-        """What the planner may be told of my earlier requests, newest first, with every word of `query`."""
+        """Memories of my earlier requests that the planner may be given, newest first, with every word of `query`."""
         return await self._rest.get(MemoryPage, "/api/memories", q=query)
 
     async def library(self, query: str = "") -> LibraryPage:

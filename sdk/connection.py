@@ -1,7 +1,7 @@
 """One session over a WebSocket that comes back.
 
-After a lost connection the session is resumed behind the last event that came, and what may not have arrived is sent
-again with the same id, so that it is done once.
+After a lost connection the session is resumed behind the last event received. Messages that may not have arrived are
+sent again with the same id, so that each is carried out once.
 """
 
 import asyncio
@@ -20,19 +20,19 @@ from shared.protocol import server as s
 
 Message = s.AnyServerMessage | Link
 TOO_BIG = 1009  # the code with which a socket ends that was sent more than it takes
-# These leave no event that would acknowledge them: they are not sent again after a lost connection.
+# No event acknowledges these, so they are not sent again after a lost connection.
 _UNACKNOWLEDGED = (c.Close, c.Fork)
-# Where the socket stands: before its greeting; not on the session; asked to be put on it; on it.
-_Place = Literal["new", "off", "joining", "on"]
+# The socket before its greeting; without the session; with a resume that is not answered; attached to the session.
+_Stage = Literal["new", "detached", "resuming", "attached"]
 
 
 class Connection:
     """`async with Connection(endpoint) as connection:`, then `send`, and `async for message in connection`.
 
-    It yields what Parley sends, every event once and in order, and a Link when it is connected or no longer. Without a
-    `session_id` it is a new session, under an id that comes with the greeting; with `begun` false, a new session under
-    this id. Several endpoints are tried in turn. A Parley that is away for longer than `patience` seconds raises
-    ParleyDown, one that refuses the connection NotAllowed. A `tap` is handed every frame as it is on the wire.
+    It yields every message of Parley, each event once and in order, and a Link whenever the connection is made or lost.
+    Without a `session_id` it begins a new session, whose id comes with the greeting; with `begun` false it begins a
+    session with this id. Several endpoints are tried in turn. Iterating raises ParleyDown when Parley is away for more
+    than `patience` seconds, NotAllowed when it refuses the connection. `tap` is called with every frame on the wire.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class Connection:
         self._begun = begun and session_id is not None
         self._backoff = Backoff(patience)
         self._socket = Socket(endpoints, self._backoff, tap)
-        self._place: _Place = "new"
+        self._stage: _Stage = "new"
         self._resume_id = uuid.uuid4().hex
         self._pending: dict[str, c.ClientMessage] = {}
         self._sent: set[str] = set()
@@ -58,18 +58,18 @@ class Connection:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        """Say goodbye and hang up; the session goes on."""
+        """Close the connection; the session goes on."""
         for task in self._tasks:
             task.cancel()
         await self._put(c.Close(type="close"))
         await self._socket.close()
 
     async def open(self) -> None:
-        """Connect now, in one try; else whoever asks for the first message connects. Raises ParleyError."""
+        """Connect now, in one try. Without this the first message that is asked for connects. Raises ParleyError."""
         await self._socket.open()
 
     def reconnect(self) -> None:
-        """Drop the present socket; another one is opened in its place."""
+        """Drop the present socket. Another one is opened in its place."""
         self._socket.abort()
 
     @property
@@ -80,7 +80,7 @@ class Connection:
     # --- sending
 
     async def send(self, message: c.ClientMessage) -> str:
-        """Send it, now or as soon as there is a connection again; its id, which is also in its event's."""
+        """Send a message, now or as soon as there is a connection. Returns its id, which its event's id contains."""
         message_id = message.id or uuid.uuid4().hex
         message = message.model_copy(update={"id": message_id})
         if not isinstance(message, _UNACKNOWLEDGED):
@@ -94,13 +94,13 @@ class Connection:
         """Ids of messages that neither an event nor a refusal has acknowledged yet."""
         return self._pending.keys()
 
-    def is_mine(self, event_id: str) -> bool:
-        """Did a message that was sent here make this event?"""
+    def sent_here(self, event_id: str) -> bool:
+        """Whether a message sent over this connection made this event."""
         return event_id.removeprefix(f"{self.session_id}:") in self._sent
 
     async def _put(self, message: c.ClientMessage) -> None:
-        """Before the greeting nothing is sent: with it, all that is pending is."""
-        if self._place != "new":
+        """Send it unless the greeting has not come: then all pending messages are sent."""
+        if self._stage != "new":
             update = {"session_id": message.session_id or self.session_id}
             await self._socket.send(message.model_copy(update=update).model_dump_json(exclude_none=True))
 
@@ -113,9 +113,9 @@ class Connection:
         while True:
             frame = await self._socket.receive()
             if isinstance(frame, Link):
-                self._place = "new"
+                self._stage = "new"
                 if frame is Link.DOWN and self._socket.ended == TOO_BIG:
-                    self._pending.clear()  # one of them would be too big again
+                    self._pending.clear()  # one of them was too big and would be so again
                 return frame
             if (message := await self._received(frame)) is not None:
                 return message
@@ -130,28 +130,28 @@ class Connection:
         raise AssertionError("the messages of a connection have no end")
 
     async def _received(self, frame: str | bytes) -> s.AnyServerMessage | None:
-        """The message, if it is for whoever listens."""
+        """The message, None if it is not for the reader of this connection."""
         try:
             message = s.SERVER_MESSAGES.validate_json(frame)
         except ValidationError:
-            return None  # of a newer gateway
+            return None  # a message of a newer gateway
         match message:
             case s.Greeting():
                 self.session_id = self.session_id or message.session_id
-                await self._join()
+                await self._attach()
             case s.Error():
                 return self._refused(message)
             case s.Log():
                 pass
             case s.Snapshot() if message.session_id == self.session_id:
-                return await self._located(message)
+                return await self._snapshot(message)
             case _ if message.session_id == self.session_id:
                 return self._live(message)
         return message
 
     def _live(self, message: s.AnyServerMessage) -> s.AnyServerMessage | None:
-        """While the socket is not on the session, what comes has gaps: all of it comes again after the resume."""
-        if self._place != "on":
+        """Unless the socket is attached, messages may be missing between these: all come again after the resume."""
+        if self._stage != "attached":
             return None
         if isinstance(message, s.Event):
             if message.event.version <= self.after:
@@ -162,38 +162,38 @@ class Connection:
             self._backoff.reset()
         return message
 
-    # --- being on the session
+    # --- attaching to the session
 
-    async def _join(self) -> None:
-        """Put the socket on the session, and repeat what may have been lost with the one before."""
+    async def _attach(self) -> None:
+        """Attach the socket to the session, and send again what may have been lost with the one before."""
         if self._begun:
             await self._resume()
         else:
-            self._place = "on"  # of a session that has not begun nothing can be missed
+            self._stage = "attached"  # a session that has not begun has no events to miss
             self._backoff.reset()
         for message in tuple(self._pending.values()):
             await self._put(message)
 
     async def _resume(self) -> None:
-        self._place = "joining"
+        self._stage = "resuming"
         await self._put(c.Resume(type="resume", id=self._resume_id, after=self.after))
 
-    async def _located(self, snapshot: s.Snapshot) -> s.Snapshot | None:
-        """A snapshot answers a resume. Another one says that the session had begun: what was before it is missing."""
+    async def _snapshot(self, snapshot: s.Snapshot) -> s.Snapshot | None:
+        """A snapshot answers a resume. One without a resume tells that the session had begun: events are missing."""
         self._begun = True
-        if self._place == "joining":
-            self._place = "on"
+        if self._stage == "resuming":
+            self._stage = "attached"
             self._backoff.reset()
             return snapshot
-        if self._place == "on":
+        if self._stage == "attached":
             await self._resume()
         return None
 
     def _refused(self, error: s.Error) -> s.AnyServerMessage | None:
-        """A refusal for a reason that passes is only worth a word: the message is sent again in a moment."""
+        """The refusal; if its reason is transient, a Log instead, and the message is sent again after a pause."""
         about = error.reply_to
         if about == self._resume_id:
-            self._place = "off"
+            self._stage = "detached"
         if error.code in TRANSIENT and (about in (None, self._resume_id) or about in self._pending):
             pause = self._backoff.next(ParleyDown(error.message, error.hint, code=error.code))
             task = asyncio.create_task(self._repeat(pause, about))
@@ -204,9 +204,9 @@ class Connection:
         return None if error.code == "already_done" else error
 
     async def _repeat(self, pause: float, message_id: str | None) -> None:
-        """Send what was refused again; None: everything, as the refusal did not say what it is about."""
+        """Send the refused message again; None: all pending ones, as the refusal named none."""
         await asyncio.sleep(pause)
-        if self._place in ("off", "joining") and message_id in (None, self._resume_id):
+        if self._stage in ("detached", "resuming") and message_id in (None, self._resume_id):
             await self._resume()
         for pending in tuple(self._pending.values()):
             if message_id in (None, pending.id):

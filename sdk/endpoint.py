@@ -1,4 +1,4 @@
-"""Where one Parley is and what lets us in, what its trouble is called, and how long to wait before the next try."""
+"""The address of a Parley with its token, the errors of reaching it, and the pauses between tries."""
 
 import ipaddress
 import time
@@ -11,7 +11,7 @@ TRANSIENT = ("unavailable", "slow_down")  # refusals for a reason that passes
 
 
 class Endpoint:
-    """The addresses of one gateway, from that of its page (http) or of its socket (ws)."""
+    """The addresses of one gateway, from the URL of its page (http) or of its socket (ws)."""
 
     def __init__(self, url: str, token: str = "") -> None:
         try:
@@ -32,7 +32,7 @@ class Endpoint:
 
 
 def _is_local(host: str) -> bool:
-    """Is this our own machine, which no proxy leads to?"""
+    """Whether this is our own machine, for which no proxy is used."""
     try:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -40,19 +40,19 @@ def _is_local(host: str) -> bool:
 
 
 class Backoff:
-    """Pauses between tries, each longer than the one before, until `patience` seconds have passed since the first."""
+    """Growing pauses between tries, until `patience` seconds have passed since the first failure."""
 
     def __init__(self, patience: float) -> None:
         self._patience = patience
         self.reset()
 
     def reset(self) -> None:
-        """It works again: the next trouble begins anew."""
+        """Begin anew: the connection works again."""
         self._pause = FIRST_PAUSE
         self._since: float | None = None
 
     def next(self, error: ParleyError) -> float:
-        """Seconds to wait after this error. Raises it when patience has ended."""
+        """Seconds to wait after this error. Raises the error once `patience` is over."""
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if now + self._pause > self._since + self._patience:
@@ -62,14 +62,14 @@ class Backoff:
 
 
 def unreachable(url: str, error: BaseException) -> ParleyDown:
-    """No connection came about."""
+    """The error for a connection that could not be made."""
     refused = isinstance(error, ConnectionRefusedError)
     words = "connection refused" if refused else str(error).partition("\n")[0] or type(error).__name__
     return ParleyDown(f"No Parley answers at {url} ({words}).", "Is it up?")
 
 
 def unanswered(url: str, status: int) -> ParleyError:
-    """A HTTP status came instead of an answer."""
+    """The error for an HTTP status that carries no answer of Parley's."""
     if status in (401, 403):
         return NotAllowed(f"The Parley at {url} does not let us in (HTTP {status}).", "Give its token or an API key.")
     if status == 429 or status >= 500:

@@ -1,4 +1,4 @@
-"""One gateway over HTTP: requests that are made again while it is away."""
+"""One gateway over HTTP. Requests are repeated while it is away."""
 
 import asyncio
 import json
@@ -41,7 +41,7 @@ class Rest:
             raise NotAllowed(words, "Is it of another version?", code="not_parley") from error
 
     async def ask(self, method: str, path: str, *, body: object = None, params: Mapping[str, Any] | None = None) -> Any:
-        """The answer's JSON. What is sent must bear to be sent twice. Raises ParleyError."""
+        """The answer's JSON. The request must be idempotent: it may be sent twice. Raises ParleyError."""
         backoff = Backoff(self._patience)
         while True:
             try:

@@ -19,14 +19,14 @@ NOT_ALLOWED = (1008, *range(4400, 4500))  # codes with which a gateway ends a so
 
 
 class Link(Enum):
-    """Is there a connection?"""
+    """Whether there is a connection."""
 
     UP = "up"
     DOWN = "down"
 
 
 class Socket:
-    """The endpoints are tried in turn. `ended` is the code with which the socket before this one was closed."""
+    """Tries the endpoints in turn. `ended`: the code with which the last connection was closed, 0 for none."""
 
     def __init__(self, endpoints: Sequence[Endpoint], backoff: Backoff, tap: Tap | None) -> None:
         self.url = endpoints[0].socket_url
@@ -79,16 +79,16 @@ class Socket:
         return frame
 
     async def send(self, frame: str) -> None:
-        """Send it if there is a connection; whether it arrived, an answer tells."""
+        """Send it if there is a connection. Only an answer shows that it arrived."""
         if not self._socket:
             return
         if self._tap:
             self._tap("sent", frame)
-        with contextlib.suppress(ConnectionClosed):  # `receive` notices, too
+        with contextlib.suppress(ConnectionClosed):  # `receive` reports it
             await self._socket.send(frame)
 
     def abort(self) -> None:
-        """Drop the connection, for another one to be opened."""
+        """Drop the connection; `receive` opens another one."""
         if self._socket:
             self._socket.transport.abort()
 

@@ -149,7 +149,7 @@ class Talk:
         if self.view.version == before.version:
             return
         if event.version > joined:
-            shown = render.happened(event, self.view, mine=self._connection.is_mine(event.id))
+            shown = render.happened(event, self.view, mine=self._connection.sent_here(event.id))
             if shown is not None:
                 self._front.show(shown)
         elif event.version > joined - HISTORY:

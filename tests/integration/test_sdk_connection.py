@@ -161,7 +161,7 @@ async def test_what_an_event_has_told_of_is_not_sent_again() -> None:
 
     async with gateway(first, second) as url, connected(url) as client:
         assert (await hear(client, "log", says="calc")).count("event") == 1
-        assert client.is_mine("s1:mine")
+        assert client.sent_here("s1:mine")
         assert "mine" not in client.pending
 
 
