@@ -1,4 +1,4 @@
-"""A person's line to one session: a connection to any gateway, and all that it showed."""
+"""A person's connection to one session, through any gateway, with a record of all that it showed."""
 
 import asyncio
 import random
@@ -12,9 +12,9 @@ from shared.events import SessionEvent
 from shared.protocol.client import CLIENT_MESSAGES
 from shared.protocol.server import Error, Event
 
-ANSWERED = 8.0  # seconds until a message that nothing came of is sent again, to another gateway
+ANSWERED = 8.0  # seconds until an unanswered message is sent again, to another gateway
 PAUSE = 0.2
-AGAIN = "failed"  # the refusal of a gateway that met with its own fault: the same message may be sent again
+AGAIN = "failed"  # the code of a gateway's own fault: the same message may be sent again
 
 
 class Line:
@@ -32,7 +32,7 @@ class Line:
 
     @property
     def version(self) -> int:
-        """Of the newest event that was shown."""
+        """The version of the newest event that was shown."""
         return self._connection.after
 
     async def open(self) -> None:
@@ -44,11 +44,11 @@ class Line:
             await asyncio.gather(self._reader, return_exceptions=True)
 
     def drop(self) -> None:
-        """Lose the connection, as a train that enters a tunnel; another one is made at once."""
+        """Lose the connection, as in a tunnel; another one is made at once."""
         self._connection.reconnect()
 
     async def tell(self, message: Json) -> None:
-        """Send it until something came of it. Raises Refused."""
+        """Send the message until an event or a refusal answers it. Raises Refused."""
         while True:
             await self._connection.send(CLIENT_MESSAGES.validate_python(message))
             await self._answered(message["id"])
@@ -60,7 +60,7 @@ class Line:
             await asyncio.sleep(PAUSE)
 
     async def _answered(self, message_id: str) -> None:
-        """While a gateway says nothing, another may."""
+        """Wait for an answer; without one in time, go on with another gateway."""
         while message_id in self._connection.pending:
             try:
                 async with asyncio.timeout(ANSWERED):

@@ -1,7 +1,6 @@
-"""A person in one session: looks at where it stands, does what they came for, now and then something else.
+"""A person in one session: looks at its state, follows a script, and now and then does something else.
 
-They come back after a lost connection, send again what nobody confirmed, try again what failed, and leave only when
-the session has come to an end.
+They reconnect, send unconfirmed messages again, retry what failed, and leave only when the session has ended.
 """
 
 import asyncio
@@ -16,16 +15,16 @@ from sdk import Parley as Remote
 from sdk import ParleyDown, Refused, Session
 from shared.protocol.server import Snapshot
 
-LOOK_AGAIN = 10.0  # seconds after which somebody looks though nothing new was shown
+LOOK_AGAIN = 10.0  # seconds after which a person looks although nothing new was shown
 CALM = 0.05
 RETRIES = 8
-FORKS = 0.1  # of all sessions
-TUNNELS = 0.1  # of all times that somebody waits
+FORKS = 0.1  # the share of sessions
+TUNNELS = 0.1  # the share of waits in which the connection is lost
 WORKING = ("planning", "coding", "executing", "verifying", "answering")
 
 
 class Person:
-    """`urls`: the gateways; everything they say carries an id of its own."""
+    """`urls`: the gateways. Every command has an id of its own."""
 
     def __init__(self, script: Script, urls: list[str]) -> None:
         self.script = script
@@ -33,8 +32,8 @@ class Person:
         gateways = random.Random(f"{script.seed}/{script.n}/gateways")
         self.line = Line(urls, script.session_id, gateways, begun=script.forked)
         self.ending = ""  # where the session stood when they left
-        self.why = ""  # it failed
-        self.acknowledged: list[tuple[str, int]] = []  # REST said that this command is stored, by this version
+        self.why = ""  # the reason of a failure
+        self.acknowledged: list[tuple[str, int]] = []  # commands that REST confirmed, with the version that it named
         self.declined: Counter[str] = Counter()
         self._urls = urls
         self._said = 0
@@ -59,7 +58,7 @@ class Person:
             await self._go_on_in_a_fork()
 
     def gave_up(self, why: str) -> None:
-        """Met with something that nobody should meet; of two, who goes on in a fork has."""
+        """Note an unexpected error: of the person in the fork, if there is one."""
         if self.fork:
             self.fork.gave_up(why)
         elif not self.ending:
@@ -73,11 +72,11 @@ class Person:
     # --- seeing and saying
 
     async def _look(self) -> Snapshot:
-        """Where it stands, from any gateway that answers."""
+        """The session's state, from any gateway that answers."""
         return await self._remotely(f"look {self._said}", Session.snapshot)
 
     async def _remotely[T](self, about: str, ask: Callable[[Session], Awaitable[T]]) -> T:
-        """What a gateway answers over HTTP, any that is there. Raises Refused."""
+        """The answer over HTTP of any gateway that is up. Raises Refused."""
         while True:
             try:
                 async with Remote(self.script.pick(about, self._urls), patience=5) as remote:
@@ -164,7 +163,7 @@ class Person:
         return None
 
     def _answer(self, shown: Snapshot) -> Json:
-        """Of what nobody can tell, never "again": it might still be running in a paused executor."""
+        """The answer. Never "again" about an uncertain action: it might still be running in a paused executor."""
         asked = shown.question
         assert asked
         options = asked.options

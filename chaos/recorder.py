@@ -1,4 +1,4 @@
-"""What sockets showed of a session, as it came over the wire: the invariants judge it, nobody puts it in order here."""
+"""What sockets showed of a session, exactly as it came over the wire; the invariants judge it later."""
 
 import json
 from collections import Counter
@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 @dataclass
 class Shown:
-    """What one socket showed of the session after it was put on it: every event after version `after`, it should be."""
+    """What one socket showed of a session since it was attached: it should be every event after version `after`."""
 
     session_id: str
     after: int
@@ -18,14 +18,14 @@ class Shown:
 
 
 class Recorder:
-    """A connection's tap. A socket that is put on the session once more begins another Shown."""
+    """A connection's tap. Each time the socket is attached to the session, another Shown begins."""
 
     def __init__(self, session_id: str) -> None:
         self.session_id = session_id
         self.shown: list[Shown] = []
         self.errors: Counter[str] = Counter()
         self._here: Shown | None = None
-        self._resume: Json | None = None  # that was sent, while its snapshot has not come
+        self._resume: Json | None = None  # sent, while its snapshot has not come
         self._resume_id = ""
 
     def __call__(self, direction: Literal["sent", "received"], frame: str | bytes) -> None:
@@ -40,12 +40,12 @@ class Recorder:
             self._received(message)
 
     def _sent(self, message: Json) -> None:
-        """What comes before the answer to a resume may have gaps: the socket is not on the session yet."""
+        """Ignore what comes before the answer to a resume: it may have gaps, as the socket is not attached yet."""
         if message["type"] == "resume":
             self._here, self._resume, self._resume_id = None, message, message["id"]
 
     def _refused(self, error: Json) -> None:
-        """A resume that fails takes the socket off the session."""
+        """A resume that fails detaches the socket from the session."""
         self.errors[error["code"]] += 1
         if error["reply_to"] == self._resume_id:
             self._here = self._resume = None

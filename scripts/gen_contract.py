@@ -1,4 +1,4 @@
-"""shared/contracts/model.json: the shapes of replies in it. Its tasks, roles and sections are written by hand."""
+"""Generates the reply schemas in shared/contracts/model.json. Its tasks, roles and sections are written by hand."""
 
 import json
 from pathlib import Path
@@ -39,14 +39,14 @@ REPLIES: dict[str, type[BaseModel]] = {
 
 
 def replies() -> dict[str, type[BaseModel]]:
-    """The reply of each task, those of the YAML flow's nodes among them."""
+    """The model of the reply to each task, also for the nodes of the YAML flow."""
     form = read_form(TRIAGE)
     asking = {name: node for name, node in form.nodes.items() if node.prompt is not None}
     return REPLIES | {f"{form.name}.{name}": reply_of(name, node) for name, node in asking.items()}
 
 
 def contract() -> str:
-    """The file as it should be. Raises KeyError for a task without a reply."""
+    """The text of the file with fresh schemas. Raises KeyError for a task without a reply."""
     known = replies()
     tasks = json.loads(CONTRACT.read_text("utf-8"))
     return json.dumps(

@@ -1,7 +1,7 @@
-"""Retries while something is away: exponential back-off with jitter, by stamina.
+"""Retries while another program is unavailable: exponential back-off with jitter, by stamina.
 
-The log says what is waited for, once a minute and however many wait. stamina's own hooks stay off: they write a line
-for each retry, and count in series whose number grows with the retries.
+One line a minute is logged for each operation and kind of error, however many callers wait. stamina's own hooks are
+off: they log every retry, and make a Prometheus series for each number of retries.
 """
 
 from collections.abc import Callable, Coroutine
@@ -15,7 +15,7 @@ from cachetools import TTLCache
 from stamina.instrumentation import RetryDetails, set_on_retry_hooks
 
 log = structlog.get_logger("retry")
-QUIET = 60.0  # seconds between two lines about the same wait
+QUIET = 60.0  # seconds between two lines about the same operation and error
 
 logged: TTLCache[tuple[str, str], bool] = TTLCache(maxsize=100, ttl=QUIET)
 type _Async[**P, T] = Callable[P, Coroutine[Any, Any, T]]
@@ -24,10 +24,10 @@ type _Async[**P, T] = Callable[P, Coroutine[Any, Any, T]]
 def retry_while_unavailable[**P, T](
     *on: type[Exception], first: float = 0.1, longest: float = 5.0, patience: float | None = None
 ) -> Callable[[_Async[P, T]], _Async[P, T]]:
-    """Decorate a coroutine function to be called again while it raises one of these. Only for what may be done twice.
+    """Decorate an idempotent coroutine function to be called again while it raises one of these errors.
 
-    The first retry follows at once. The next one waits `first` seconds, and each later one twice as long, up to
-    `longest`. `patience` seconds after the first failure the error is raised; None: never.
+    The first retry follows at once. The next one waits about `first` seconds, and each later one twice as long, up to
+    `longest`. The error is raised `patience` seconds after the first failure; with None it never is.
     """
 
     def decorate(function: _Async[P, T]) -> _Async[P, T]:

@@ -1,4 +1,4 @@
-"""What the planner's model may reply instead of its work: one question to the person. Pure."""
+"""The question that the planner's model may ask instead of planning. Pure."""
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -8,7 +8,7 @@ LONGEST, LONGEST_OPTION = 50_000, 500  # characters
 
 
 class Question(BaseModel):
-    """The part that all of the planner's replies share; `options` are answers to choose from."""
+    """The fields that all replies of the planner share. `options`: answers to choose from."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -16,7 +16,7 @@ class Question(BaseModel):
     options: list[str] = Field(default_factory=list, max_length=10)
 
     def asked(self) -> c.Ask | None:
-        """The question, None where nothing is asked."""
+        """The command that asks the question; None if the reply asks nothing."""
         if not (text := (self.question or "").strip()):
             return None
         options = (option.strip()[:LONGEST_OPTION] for option in self.options)
