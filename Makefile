@@ -12,7 +12,7 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 	@scripts/build-page || echo "page      missing: starting without it; \`make page\` tries again" >&2
 	@exec $(python) -m cli.main up
 
-test: ## all tests but the long ones, with what they need: Chromium and PostgreSQL too, where there are none (ARGS='-k name')
+test: ## all tests but the long ones; installs what they need, also Chromium and PostgreSQL where there are none (ARGS='-k name')
 	@$(MAKE) -j2 .venv/dev.stamp try-browser
 	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 4 --dist loadgroup --no-loadscope-reorder $(ARGS)
 
@@ -63,8 +63,8 @@ clean: ## remove all that make made (never .parley, your sessions)
 	@scripts/install dev
 
 .PHONY: try-packages try-browser
-try-packages: # beside the Python packages; what fails here is said by the build that follows
+try-packages: # in parallel with the Python packages; the build that follows reports a failure
 	@scripts/build-page packages 2>/dev/null || true
 
-try-browser: # beside the Python packages; what fails here fails the tests of the page
+try-browser: # in parallel with the Python packages; if it fails, the tests of the page fail
 	@scripts/build-page; scripts/find-chromium >/dev/null; true

@@ -1,4 +1,4 @@
-"""Questions to a database for the tests of the page: its tables, and what the model replies on the way to an answer."""
+"""Questions to a database for the tests of the page: its tables, and the model's replies."""
 
 import json
 import sqlite3
@@ -36,7 +36,7 @@ FALLBACK = [{"paths": [{"flow": "text_to_sql", "nodes": ["execute_sql", "format_
 
 
 def question_database(folder: Path) -> str:
-    """URL of a database of eleven tables with 126 orders; some of their notes look like formulas of a spreadsheet."""
+    """The URL of a new database of eleven tables with 126 orders; one note looks like a spreadsheet formula."""
     path = folder / "questions.db"
     with closing(sqlite3.connect(path)) as store, store:
         for name in ("users", *OTHERS):
@@ -52,7 +52,7 @@ def question_database(folder: Path) -> str:
 
 
 class Analyst(Person):
-    """Somebody who asks the data."""
+    """A person who asks questions about the data."""
 
     def __init__(self, browser: Browser, parley: InProcess) -> None:
         super().__init__(browser, parley.url)
@@ -60,7 +60,7 @@ class Analyst(Person):
         parley.model.replies = dict(SAYS)
 
     async def asks(self, request: str, confirm: str = "nodes", **replies: Any) -> Tab:
-        """A tab with this question, which stops where it is chosen; `replies` are the model's, where they differ."""
+        """A tab in which this question has been sent. `replies`: replies of the model that differ from `SAYS`."""
         chosen = json.dumps({"workflow": "flow", "confirm": confirm})
         await self.context.add_init_script(f"localStorage.setItem('parley.choice', {json.dumps(chosen)})")
         self.parley.model.replies = SAYS | replies

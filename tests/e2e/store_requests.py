@@ -1,4 +1,4 @@
-"""Requests to the sample store for the tests of the page: their customer, and what the model replies on the way."""
+"""Requests to the sample store for the tests of the page: a customer, and the model's replies."""
 
 import json
 from collections.abc import Sequence
@@ -54,7 +54,7 @@ HANDED_OVER = turn("Hand over", call("transfer_to_human_agents", "Hand over", su
 
 
 def cancel(*orders: str) -> Replies:
-    """The change; in its first call the model misspells a field."""
+    """The turn that cancels these orders; the first call misspells a field, which Parley has to correct."""
     names = ("cancel_reason", *("reason" for _ in orders[1:]))
     calls = (
         call("cancel_pending_order", f"Cancel order {order}", **{"order_id": order, name: "no longer needed"})
@@ -64,14 +64,14 @@ def cancel(*orders: str) -> Replies:
 
 
 def cancelling(*orders: str, done: Sequence[str] | None = None) -> Replies:
-    """A request to cancel these orders; `done`: those of them that are, where a person refuses some."""
+    """The replies to a request to cancel these orders. `done`: those that are cancelled, if a person refuses some."""
     done = orders if done is None else done
-    told = f"I cancelled **{', '.join(done)}**." if done else "I looked, and **nothing was changed**."
+    answer = f"I cancelled **{', '.join(done)}**." if done else "I looked, and **nothing was changed**."
     evidence = [f"3.{at}" for at, order in enumerate(orders, 1) if order in done]
     return {
         "turn": [FIND, LOOK, cancel(*orders), NOTHING],
         "turn_verdict": {"status": "success", "next_action": "continue", "reasoning": "It was answered."},
-        "answer": {"answer": told, "confidence": 0.93, "evidence": evidence},
+        "answer": {"answer": answer, "confidence": 0.93, "evidence": evidence},
     }
 
 
@@ -83,14 +83,14 @@ ESCALATED: Replies = {
 
 
 class Customer(Person):
-    """Somebody who has Parley act in a copy of the store of their own."""
+    """A person who has Parley act in their own copy of the store."""
 
     def __init__(self, browser: Browser, parley: InProcess) -> None:
         super().__init__(browser, parley.url)
         self.parley = parley
 
     async def comes(self, replies: Replies, **choice: Any) -> Tab:
-        """A tab for a request, to which the model will reply so; what was chosen before is remembered."""
+        """A tab with the start page; the model will give these replies. `choice`: what an earlier visit chose."""
         chosen = json.dumps({"workflow": "agentflow", "world": "own"} | choice)
         await self.context.add_init_script(f"localStorage.setItem('parley.choice', {json.dumps(chosen)})")
         self.parley.model.replies = {**replies, "turn": list(replies["turn"])}
@@ -99,7 +99,7 @@ class Customer(Person):
         return tab
 
     async def says(self, request: str, replies: Replies, **choice: Any) -> Tab:
-        """The same with this request."""
+        """A tab in which this request has been sent."""
         tab = await self.comes(replies, **choice)
         await tab.say(request)
         return tab

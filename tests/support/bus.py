@@ -1,4 +1,4 @@
-"""NATS in memory: enough of `shared.bus.Bus` for the gateway, the plan store and the workers in one process."""
+"""NATS in memory: as much of `shared.bus.Bus` as gateway, plan store and workers in one process need."""
 
 import asyncio
 import hashlib
@@ -16,7 +16,7 @@ Consumer = Callable[[Delivery], Awaitable[None]]
 
 
 class FakeBus:
-    """`lossy`: the feed drops everything; `down`: not connected; `answers` and `draft`: fixed replies to requests."""
+    """`lossy`: the feed drops all messages. `down`: not connected. `answers`, `draft`: fixed replies to requests."""
 
     def __init__(self) -> None:
         self.down = self.lossy = False
@@ -96,11 +96,11 @@ class FakeBus:
                 await handler(subject, data)
 
     def consume(self, durable: str, handler: Consumer, **_: Any) -> None:
-        """Deliver what is stored from here on, once: to the service that is due, and everything to the plan store."""
+        """Deliver what is stored from now on, once: to a worker what makes it due, to the plan store everything."""
         self._consumers[durable] = handler
 
     def deliver(self, raw: Raw) -> None:
-        """Hand a stored message to whoever consumes or watches the log."""
+        """Hand a stored message to the consumers and to the feed."""
         self._spawn(self.publish(f"feed.{raw.subject.removeprefix('session.')}", raw.data))
         delivery = Delivery(raw.subject, raw.data, raw.position, 1, raw.headers, raw.at)
         for durable, consumer in self._consumers.items():

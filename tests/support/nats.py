@@ -1,4 +1,4 @@
-"""What a test does to its nats-server."""
+"""Ends a test's nats-server as a crash would."""
 
 import os
 import signal
@@ -7,6 +7,6 @@ from cli.nats_server import NatsServer
 
 
 def kill9(server: NatsServer) -> None:
-    """End it as a crash would."""
+    """Kill the process and wait for its end."""
     os.kill(server.pid, signal.SIGKILL)
-    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # `server` itself reaps it
+    os.waitid(os.P_PID, server.pid, os.WEXITED | os.WNOWAIT)  # WNOWAIT: `server` reaps it

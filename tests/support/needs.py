@@ -17,7 +17,6 @@ NOT_LIVE = "calls a real model: run with --live"
 MAY_BE_SKIPPED_FOR = frozenset({NO_LANDLOCK, NO_PTRACE, NO_TAU_BENCH, NOT_LIVE})
 
 TAU_BENCH = Path(__file__).parents[3] / "shared" / "data" / "tau-bench-retail"
-# The data is tau-bench's own and not part of this project.
 needs_tau_bench = pytest.mark.skipif(not TAU_BENCH.is_dir(), reason=NO_TAU_BENCH)
 
 
@@ -40,7 +39,7 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
 
 
 def fail_unless_allowed[Report: (pytest.TestReport, pytest.CollectReport)](report: Report) -> Report:
-    """The report, as a failure if it is a skip whose reason is not on the list."""
+    """The report; a failure if it is a skip for a reason that is not on the list."""
     if report.skipped:
         reason = str(report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longrepr)
         if reason.removeprefix("Skipped: ") not in MAY_BE_SKIPPED_FOR:

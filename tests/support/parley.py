@@ -1,7 +1,6 @@
-"""Parley in this process: gateway, plan store and workers as they are, on a bus in memory, with a scripted model.
+"""Parley in this process: the real gateway, plan store and workers, on a bus in memory, with a scripted model.
 
-The executor's tools and the sample store are real, too. Nothing here knows what a test is about: its model says what
-the test wrote, and its person acts on the page.
+The executor's tools and the sample store are real, too. A test writes the model's replies, and acts on the page.
 """
 
 import asyncio
@@ -31,7 +30,7 @@ from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working
 
 LARGE = "\n".join(f"product {number}: one of very many" for number in range(40_000))
-PACE = 0.02  # seconds a field: a real model's words come over time, too
+PACE = 0.02  # seconds a field
 LISTS = ToolSpec(name="list_everything", description="List everything there is", parameters={}, effect="read")
 
 
@@ -44,7 +43,7 @@ class Gate:
         self._open.set()
 
     def hold(self, passing: int = 0) -> None:
-        """Let so many calls through, and keep the following ones waiting."""
+        """Let `passing` calls through, and hold all later ones until `release`."""
         self._passing = passing
         self._open.clear()
 
@@ -74,7 +73,7 @@ async def _list_everything(_: Call) -> Result:
 
 
 class StreamingModel(ModelByTask):
-    """Writes its replies at once, or field by field where a test wants to see them grow."""
+    """Writes a reply at once, or `slowly`: field by field, for tests that watch drafts grow."""
 
     slowly = False
 
@@ -90,7 +89,7 @@ class StreamingModel(ModelByTask):
 
 
 class InProcess(NamedTuple):
-    """A running Parley: `url` is where its page is, `model.replies` what the model says to each task."""
+    """A running Parley. `url`: its page. `model.replies`: the replies by task. `gate`: holds calls of tools."""
 
     url: str
     log: FeedingLog
@@ -100,7 +99,7 @@ class InProcess(NamedTuple):
 
 @asynccontextmanager
 async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
-    """The plan store on this bus, over a SQLite file that has what the log holds already; its client."""
+    """The client of a plan store on this bus, with a SQLite file into which the log so far is projected first."""
     database = Database(settings.sql_url)
     await database.migrate()
     projector = Projector(bus.log, database, vouched=True)
@@ -115,7 +114,7 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> AsyncIterator[InProcess]:
-    """Until the block ends; whoever comes is let in. The log of `bus` may hold sessions already."""
+    """Runs until the block ends, without authentication. The log of `bus` may hold sessions already."""
     settings = gateway_settings(parley_home=home, **chosen)
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:

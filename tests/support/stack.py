@@ -1,4 +1,4 @@
-"""The four workers in this process, on a real bus or one in memory, with whatever model a test gives them."""
+"""The four workers in this process, with the model of a test, on a real bus or on one in memory."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -39,7 +39,7 @@ async def working(
     handlers: dict[Service, Handler] | None = None,
     within: tuple[FakeBus, Asks] | None = None,
 ) -> AsyncIterator[list[Bus]]:
-    """These services (default: all four) until the block ends, each with a bus of its own, or all on one in memory."""
+    """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`."""
     buses: list[Bus] = []
     async with AsyncExitStack() as opened:
         for service in services or tuple(OPENS):
@@ -61,7 +61,7 @@ async def working(
 
 
 class Person:
-    """Somebody who acts in one session and waits for what the log says, not for time to pass."""
+    """A person in one session, who waits for events and not for time to pass."""
 
     def __init__(self, bus: Bus, session_id: str) -> None:
         self.id = session_id
@@ -72,7 +72,7 @@ class Person:
         return await self._story.loaded()
 
     async def does(self, command: AnyCommand) -> SessionEvent:
-        """As a person; what only services do, as the service whose turn it is."""
+        """Commit this command, in the name of its person or of the service whose turn it is."""
         await self._story.commit(command)
         return self._story.events[-1]
 

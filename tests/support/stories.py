@@ -1,4 +1,4 @@
-"""A conversation in the words of its people and services, on a log that others may write to."""
+"""A conversation told in commands, on a log to which others may append, too."""
 
 from typing import Any
 from uuid import uuid4
@@ -14,20 +14,20 @@ CODE = "print(1.5 + 2)\n"
 
 
 def approve(session: Session) -> c.Approve:
-    """Approve what is in review, as it is shown now."""
+    """Approve the plan or the code in review, by its version and hash."""
     item = session.code if session.code and session.code.status == "review" else session.plan
     assert item is not None
     return c.Approve(version=item.version, hash=item.hash)
 
 
 def spent(tokens: int = 10, **more: Any) -> c.Spend:
-    """A model call."""
+    """The cost of one model call."""
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 2, "completion_tokens": 5}
     return c.Spend.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempts": 1} | more)
 
 
 class Conversation(Story):
-    """One session of this log."""
+    """The story of one session on this log, under a random id by default."""
 
     def __init__(self, log: Log, session_id: str = "", user: str = "ann") -> None:
         super().__init__(session_id or uuid4().hex[:16], log=log, user=user)
@@ -36,7 +36,7 @@ class Conversation(Story):
         return await self.commit(c.DraftPlan(goal=goal, steps=steps))
 
     async def codes(self, code: str = CODE) -> Session:
-        """The generator writes code, and the verifier approves of it."""
+        """The generator drafts code, and its checks pass."""
         checked = c.VerifyCode(checks=(Check(name="tests", ok=True),), tests="def test(): ...")
         return await self.commit(c.DraftCode(code=code, explanation="It adds."), checked)
 
@@ -48,7 +48,7 @@ class Conversation(Story):
         return await self.drafts(goal)
 
     async def whole(self) -> Session:
-        """From a request to approved code that was run, with everything in between."""
+        """A completed session: rejected, edited and approved plan, code in two versions, a run and its verdict."""
         await self.plan()
         await self.commit(spent(), c.Reject(), c.Say(text="With floats, please"))
         await self.drafts("A calculator for floats", STEPS[:2])
