@@ -101,7 +101,7 @@ class Parley:
         return answer
 
     async def socket_url(self) -> str:
-        """Where one WebSocket can be opened as me, once and soon, by whoever cannot send headers: a browser, say."""
+        """A URL that soon opens one WebSocket as me, for a client that cannot send headers, such as a browser."""
         answer = await self._rest.ask("POST", "/api/tickets")
         return f"{self._endpoint.socket_url}?ticket={answer['ticket']}"
 

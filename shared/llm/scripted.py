@@ -25,7 +25,7 @@ class Prompt(NamedTuple):
 
     @property
     def data(self) -> str:
-        """What people, tools and programs said: the last message."""
+        """The last message: what people, tools and programs said."""
         return self.messages[-1]["content"]
 
     @property
@@ -37,7 +37,7 @@ class Prompt(NamedTuple):
 class ScriptedModel:
     """Gives the replies in order; an exception in their place is raised. Each question is one call of 14 tokens.
 
-    A subclass decides in `reply_to` what is said instead, and in `stream` how it is shown.
+    A subclass may override `reply_to`, which chooses the reply, and `stream`, which shows it as a draft.
     """
 
     def __init__(self, *replies: Reply) -> None:
@@ -45,7 +45,7 @@ class ScriptedModel:
         self.prompts: list[Prompt] = []
 
     def reply_to(self, prompt: Prompt) -> Reply:
-        """What the model says to this prompt; AssertionError where the script has no reply."""
+        """The reply to this prompt. Raises AssertionError if the script has none left."""
         if not self._replies:
             raise AssertionError(f"the script has no reply left for {prompt.role}, who wants {prompt.reply.__name__}")
         return self._replies.pop(0)
@@ -76,21 +76,21 @@ class ScriptedModel:
         return scripted
 
     async def stream(self, reply: BaseModel, on_partial: OnPartial) -> None:
-        """Show the reply while it is written: here all of it at once."""
+        """Show the reply while it is being written: here all of it at once."""
         await on_partial(reply.model_dump(mode="json"))
 
 
 class ModelByTask(ScriptedModel):
-    """Has one reply (JSON data or an exception) for each task, or a list of them that is used up from its front."""
+    """Gives the reply (JSON data or an exception) of each task, or the replies of a list one after the other."""
 
     def __init__(self, replies: Mapping[str, Any]) -> None:
         super().__init__()
         self.replies = dict(replies)
 
     def reply_to(self, prompt: Prompt) -> Reply:
-        said = self.replies[prompt.task]
-        said = said.pop(0) if isinstance(said, list) else said
-        return said if isinstance(said, Exception) else prompt.reply.model_validate(said)
+        reply = self.replies[prompt.task]
+        reply = reply.pop(0) if isinstance(reply, list) else reply
+        return reply if isinstance(reply, Exception) else prompt.reply.model_validate(reply)
 
 
 def _call(role: Role, outcome: Outcome) -> Call:

@@ -39,8 +39,6 @@ if TYPE_CHECKING:
 
 pytest_plugins = ("tests.support.postgres",)
 
-Acts = Callable[..., Awaitable[Loaded]]
-
 
 @asynccontextmanager
 async def serving(settings: Settings) -> AsyncIterator[PlanStore]:
