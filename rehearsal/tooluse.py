@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rehearsal.prompt import Prompt, first_object
-from rehearsal.retail.state import Deed, read_deeds
+from rehearsal.retail.state import PastCall, read_past_calls
 from rehearsal.turn_reply import asked_already, turn_reply
 
 LONGEST = 2_000  # characters of a result that an answer quotes
@@ -36,7 +36,7 @@ def answer_call(prompt: Prompt) -> dict[str, Any] | None:
     asked = asked_calls(prompt["request"], specs)
     if not asked:
         return None
-    if _deeds(prompt, asked):
+    if _past_calls(prompt, asked):
         return turn_reply("The call that was asked for has been made.")
     if missing := ", ".join(one.tool for one in asked if one.tool not in specs):
         if prompt["more_tools"] and not asked_already(missing, prompt["nudge"]):
@@ -61,22 +61,24 @@ def answer_call(prompt: Prompt) -> dict[str, Any] | None:
 
 def call_results(prompt: Prompt) -> tuple[list[str], list[str]] | None:
     """A sentence about each call that the request spells out, and the ids of those made; None if it spells none out."""
-    asked = asked_calls(prompt["request"], {deed.tool for deed in read_deeds(prompt.objects("executed"))})
+    asked = asked_calls(prompt["request"], {past.tool for past in read_past_calls(prompt.objects("executed"))})
     if not asked:
         return None
-    deeds = _deeds(prompt, asked)
-    sentences = [_sentence(deed) for deed in deeds]
-    if len(deeds) < len(asked):
-        sentences.append(prompt["reasoning"] or f"Not called: {', '.join(one.tool for one in asked[len(deeds) :])}.")
-    return sentences, [deed.id for deed in deeds]
+    past_calls = _past_calls(prompt, asked)
+    sentences = [_sentence(past) for past in past_calls]
+    if len(past_calls) < len(asked):
+        sentences.append(
+            prompt["reasoning"] or f"Not called: {', '.join(one.tool for one in asked[len(past_calls) :])}."
+        )
+    return sentences, [past.id for past in past_calls]
 
 
-def _deeds(prompt: Prompt, asked: list[Asked]) -> list[Deed]:
+def _past_calls(prompt: Prompt, asked: list[Asked]) -> list[PastCall]:
     """The calls of these tools that were made. Arguments are not compared: Parley may have corrected them."""
     names = {one.tool for one in asked}
-    return [deed for deed in read_deeds(prompt.objects("executed")) if deed.tool in names]
+    return [past for past in read_past_calls(prompt.objects("executed")) if past.tool in names]
 
 
-def _sentence(deed: Deed) -> str:
-    shown = deed.result if len(deed.result) <= LONGEST else f"{deed.result[:LONGEST]}…"
-    return f"{deed.tool} {'answered' if deed.fine else f'ended as {deed.status}'}: {shown or 'nothing'}"
+def _sentence(past: PastCall) -> str:
+    shown = past.result if len(past.result) <= LONGEST else f"{past.result[:LONGEST]}…"
+    return f"{past.tool} {'answered' if past.fine else f'ended as {past.status}'}: {shown or 'nothing'}"

@@ -4,7 +4,7 @@ from typing import Any
 
 from rehearsal.prompt import Prompt
 from rehearsal.retail.planning import Outcome, Overview, survey
-from rehearsal.retail.state import FINDERS, HANDOVER, READS, TYPES, Deed, read_state
+from rehearsal.retail.state import FINDERS, HANDOVER, READS, TYPES, PastCall, read_state
 from rehearsal.retail.turns import NO_LANGUAGE
 from rehearsal.retail.words import listing
 from rehearsal.tooluse import call_results
@@ -31,19 +31,19 @@ def answer_answer(prompt: Prompt) -> dict[str, Any]:
         sentences += [sentence for sentence in more if sentence not in sentences]
         doubts += doubtful
     planned = {write.key for write in overview.writes}
-    others = [deed for deed in state.deeds if deed.fine and deed.tool not in QUIET and deed.key not in planned]
-    sentences += [f"This was done besides: {deed.tool.replace('_', ' ')} {_arguments(deed)}." for deed in others]
-    if (others or any(deed.tool == HANDOVER for deed in state.deeds)) and state.feedback:
+    others = [past for past in state.past_calls if past.fine and past.tool not in QUIET and past.key not in planned]
+    sentences += [f"This was done besides: {past.tool.replace('_', ' ')} {_arguments(past)}." for past in others]
+    if (others or any(past.tool == HANDOVER for past in state.past_calls)) and state.feedback:
         sentences.append(f"I was told: “{' '.join(state.feedback)[:1000]}”")
     if not sentences:
         sentences, doubts = [prompt["reasoning"] or f"I have changed nothing. {NO_LANGUAGE}"], 1
-    writes = [deed.id for deed in state.deeds if deed.tool not in QUIET or deed.tool == HANDOVER]
-    reads = [deed.id for deed in state.deeds if deed.fine and deed.tool in READS]
+    writes = [past.id for past in state.past_calls if past.tool not in QUIET or past.tool == HANDOVER]
+    reads = [past.id for past in state.past_calls if past.fine and past.tool in READS]
     return _reply(prompt, sentences, writes or reads[-5:], doubts)
 
 
-def _arguments(deed: Deed) -> str:
-    values = [listing(list(map(str, one))) if isinstance(one, list) else str(one) for one in deed.arguments.values()]
+def _arguments(past: PastCall) -> str:
+    values = [listing(list(map(str, one))) if isinstance(one, list) else str(one) for one in past.arguments.values()]
     return ", ".join(value for value in values if value)
 
 
@@ -62,13 +62,13 @@ def _about(overview: Overview, outcome: Outcome, reasoning: str) -> tuple[list[s
     """Sentences about one request, and how many doubts they leave."""
     sentences, doubts = list(outcome.facts), 0
     for write in outcome.writes:
-        deed = overview.state.deed(write)
-        if deed is not None and deed.fine:
-            sentences += [write.done] if deed.key == write.key else []  # else another call changed the same order
+        past = overview.state.past_call(write)
+        if past is not None and past.fine:
+            sentences += [write.done] if past.key == write.key else []  # else another call changed the same order
             continue
         doubts += 1
-        why = f" The store said: {deed.result[:200]}" if deed is not None and deed.status == "failed" else ""
-        status = NOT_DONE.get(deed.status, NOT_DONE["failed"]) if deed is not None else "Not done"
+        why = f" The store said: {past.result[:200]}" if past is not None and past.status == "failed" else ""
+        status = NOT_DONE.get(past.status, NOT_DONE["failed"]) if past is not None else "Not done"
         sentences.append(f"{status}: {write.text[:1].lower()}{write.text[1:]}.{why}")
     if outcome.refused:
         sentences.append(f"I am sorry, {outcome.refused}")

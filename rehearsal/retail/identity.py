@@ -53,7 +53,7 @@ def identify(state: State) -> str:
         Call("find_user_id_by_name_zip", {"first_name": first, "last_name": last, "zip": code}, f"Find {first} {last}")
         for first, last, code in people(text)[:2]
     ]
-    tried = {deed.key for deed in state.deeds}
+    tried = {past.key for past in state.past_calls}
     if fresh := [call for call in calls if call.key not in tried]:
         raise Need(fresh[0])
     state.ask(f"I could not find an account with these details. {ASK_IDENTITY}" if calls else ASK_IDENTITY)

@@ -15,7 +15,7 @@ _JOINT = re.compile(r",? and |, |; ")
 Named = dict[str, set[str]]  # values by option
 
 
-class Held(NamedTuple):
+class OrderItem(NamedTuple):
     """One item of one order."""
 
     order: Document
@@ -137,11 +137,11 @@ def fits(options: Mapping[str, str], named: Named) -> bool:
     return all(options.get(axis) in values for axis, values in named.items())
 
 
-def narrow(text: str, held: Sequence[Held]) -> list[Held]:
+def narrow(text: str, items: Sequence[OrderItem]) -> list[OrderItem]:
     """The items that have all the options that the text names; all items if none has."""
-    named = named_options(text, axes_of(one.item["options"] for one in held))
-    fitting = [one for one in held if fits(one.item["options"], named)]
-    return fitting or list(held)
+    named = named_options(text, axes_of(one.item["options"] for one in items))
+    fitting = [one for one in items if fits(one.item["options"], named)]
+    return fitting or list(items)
 
 
 def called(item: Mapping[str, Any]) -> str:

@@ -6,7 +6,7 @@ from functools import partial
 from itertools import pairwise
 
 from rehearsal.retail.identity import customer, identify
-from rehearsal.retail.items import Held, called, mentions, narrow, segments
+from rehearsal.retail.items import OrderItem, called, mentions, narrow, segments
 from rehearsal.retail.requests import Request
 from rehearsal.retail.state import Document, NotPossible, State, together
 from rehearsal.retail.words import listing
@@ -84,11 +84,11 @@ def one_of(state: State, orders: Sequence[Document], verb: str, *, sure: bool = 
     return [orders[state.pick(f"Which order would you like to {verb}?", options, sure=sure)]]
 
 
-def find_items(state: State, request: Request, statuses: Sequence[str], verb: str) -> list[tuple[Held, str]]:
+def find_items(state: State, request: Request, statuses: Sequence[str], verb: str) -> list[tuple[OrderItem, str]]:
     """The items that a request means, each with the words beside it."""
     orders = orders_of(state, request.order_ids) if request.order_ids else all_orders(state)
-    held = [Held(order, item) for order in orders for item in order["items"]]
-    fitting = [one for one in held if one.order["status"] in statuses] or (held if request.order_ids else [])
+    items = [OrderItem(order, item) for order in orders for item in order["items"]]
+    fitting = [one for one in items if one.order["status"] in statuses] or (items if request.order_ids else [])
     if not request.order_ids and len(near := with_status(request.text, orders)) < len(orders):
         fitting = [one for one in fitting if one.order in near]
     whole = _WHOLE.search(request.text)
@@ -107,10 +107,10 @@ def find_items(state: State, request: Request, statuses: Sequence[str], verb: st
     return [(_one_of(state, tuple(one.name for one in fitting), "", fitting, verb), "")]
 
 
-def _one_of(state: State, names: Sequence[str], words: str, held: Sequence[Held], verb: str) -> Held:
+def _one_of(state: State, names: Sequence[str], words: str, items: Sequence[OrderItem], verb: str) -> OrderItem:
     """The item with one of these names. Of several items it is the one whose options the words name (the words in
     brackets, if there are any), else the customer's choice. Without words the customer is always asked."""
-    named = {(one.order["order_id"], one.item["item_id"]): one for one in held if one.name in names}
+    named = {(one.order["order_id"], one.item["item_id"]): one for one in items if one.name in names}
     described = re.search(r"\(([^)]*)\)", words)
     close = narrow(described[1] if described else words, list(named.values()))
     what = listing(sorted({name.lower() for name in names}), "or") if words else "item"

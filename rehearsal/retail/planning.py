@@ -43,7 +43,7 @@ class Overview:
     @property
     def due(self) -> list[Call]:
         """Writes that were not planned before, whatever became of them."""
-        return [write for write in self.writes if self.state.deed(write) is None]
+        return [write for write in self.writes if self.state.past_call(write) is None]
 
     @property
     def open(self) -> bool:

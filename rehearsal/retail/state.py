@@ -53,7 +53,7 @@ class Call:
 
 
 @dataclass(frozen=True)
-class Deed(Call):
+class PastCall(Call):
     """An earlier call, with its status and result."""
 
     id: str = ""
@@ -79,8 +79,8 @@ class State:
     said: tuple[tuple[str, str], ...] = ()
     feedback: tuple[str, ...] = ()
     previous: str = ""
-    deeds: tuple[Deed, ...] = ()
-    earlier: tuple[Deed, ...] = ()
+    past_calls: tuple[PastCall, ...] = ()
+    earlier: tuple[PastCall, ...] = ()
     tools: frozenset[str] = frozenset()
 
     @property
@@ -95,12 +95,12 @@ class State:
     @property
     def user_id(self) -> str:
         """The customer who was found, also for an earlier request of the same session; "" before that."""
-        results = [deed.result for deed in (*self.deeds, *self.earlier) if deed.tool in FINDERS and deed.fine]
+        results = [past.result for past in (*self.past_calls, *self.earlier) if past.tool in FINDERS and past.fine]
         return results[0].strip() if results else ""
 
-    def deed(self, call: Call) -> Deed | None:
+    def past_call(self, call: Call) -> PastCall | None:
         """This call as made earlier; for a write also one with other arguments that succeeded for the same order."""
-        same = [one for one in self.deeds if one.tool == call.tool]
+        same = [one for one in self.past_calls if one.tool == call.tool]
         exact = [one for one in same if one.key == call.key]
         order_id = call.arguments.get("order_id") if call.tool not in READS else None
         others = [one for one in same if order_id and one.fine and one.arguments.get("order_id") == order_id]
@@ -109,8 +109,8 @@ class State:
     def look(self, tool: str, document_id: str) -> Document | None:
         """The document as it was first read; None where there is none. Raises Need where it was not read yet."""
         call = Call(tool, {READS[tool]: document_id})
-        reads = [deed for deed in self.deeds if deed.key == call.key]
-        documents = [deed.document for deed in reads if deed.fine and deed.document is not None]
+        reads = [past for past in self.past_calls if past.key == call.key]
+        documents = [past.document for past in reads if past.fine and past.document is not None]
         if documents or (reads and not reads[-1].fine):
             return documents[0] if documents else None
         raise Need(call)
@@ -118,7 +118,7 @@ class State:
     @property
     def types(self) -> dict[str, str]:
         """Product ids by name. Raises Need."""
-        lists = [deed for deed in self.deeds if deed.tool == TYPES]
+        lists = [past for past in self.past_calls if past.tool == TYPES]
         if not lists:
             raise Need(Call(TYPES, {}))
         return lists[-1].document or {}
@@ -167,16 +167,16 @@ def read_state(prompt: Prompt) -> State:
         said=said,
         feedback=tuple(line for line in tidy(prompt["feedback"]).splitlines() if line not in answers),
         previous=tidy(prompt["previous"]),
-        deeds=read_deeds(prompt.objects("executed")),
-        earlier=read_deeds(prompt.objects("earlier")),
+        past_calls=read_past_calls(prompt.objects("executed")),
+        earlier=read_past_calls(prompt.objects("earlier")),
         tools=frozenset(str(line.get("name")) for line in prompt.objects("tools")),
     )
 
 
-def read_deeds(lines: Iterable[Document]) -> tuple[Deed, ...]:
+def read_past_calls(lines: Iterable[Document]) -> tuple[PastCall, ...]:
     """The objects of the section `executed`, `earlier` or `actions`."""
     return tuple(
-        Deed(
+        PastCall(
             tool=str(line.get("tool", "")),
             arguments=dict(line.get("arguments") or {}),
             id=str(line.get("id", "")),

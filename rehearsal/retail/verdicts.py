@@ -5,22 +5,24 @@ from typing import Any
 
 from rehearsal.prompt import Prompt
 from rehearsal.retail.planning import survey
-from rehearsal.retail.state import read_deeds, read_state
+from rehearsal.retail.state import read_past_calls, read_state
 from rehearsal.tooluse import call_results
 
 
 def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `turn_verdict`."""
-    actions, state = read_deeds(prompt.objects("actions")), read_state(prompt)
-    known = {(deed.id, deed.key) for deed in state.deeds}
-    state = replace(state, deeds=(*state.deeds, *(deed for deed in actions if (deed.id, deed.key) not in known)))
+    actions, state = read_past_calls(prompt.objects("actions")), read_state(prompt)
+    known = {(past.id, past.key) for past in state.past_calls}
+    state = replace(
+        state, past_calls=(*state.past_calls, *(past for past in actions if (past.id, past.key) not in known))
+    )
     left = call_results(prompt) is None and survey(state).open
-    bad = [deed for deed in actions if not deed.fine]
+    bad = [past for past in actions if not past.fine]
     status = "success" if not bad else "partial" if len(bad) < len(actions) else "failure"
     following = "complete" if not left else "retry" if status == "failure" else "continue"
-    if any(deed.status == "uncertain" for deed in bad):
+    if any(past.status == "uncertain" for past in bad):
         following = "escalate"
-    analysed = [f"{deed.tool} {'answered' if deed.fine else f'ended as {deed.status}'}" for deed in actions]
+    analysed = [f"{past.tool} {'answered' if past.fine else f'ended as {past.status}'}" for past in actions]
     return {
         "status": status,
         "next_action": following,

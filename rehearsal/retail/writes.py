@@ -6,7 +6,7 @@ from functools import partial
 
 from rehearsal.retail.addresses import LINES, Address, find_addresses, one_line
 from rehearsal.retail.identity import customer
-from rehearsal.retail.items import Held, axes_of, called, described, fits, mentions, named_options
+from rehearsal.retail.items import OrderItem, axes_of, called, described, fits, mentions, named_options
 from rehearsal.retail.orders import find_items, find_orders, names_of
 from rehearsal.retail.payments import Methods, choose, label, mentioned_methods
 from rehearsal.retail.requests import Request
@@ -59,15 +59,15 @@ def _reason(state: State, request: Request) -> str:
 
 def give_back(state: State, request: Request) -> list[Call]:
     """One return for each order."""
-    return [_returned(state, request, held) for held in _by_order(find_items(state, request, ["delivered"], "return"))]
+    return [_returned(state, request, some) for some in _by_order(find_items(state, request, ["delivered"], "return"))]
 
 
-def _by_order[T](items: Sequence[tuple[Held, T]]) -> list[list[tuple[Held, T]]]:
-    ids = dict.fromkeys(held.order["order_id"] for held, _ in items)
+def _by_order[T](items: Sequence[tuple[OrderItem, T]]) -> list[list[tuple[OrderItem, T]]]:
+    ids = dict.fromkeys(one.order["order_id"] for one, _ in items)
     return [[one for one in items if one[0].order["order_id"] == order_id] for order_id in ids]
 
 
-def _returned(state: State, request: Request, items: Sequence[tuple[Held, str]]) -> Call:
+def _returned(state: State, request: Request, items: Sequence[tuple[OrderItem, str]]) -> Call:
     order, methods = items[0][0].order, customer(state)["payment_methods"]
     order_id, paid = order["order_id"], order["payment_history"][0]["payment_method_id"]
     _must_be(order, "delivered", "returned")
@@ -109,9 +109,9 @@ def exchange(state: State, request: Request) -> list[Call]:
     return calls
 
 
-def _variant(state: State, held: Held, words: str, product: Document) -> Document:
+def _variant(state: State, old: OrderItem, words: str, product: Document) -> Document:
     """The available variant that has the options that were named, and is like the item in all others."""
-    item, name = held.item, held.name.lower()
+    item, name = old.item, old.name.lower()
     there = [one for one in product.get("variants", {}).values() if one["available"]]
     there = [one for one in there if one["item_id"] != item["item_id"]]
     options = [f"{described(one['options'])} at {money(one['price'])}" for one in there]
@@ -136,7 +136,7 @@ def _like(words: str, item: Document, product: Document, there: Sequence[Documen
     return found[0] if len(found) == 1 else None
 
 
-def _exchanged(state: State, request: Request, order: Document, swaps: Sequence[tuple[Held, Document]]) -> Call:
+def _exchanged(state: State, request: Request, order: Document, swaps: Sequence[tuple[OrderItem, Document]]) -> Call:
     order_id, methods = order["order_id"], customer(state)["payment_methods"]
     if order["status"] not in ("pending", "delivered"):
         raise NotPossible(
@@ -217,7 +217,7 @@ def _asked(state: State, whose: str) -> Address:
 
 def hand_over(state: State, request: Request) -> list[Call]:
     """One call for a request, with the same summary whatever is said afterwards."""
-    earlier = [deed.arguments for deed in state.deeds if deed.tool == HANDOVER]
+    earlier = [past.arguments for past in state.past_calls if past.tool == HANDOVER]
     arguments = earlier[0] if earlier else {"summary": " ".join(request.words.split())[:500]}
     return [Call(HANDOVER, arguments, "Hand over to a person", "I have handed you over to a colleague.")]
 
