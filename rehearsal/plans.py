@@ -8,9 +8,10 @@ from typing import Any
 from rehearsal.catalogue import Program
 from rehearsal.matching import apply_features, directives, find_features, find_program
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import CONNECT, DEMO_MODEL, ask, effective_request, refuse
+from rehearsal.refusals import CONNECT, ask, effective_request, refuse
 
 LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
+UNCLEAR = "I’m the demo model and do not understand "
 CHANGES = ("Add a step to write a short help text", "Make it shorter", "Leave the plan as it is")
 _STEP = re.compile(r"^\s*\d+[.)]\s+(.*\S)")
 _FLAGS = re.IGNORECASE | re.DOTALL
@@ -79,7 +80,8 @@ def answer_plan(prompt: Prompt) -> dict[str, Any]:
         changed, lost = revise(current, directives(request), planned)
         return refuse("conversation", request) if lost and named is None else changed.reply()
     changed, lost = revise(current, wishes, planned)
-    if lost and not (answered and wishes[-1] not in lost):
+    asked = answered or UNCLEAR in prompt["question"]
+    if lost and not (asked and wishes[-1] not in lost):
         return _unclear(lost)
     return _noted(changed, lost).reply()
 
@@ -102,7 +104,7 @@ def revise(plan: Plan, wishes: list[str], program: Program | None) -> tuple[Plan
 
 def _unclear(wishes: list[str]) -> dict[str, Any]:
     """The question about feedback that was not understood."""
-    return ask(f"{DEMO_MODEL}do not understand {quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
+    return ask(f"{UNCLEAR}{quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
 def _noted(plan: Plan, lost: list[str]) -> Plan:

@@ -100,6 +100,8 @@ def exchange(state: State, request: Request) -> list[Call]:
     reads = [partial(state.look, "get_product_details", one.item["product_id"]) for one, _ in items]
     calls = []
     products = {product["product_id"]: product for product in together(reads) if product}
+    if missing := [one.name for one, _ in items if one.item["product_id"] not in products]:
+        raise NotPossible(f"the store does not tell which variants there are of {', '.join(missing)}.")
     for some in _by_order(items):
         swaps = [
             (one, _variant(state, one, request.words if len(items) == 1 else words, products[one.item["product_id"]]))

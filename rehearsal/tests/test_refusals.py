@@ -65,6 +65,14 @@ def test_feedback_beyond_the_rules_is_asked_about_and_every_option_leads_to_a_pl
     assert tuple(reply["options"]) == CHANGES
 
 
+def test_an_answer_about_unclear_feedback_changes_the_plan_that_there_is() -> None:
+    question = planned("a calculator", plan=PLAN, feedback="frobnicate")["question"]
+    said = "frobnicate\nAdd a step to print a list of primes"
+    reply = planned("a calculator", plan=PLAN, question=question, feedback=said)
+    assert reply["goal"] == "Write a simple calculator in Python."
+    assert reply["steps"][-1] == "Print a list of primes"
+
+
 def test_what_was_understood_beside_it_is_not_lost() -> None:
     said = "add a history; paint it blue"
     question = planned("a calculator", plan=PLAN, feedback=said)["question"]
