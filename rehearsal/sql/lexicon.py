@@ -67,7 +67,7 @@ class Lexicon:
         if len(table.words) > 1:
             named += [(table.words[-1:], 2), *((words, 3) for words in others(table.words[-1:]))]
         if key and key not in dict(named):
-            named.append((key, 2))
+            named.append((key, 3))
         for words, rank in named:
             tables = self._meaning(words).tables
             tables[table.name] = min(rank, tables.get(table.name, rank))

@@ -5,18 +5,18 @@ from collections.abc import Iterable
 
 from rehearsal.sql.joins import Joins, Path, Step, single
 from rehearsal.sql.reader import Unclear
-from rehearsal.sql.synonyms import VERBS, others
-from rehearsal.sql.syntax import DATE, LABEL, MONEY, Condition, Filter, Has, Noun, Spot, Spots, Value
+from rehearsal.sql.synonyms import others
+from rehearsal.sql.syntax import DATE, LABEL, MONEY, Condition, Filter, Has, Spot, Spots, Value
 from rehearsal.sql.tables import Column, Table, Tables
-from rehearsal.sql.words import phrases, split, stem
+from rehearsal.sql.words import phrases
 
 _PLAIN = re.compile(r"[a-z_][a-z0-9_]*\Z")
 _RESERVED = phrases(
-    "all, and, any, as, asc, between, by, case, check, column, create, cross, current, default, desc, distinct, "
-    "do, else, end, except, exists, false, for, foreign, from, full, grant, group, having, in, index, inner, "
-    "intersect, into, is, join, key, left, like, limit, natural, not, null, offset, on, only, or, order, outer, "
-    "primary, references, returning, right, select, set, some, table, then, to, true, union, unique, update, "
-    "user, using, values, when, where, window, with"
+    "all, and, any, as, asc, between, by, case, check, column, create, cross, current, default, desc, distinct, do, "
+    "else, end, except, exists, false, for, foreign, from, full, grant, group, having, in, index, inner, intersect, "
+    "into, is, join, key, left, like, limit, natural, not, null, offset, on, only, or, order, outer, primary, "
+    "references, returning, right, select, set, some, table, then, to, true, union, unique, update, user, using, "
+    "values, when, where, window, with"
 )
 
 
@@ -25,12 +25,11 @@ class Select:
 
     def __init__(self, tables: Tables, joins: Joins, dialect: str, table: str, outer: "Select | None" = None) -> None:
         self.tables, self.joins, self.dialect, self.table = tables, joins, dialect, table
-        self.cost = 0.0
         self.where: list[str] = []
         self._used: set[str] = outer._used if outer else set()
         self._aliases: dict[Path, str] = {(): self._new(table)}
         self._joined: list[str] = []
-        self._allowed: dict[str, set[Value]] = {}
+        self._compared: dict[str, set[Value]] = {}
 
     def source(self) -> str:
         lines = [f"FROM {_as(self.table, self._aliases[()])}", *self._joined]
@@ -38,166 +37,108 @@ class Select:
 
     # --- columns
 
-    def columns(self, spots: Spots, at: Path = ()) -> list[tuple[str, str]]:
+    def columns(self, spots: Spots) -> list[tuple[str, str]]:
         """Expression and name of the columns that are meant."""
         if spots == LABEL:
-            return self.label(at)
-        spot, path = self.find(spots, at)
+            return self.label()
+        spot, path = self.find(spots)
         return [(f"{name(self._alias(path))}.{name(column)}", column) for column in spot.columns]
-
-    def column(self, spots: Spots, at: Path = ()) -> tuple[str, Column]:
-        found = self.columns(spots, at)
-        if len(found) > 1:
-            raise Unclear("A name in two parts is no single column")
-        spot, _ = self.find(spots, at)
-        return found[0][0], self.tables.column(spot.table, spot.columns[0])
 
     def find(self, spots: Spots, at: Path = ()) -> tuple[Spot, Path]:
         """The column of the row itself; else of the only table that it points at and that has one."""
-        here = at[-1].end if at else self.table
-        spots = _special(self.tables[here], spots)
-        own = [spot for spot in spots if spot.table == here]
+        here = self._end(at)
+        spots = _special(here, spots)
+        own = [spot for spot in spots if spot.table == here.name]
         if len(own) > 1:
-            raise Unclear(f"“{own[0].columns[0]}” or “{own[1].columns[0]}” of {here} may be meant")
-        if own:
-            return own[0], at
-        reached = []
-        for spot in spots:
-            found = self.joins.path(here, spot.table)
-            if found and single(found[1]):
-                reached.append((found[0], spot, found[1]))
-        if not reached:
-            raise Unclear(f"{here} has no such column")
-        if len({spot for _, spot, _ in reached}) > 1:
-            raise Unclear(
-                f"The column of {' or of '.join(sorted({spot.table for _, spot, _ in reached}))} may be meant"
-            )
-        self.cost += reached[0][0]
-        return reached[0][1], (*at, *reached[0][2])
+            raise Unclear(f"“{own[0].columns[0]}” or “{own[1].columns[0]}” of {here.name} may be meant")
+        found = [(spot, at) for spot in own] or [(spot, (*at, *way)) for spot, way in self._reached(here, spots)]
+        if not found:
+            raise Unclear(f"{here.name} has no such column")
+        if len(found) > 1:
+            raise Unclear(f"The column of {' or of '.join(sorted({spot.table for spot, _ in found}))} may be meant")
+        return found[0]
+
+    def _reached(self, here: Table, spots: Spots) -> list[tuple[Spot, Path]]:
+        """The columns of other tables of which a row here meets one row."""
+        ways = [(spot, self.joins.path(here.name, spot.table)) for spot in spots if spot.table != here.name]
+        return [(spot, way[1]) for spot, way in ways if way and single(way[1])]
 
     def label(self, at: Path = ()) -> list[tuple[str, str]]:
-        return [(f"{name(self._alias(at))}.{name(one)}", one) for one in self._table(at).label]
+        return [(f"{name(self._alias(at))}.{name(one)}", one) for one in self._end(at).label]
 
     def key(self, at: Path = ()) -> list[str]:
-        return [f"{name(self._alias(at))}.{name(one)}" for one in self._table(at).key]
+        return [f"{name(self._alias(at))}.{name(one)}" for one in self._end(at).key]
 
     # --- conditions
 
     def add(self, conditions: Iterable[Condition], at: Path = ()) -> None:
-        self.where += [self.condition(one, at) for one in conditions]
-
-    def condition(self, condition: Condition, at: Path = ()) -> str:
-        if isinstance(condition, Filter):
-            return self._filter(condition, at)
-        return self._has(condition, at)
+        self.where += [self._filter(one, at) if isinstance(one, Filter) else self._has(one, at) for one in conditions]
 
     def _filter(self, one: Filter, at: Path) -> str:
-        spot, path = self.find(tuple(spot for spot, _ in one.options), at)
+        spots = tuple(spot for spot, _ in one.options)
+        spot, path = self.find(spots, at)
         values = next((values for option, values in one.options if option == spot), one.options[0][1])
-        if one.op == "lives" and path == at:
-            self._only_place(tuple(spot for spot, _ in one.options), at)
-        expressions = [f"{name(self._alias(path))}.{name(column)}" for column in spot.columns]
-        text, info = expressions[0], self.tables.column(spot.table, spot.columns[0])
-        if len(expressions) > 1:
+        if one.op == "lives" and path == at and self._reached(self._end(at), spots):
+            raise Unclear(f"The place of {spot.table} or of what it belongs to may be meant")
+        if len(spot.columns) > 1:
             raise Unclear("A name in two parts is compared with one value")
-        if one.op in {"in", "lives", "named"}:
-            self._agree(text, set(values), negated=one.negated)
-        found = self._compared(one, text, info, values)
-        if one.negated and one.op != "null":
+        info = self.tables.column(spot.table, spot.columns[0])
+        text = f"{name(self._alias(path))}.{name(info.name)}"
+        if one.op == "null":
+            if not info.nullable:
+                raise Unclear(f"{info.name} is never empty")
+            return f"{text} IS NOT NULL" if one.negated else f"{text} IS NULL"
+        found = self._comparison(one, text, info, values)
+        if one.negated:
             return f"({text} IS NULL OR NOT ({found}))" if info.nullable else f"NOT ({found})"
+        if one.op in {"in", "lives", "named", "date"} and self._compared.setdefault(text, set(values)) != set(values):
+            raise Unclear("No row can be all of that at once")
         return found
 
-    def _compared(self, one: Filter, text: str, info: Column, values: tuple[Value, ...]) -> str:
+    def _comparison(self, one: Filter, text: str, info: Column, values: tuple[Value, ...]) -> str:
         written = [literal(value, self.dialect) for value in values]
-        match one.op:
-            case "in" | "lives" | "named":
-                if not all(isinstance(value, str | bool) for value in values):
-                    raise Unclear("a number is no value of this column")
-                return f"{text} = {written[0]}" if len(written) == 1 else f"{text} IN ({', '.join(written)})"
-            case "null":
-                if not info.nullable:
-                    raise Unclear(f"{info.name} is never empty")
-                return f"{text} IS NOT NULL" if one.negated else f"{text} IS NULL"
-            case "like":
-                return f"LOWER({text}) LIKE {literal(f'%{str(values[0]).lower()}%', self.dialect)}"
-            case "date":
-                if not info.date:
-                    raise Unclear(f"{info.name} holds no dates")
-                sides = [f"{text} {op} {side}" for op, side in zip((">=", "<"), written, strict=True) if side != "''"]
-                return " AND ".join(sides)
-            case _:
-                if not info.number:
-                    raise Unclear(f"{info.name} holds no amounts")
-                return (
-                    f"{text} BETWEEN {written[0]} AND {written[1]}"
-                    if one.op == "between"
-                    else f"{text} {one.op} {written[0]}"
-                )
-
-    def _only_place(self, spots: Spots, at: Path) -> None:
-        """Where somebody lives is no place of their orders."""
-        here = at[-1].end if at else self.table
-        for spot in spots:
-            found = self.joins.path(here, spot.table)
-            if spot.table != here and found and single(found[1]):
-                raise Unclear(f"The place of {here} or of {spot.table} may be meant")
-
-    def _agree(self, text: str, values: set[Value], *, negated: bool) -> None:
-        """No row has two values of one column."""
-        before = self._allowed.get(text)
-        if negated and before is None:
-            return
-        left = before - values if before is not None and negated else values if before is None else before & values
-        if not left or {True, False} <= values:
-            raise Unclear("No row can be all of that at once")
-        self._allowed[text] = left
+        if one.op in {"in", "lives", "named"}:
+            if {True, False} <= set(values) or not all(isinstance(value, str | bool) for value in values):
+                raise Unclear("That is no value of this column")
+            return f"{text} = {written[0]}" if len(written) == 1 else f"{text} IN ({', '.join(written)})"
+        if not (info.date if one.op == "date" else info.number):
+            raise Unclear(f"{info.name} holds no {'dates' if one.op == 'date' else 'amounts'}")
+        if one.op == "date":
+            days = zip((">=", "<"), written, strict=True)
+            return " AND ".join(f"{text} {op} {day}" for op, day in days if day != "''")
+        return f"{text} {'BETWEEN' if one.op == 'between' else one.op} {' AND '.join(written)}"
 
     def _has(self, has: Has, at: Path) -> str:
-        table, path = self._nearest(has, at[-1].end if at else self.table)
+        path = self._way(has, self._end(at).name)
         if single(path):
-            if (has.op, has.count) not in {(">=", 1), ("=", 0)}:
-                raise Unclear(f"There is never more than one of {table}")
-            parts = [self.condition(one, (*at, *path)) for one in has.noun.filters]
-            if has.none and not parts:
-                raise Unclear(f"There is always one of {table}")
-            text = " AND ".join(parts) or "1 = 1"
-            return f"NOT ({text})" if has.none else text
+            if has.negated or not has.noun.filters:
+                raise Unclear("There is always one of those")
+            self.add(has.noun.filters, (*at, *path))
+            return self.where.pop()
         if not path[0].many:
-            raise Unclear(f"{path[0].start} have no {table} of their own")
-        first = 0
-        outer = self._alias((*at, *path[:first]))
-        inner = Select(self.tables, self.joins, self.dialect, path[first].end, self)
-        inner.where.append(_equal(path[first], outer, inner._aliases[()]))
-        rest = path[first + 1 :]
-        inner._alias(rest)
-        inner.add(has.noun.filters, rest)
-        self.cost += inner.cost
-        source = inner.source().replace("\n", " ")
-        if has.none or (has.op, has.count) == (">=", 1):
-            return f"{'NOT ' if has.none else ''}EXISTS (SELECT 1 {source})"
-        if not all(step.many for step in path):
-            raise Unclear(f"the same one of {table} may be counted twice")
-        return f"(SELECT COUNT(*) {source}) {has.op} {has.count}"
+            raise Unclear(f"{path[0].start} have none of their own")
+        inner = Select(self.tables, self.joins, self.dialect, path[0].end, self)
+        inner.where.append(_equal(path[0], self._alias(at), inner._aliases[()]))
+        inner._alias(path[1:])
+        inner.add(has.noun.filters, path[1:])
+        return f"{'NOT ' if has.negated else ''}EXISTS (SELECT 1 {inner.source().replace(chr(10), ' ')})"
 
-    def _nearest(self, has: Has, here: str) -> tuple[str, Path]:
-        """The table of the rows that belong to a row here, and the way there past what was done."""
-        found = []
-        for table, rank in candidates(has.noun, self.tables):
+    def _way(self, has: Has, here: str) -> Path:
+        """The way to the rows that belong to a row here, past what was done."""
+        found: list[tuple[int, float, Path]] = []
+        for table, rank in candidates(has.noun.tables, has.noun.filters, self.tables, has.via):
             way = self.joins.path(here, table)
             passed = {here, table} | {step.end for step in way[1]} if way else set()
             if way and (not has.via or any(called(self.tables[one], has.via) for one in passed)):
-                found.append((way[0] + 0.4 * rank, table, way[1]))
-        found.sort(key=lambda one: one[0])
-        if not found:
-            raise Unclear(f"nothing connects {here} with that")
-        if len(found) > 1 and found[1][0] - found[0][0] < 0.1:
-            raise Unclear(f"{found[0][1]} or {found[1][1]} may be meant")
-        if not found[0][2] and has.noun.tables:
-            raise Unclear(f"{here} of {here}")
-        self.cost += found[0][0]
-        return found[0][1], found[0][2]
+                found.append((rank, way[0], way[1]))
+        found.sort(key=lambda one: one[:2])
+        if not found or not found[0][2]:
+            raise Unclear(f"Nothing connects {here} with that")
+        if len(found) > 1 and found[0][:2] == found[1][:2]:
+            raise Unclear(f"{found[0][2][-1].end} or {found[1][2][-1].end} may be meant")
+        return found[0][2]
 
-    def _table(self, at: Path) -> Table:
+    def _end(self, at: Path) -> Table:
         return self.tables[at[-1].end if at else self.table]
 
     def _alias(self, path: Path) -> str:
@@ -218,21 +159,20 @@ class Select:
         return alias
 
 
-def candidates(noun: Noun, tables: Tables) -> list[tuple[str, int]]:
-    """The tables whose rows the noun may stand for."""
-    if noun.tables:
-        return list(noun.tables)
-    first = noun.filters[0] if noun.filters else None
+def candidates(
+    named: tuple[tuple[str, int], ...], filters: tuple[Condition, ...], tables: Tables, via: tuple[str, ...] = ()
+) -> list[tuple[str, int]]:
+    """The tables whose rows may be meant: those named; else those that have the first value; else what was done."""
+    first = filters[0] if filters else None
     holders = {spot.table for spot, _ in first.options} if isinstance(first, Filter) else set()
-    return [(table, 0) for table in tables.by_name if table in holders] or [
-        (table.name, 0) for table in tables.by_name.values() if called(table, noun.via)
-    ]
+    if not filters:
+        holders = {table.name for table in tables.by_name.values() if called(table, via)}
+    return list(named) or [(table, 0) for table in tables.by_name if table in holders]
 
 
 def called(table: Table, nouns: tuple[str, ...]) -> bool:
-    """True if the table, or a value of it, is called by one of the nouns."""
-    names = {table.words, *others(table.words)}
-    return any((noun,) in names for noun in nouns)
+    """True if the table is called by one of the nouns."""
+    return any((noun,) in {table.words, *others(table.words)} for noun in nouns)
 
 
 def name(text: str) -> str:
@@ -247,14 +187,9 @@ def literal(value: Value, dialect: str) -> str:
 
 def _special(table: Table, spots: Spots) -> Spots:
     """The only money or date of the table, where the question names no column."""
-    if spots == MONEY:
-        return tuple(Spot(table.name, (one.name,)) for one in table.columns if one.money)
-    if spots == DATE:
-        dates = [one for one in table.columns if one.date]
-        verbs = {stem(word) for forms, nouns in VERBS.items() if called(table, nouns) for word in forms.split()}
-        main = [one for one in dates if {stem(word) for word in split(one.name)} & verbs]
-        return tuple(Spot(table.name, (one.name,)) for one in main or dates)
-    return spots
+    if spots not in (MONEY, DATE):
+        return spots
+    return tuple(Spot(table.name, (one.name,)) for one in table.columns if (one.money if spots == MONEY else one.date))
 
 
 def _as(table: str, alias: str) -> str:

@@ -1,203 +1,127 @@
 """A whole question as one statement over the table that is meant."""
 
-from rehearsal.sql.joins import Joins, Path, single
+from rehearsal.sql.joins import Joins, single
 from rehearsal.sql.reader import Unclear
-from rehearsal.sql.select import Select, called, candidates, literal, name
-from rehearsal.sql.syntax import DATE, Filter, Measure, Noun, Query
+from rehearsal.sql.select import Select, candidates, name
+from rehearsal.sql.syntax import Filter, Measure, Noun, Query
 from rehearsal.sql.tables import Tables
 
-GUESS = 0.5  # cost of a question that does not name its rows
 _NAMES = {"sum": "total", "avg": "average", "max": "highest", "min": "lowest"}
+Shown = list[tuple[str, str]]
 
 
 def write(query: Query, tables: Tables, joins: Joins, dialect: str) -> str:
-    """The statement of least cost; raises Unclear where two tables are as likely, or none will do."""
-    written: list[tuple[float, str, str]] = []
-    why = ""
-    for table, cost in _roots(query, tables, joins):
-        select = Select(tables, joins, dialect, table)
-        try:
-            sql = _statement(query, select)
-            written.append((cost + select.cost, sql, table))
-        except Unclear as unclear:
-            why = why or str(unclear)
-    written.sort()
-    if not written:
-        raise Unclear(why or "No table has such rows")
-    if len(written) > 1 and written[1][0] - written[0][0] < 0.3:
-        raise Unclear(f"It may be about {written[0][2]} or about {written[1][2]}")
-    return written[0][1]
+    """The statement over the likeliest tables that will do; raises Unclear where there are two, or none."""
+    why = "No table has such rows"
+    roots = _roots(query.noun, tables)
+    for rank in sorted({rank for _, rank in roots}):
+        written = {}
+        for table, _ in (one for one in roots if one[1] == rank):
+            try:
+                written[table] = _statement(query, Select(tables, joins, dialect, table))
+            except Unclear as unclear:
+                why = str(unclear)
+        if len(written) > 1:
+            raise Unclear(f"It may be about {' or about '.join(written)}")
+        if written:
+            return written.popitem()[1]
+    raise Unclear(why)
 
 
-def _roots(query: Query, tables: Tables, joins: Joins) -> list[tuple[str, float]]:
-    """The tables that the statement may begin with, and how far-fetched each is."""
-    noun = query.noun
-    if noun.tables:
-        keyed = {spot for one in noun.filters if isinstance(one, Filter) for spot, _ in one.options}
-        owner = [table for table, _ in noun.tables if (table, (tables[table].own_key,)) in keyed]
-        return [(table, 0.4 * rank) for table, rank in noun.tables if not owner or table in owner]
-    if noun.via:
-        return [(name, 0.0) for name in _doing(query, tables, joins)]
-    named = {table for table, _ in candidates(noun, tables)}
-    first = noun.filters[0] if noun.filters else None
-    titled = isinstance(first, Filter) and any(
-        spot.table and spot.columns == tables[spot.table].title for spot, _ in first.options
-    )
-    if titled and not _plain_value(query):
+def _roots(noun: Noun, tables: Tables) -> list[tuple[str, int]]:
+    """The tables that the statement may begin with; of a row's own id, the table that it is the key of."""
+    spots = {spot for one in noun.filters if isinstance(one, Filter) for spot, _ in one.options}
+    if not noun.tables and any(spot.columns == tables[spot.table].title for spot in spots if spot.table):
         raise Unclear("A name is not what is counted: say whether it is about the thing or its orders")
-    roots = []
-    for table in tables.by_name:
-        ways = [way for one in named if (way := joins.path(table, one)) and single(way[1])]
-        if ways:
-            roots.append((table, GUESS + joins.references(table)))
-    return roots
-
-
-def _plain_value(query: Query) -> bool:
-    """A thing that is called by its name alone: something of the row itself is asked for."""
-    more = query.noun.filters[1:]
-    asked = bool(more or query.columns or query.order or any(one.of for one in query.measures))
-    return asked and all(isinstance(one, Filter) for one in more)
-
-
-def _doing(query: Query, tables: Tables, joins: Joins) -> list[str]:
-    """The rows of what was done, of which each belongs to one group: `which product is ordered most often`."""
-    group = query.groups[0] if query.groups else None
-    goals = [table for table, _ in group.tables] if isinstance(group, Noun) else []
-    found = []
-    for table in tables.by_name:
-        for goal in goals:
-            ways = [joins.path(table, one) for one in tables.by_name if called(tables[one], query.noun.via)]
-            way = joins.path(table, goal)
-            if table != goal and way and single(way[1]) and any(one and single(one[1]) for one in ways):
-                found.append((way[0] + min(one[0] for one in ways if one), table))
-    return [table for cost, table in sorted(found) if cost == min(found)[0]]
+    found = candidates(noun.tables, noun.filters, tables)
+    return [one for one in found if (one[0], (tables[one[0]].own_key,)) in spots] or found
 
 
 def _statement(query: Query, select: Select) -> str:
-    if query.distinct and query.measures and not query.measures[0].of:
-        key = select.tables[select.table].key
-        if len(key) != 1 or select.tables.column(select.table, key[0]).references:
-            raise Unclear(f"It is not clear when two of {select.table} are the same")
-    divided = {spot for spots in (*query.groups, *query.columns) if not isinstance(spots, Noun) for spot in spots} | {
-        spot for one in query.share if isinstance(one, Filter) for spot, _ in one.options
-    }
+    divided = {spot for spots in (*query.groups, *query.columns) if not isinstance(spots, Noun) for spot in spots}
     select.add(one for one in query.noun.filters
                if not (isinstance(one, Filter) and one.op == "named" and one.options[0][0] in divided))  # fmt: skip
-    if query.share:
-        return _share(query, select)
-    return _numbers(query, select) if query.measures else _rows(query, select)
+    return _number(query, query.measure, select) if query.measure else _rows(query, select)
 
 
-def _share(query: Query, select: Select) -> str:
-    wanted = " AND ".join(select.condition(one) for one in query.share)
+def _number(query: Query, measure: Measure, select: Select) -> str:
+    if query.distinct and select.tables.column(select.table, select.tables[select.table].key[0]).references:
+        raise Unclear(f"It is not clear when two of {select.table} are the same")
+    text, label = _measure(measure, select)
     shown, keys = _groups(query, select)
-    share = f"100.0 * SUM(CASE WHEN {wanted} THEN 1 ELSE 0 END) / NULLIF(COUNT(*), 0)"
-    return _text([*shown, (share, "percentage")], select, keys=keys, order=[text for text, _ in shown])
-
-
-def _numbers(query: Query, select: Select) -> str:
-    measures = [_measure(one, query, select) for one in query.measures]
-    shown, keys = _groups(query, select)
-    having, order = "", [text for text, _ in shown]
-    if query.having:
-        op, values = query.having
-        numbers = [literal(value, select.dialect) for value in values]
-        having = f"{measures[0][0]} " + (
-            f"BETWEEN {numbers[0]} AND {numbers[1]}" if op == "between" else f"{op} {numbers[0]}"
-        )
+    order = [one for one, _ in shown]
     if query.order:
-        if not query.groups:
-            raise Unclear("One number has no order")
         if not query.order[1] and any(isinstance(group, Noun) for group in query.groups):
             raise Unclear("Those that have none at all would not be counted")
-        by = select.column(query.order[0])[0] if query.order[0] else measures[0][0]
-        order = [f"{by}{' DESC' if query.order[1] else ''}", *order]
+        if query.order[0] or not query.groups:
+            raise Unclear("That has no such order")
+        order = [f"{text}{' DESC' if query.order[1] else ''}", *order]
     if query.limit is not None:
-        select.where += [f"{text} IS NOT NULL" for text, _ in shown]
-    return _text([*shown, *measures], select, keys=keys, having=having, order=order, limit=query.limit)
+        select.where += [f"{one} IS NOT NULL" for one, _ in shown]
+    return _text([*shown, (text, label)], select, keys=keys, order=order, limit=query.limit)
 
 
-def _measure(measure: Measure, query: Query, select: Select) -> tuple[str, str]:
-    if measure.function == "count":
-        if not measure.of:
-            return "COUNT(*)", select.table
-        return f"COUNT(DISTINCT {select.column(measure.of)[0]})", f"{measure.of[0].columns[0]}_count"
-    text, info = select.column(measure.of)
+def _measure(measure: Measure, select: Select) -> tuple[str, str]:
+    if not measure.of:
+        return "COUNT(*)", select.table
+    (text, column), *more = select.columns(measure.of)
     spot, path = select.find(measure.of)
-    if not info.number:
-        raise Unclear(f"{info.name} holds no amounts")
-    if path and measure.function != "min":
-        raise Unclear(f"{info.name} is of {spot.table}, not of {select.table}")
-    return f"{measure.function.upper()}({text})", f"{_NAMES[measure.function]}_{info.name}"
+    if measure.function == "count" and not more:
+        return f"COUNT(DISTINCT {text})", f"{column}_count"
+    if more or path or not select.tables.column(spot.table, column).number:
+        raise Unclear(f"{column} holds no amounts of {select.table}")
+    return f"{measure.function.upper()}({text})", f"{_NAMES[measure.function]}_{column}"
 
 
-def _groups(query: Query, select: Select) -> tuple[list[tuple[str, str]], list[str]]:
+def _groups(query: Query, select: Select) -> tuple[Shown, list[str]]:
     """What is shown of the groups, and what they are made by."""
-    shown: list[tuple[str, str]] = []
+    shown: Shown = []
     keys: list[str] = []
     for group in query.groups:
         if isinstance(group, Noun):
-            path = _way(select, group)
-            shown += select.label(path)
-            keys += [*select.key(path), *(text for text, _ in select.label(path))]
-            select.add(group.filters, path)
-        elif group == DATE:
-            text, _ = select.column(DATE)
-            size = {"year": 4, "month": 7}[query.unit]
-            cut = (
-                f"TO_CHAR({text}, '{'YYYY-MM'[:size]}')"
-                if select.dialect == "postgres"
-                else f"SUBSTR({text}, 1, {size})"
-            )
-            shown.append((cut, query.unit))
-            keys.append(cut)
+            found = [way[1] for table, _ in group.tables if (way := select.joins.path(select.table, table))]
+            ways = [way for way in found if way and single(way)]
+            if len(ways) != 1:
+                raise Unclear(f"{select.table} do not belong to one group each")
+            columns = select.label(ways[0])
+            keys += select.key(ways[0])
         else:
-            found = select.columns(group)
-            shown += found
-            keys += [text for text, _ in found]
+            columns = select.columns(group)
+        shown += columns
+        keys += [text for text, _ in columns]
     return shown, list(dict.fromkeys(keys))
 
 
-def _way(select: Select, group: Noun) -> Path:
-    ways = [way[1] for table, _ in group.tables if (way := select.joins.path(select.table, table)) and single(way[1])]
-    if len(ways) != 1 or not ways[0]:
-        raise Unclear(f"{select.table} do not belong to one group each")
-    return ways[0]
-
-
 def _rows(query: Query, select: Select) -> str:
-    if query.groups or query.having:
+    if query.groups:
         raise Unclear("A list has no groups")
     shown = [one for spots in query.columns for one in select.columns(spots)] or select.label()
     order: list[str] = []
     if query.order:
-        text, info = select.column(query.order[0]) if query.order[0] else (shown[-1][0], None)
-        shown += [(text, info.name)] if info and text not in dict(shown) and not query.distinct else []
+        (text, column), *_ = select.columns(query.order[0])
+        shown += [] if text in dict(shown) or query.distinct else [(text, column)]
         order = [f"{text}{' DESC' if query.order[1] else ''}", *(() if query.distinct else select.key())]
-        select.where += [f"{text} IS NOT NULL"] if info and info.nullable else []
+        select.where.append(f"{text} IS NOT NULL")
     return _text(shown, select, order=order, limit=query.limit, distinct=query.distinct)
 
 
 def _text(  # noqa: PLR0913 - the parts of a SELECT, by name
-    shown: list[tuple[str, str]],
+    shown: Shown,
     select: Select,
     *,
     keys: list[str] | None = None,
-    having: str = "",
     order: list[str] | None = None,
     limit: int | None = None,
     distinct: bool = False,
 ) -> str:
     lines = [f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(_named(shown))}", select.source()]
     lines += [f"GROUP BY {', '.join(keys)}"] if keys else []
-    lines += [f"HAVING {having}"] if having else []
     lines += [f"ORDER BY {', '.join(dict.fromkeys(order))}"] if order else []
     lines += [f"LIMIT {limit}"] if limit is not None else []
     return "\n".join(lines)
 
 
-def _named(shown: list[tuple[str, str]]) -> list[str]:
+def _named(shown: Shown) -> list[str]:
     """Expressions with a name each, none twice."""
     taken: set[str] = set()
     lines = []

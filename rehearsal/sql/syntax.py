@@ -23,7 +23,7 @@ DATE: Spots = (Spot("", ("date",)),)  # the only date of the row itself
 class Filter:
     """A column compared with values. `options`: candidate columns, each with the values as that column writes them.
 
-    `op` is in, null, like, date (from, and before; empty if open), between, or an operator of SQL.
+    `op` is in, lives, named, null, date (from, and before; empty if open), between, or an operator of SQL.
     """
 
     options: tuple[tuple[Spot, tuple[Value, ...]], ...]
@@ -33,25 +33,19 @@ class Filter:
 
 @dataclass(frozen=True)
 class Noun:
-    """Rows of one of `tables`, each with a rank (lower is likelier); without any, of the table that a filter names."""
+    """Rows of one of `tables`, each with a rank (lower is likelier); without any, of the table that has the value."""
 
     tables: tuple[tuple[str, int], ...] = ()
     filters: tuple["Condition", ...] = ()
-    via: tuple[str, ...] = ()  # without tables: the nouns of what was done
 
 
 @dataclass(frozen=True)
 class Has:
-    """So many rows of `noun` belong to this row. `via`: the nouns of the table that must lie on the way."""
+    """Some rows of `noun` belong to this row, or none do. `via`: what the table is called that lies on the way."""
 
     noun: Noun
-    op: str = ">="
-    count: int = 1
+    negated: bool = False
     via: tuple[str, ...] = ()
-
-    @property
-    def none(self) -> bool:
-        return (self.op, self.count) in {("=", 0), ("<", 1)}
 
 
 Condition = Filter | Has
@@ -67,15 +61,12 @@ class Measure:
 
 @dataclass(frozen=True)
 class Query:
-    """With measures: numbers, by groups if there are any. Without: a list of rows."""
+    """With a measure: a number, or one for each group. Without: a list of rows."""
 
     noun: Noun
-    measures: tuple[Measure, ...] = ()
+    measure: Measure | None = None
     columns: tuple[Spots, ...] = ()
     groups: tuple[Spots | Noun, ...] = ()
-    unit: str = ""  # groups by the month or the year of the only date
     distinct: bool = False
-    having: tuple[str, tuple[Value, ...]] | None = None
-    share: tuple[Condition, ...] = ()
     order: tuple[Spots, bool] | None = None  # by columns, or (empty) by the measure; True is descending
     limit: int | None = None

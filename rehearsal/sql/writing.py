@@ -105,4 +105,4 @@ def _spellings(read: list[Token], lexicon: Lexicon) -> list[list[Token]]:
 
 
 def _explained(query: Query) -> str:
-    return f"{'Counts or measures' if query.measures else 'Lists'} rows{', in groups' if query.groups else ''}."
+    return f"{'Counts or measures' if query.measure else 'Lists'} rows{', in groups' if query.groups else ''}."

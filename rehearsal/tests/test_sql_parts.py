@@ -85,11 +85,11 @@ def test_what_was_said_since_goes_on_from_the_question() -> None:
 
 
 def test_the_tables_and_columns_that_matter() -> None:
-    found = relevant("How many pending orders do users in York have?", store(), ())
+    found = relevant("How many pending orders of users in York are there?", store(), ())
     assert [name for name, _ in found.tables] == ["orders", "users"]
     assert all(reason for _, reason in found.tables)
     assert found.missing == ""
-    columns = columns_for("How many pending orders do users in York have?", store())
+    columns = columns_for("How many pending orders of users in York are there?", store())
     assert {"status", "user_id"} <= set(columns["orders"])
     assert "city" in columns["users"]
     said = relevant("How many orders are there?", store(), ["use the users too"])
