@@ -88,7 +88,7 @@ def _words(text: str) -> list[str]:
 
 def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
     """The corrected statement; if it cannot be corrected, a new one for the question."""
-    mended = mend(prompt["sql"], prompt["problem"] or prompt["question"], tables, dialect)
+    mended = mend(prompt["sql"], prompt["problem"] or prompt["question"], tables)
     if mended.sql:
         return mended
     anew = _written(prompt, tables, dialect)
@@ -96,7 +96,7 @@ def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
 
 
 def _written(prompt: Prompt, tables: Tables, dialect: str) -> Written:
-    return write_sql(prompt["question"], tables, dialect, previous_sql=prompt["previous_sql"])
+    return write_sql(prompt["question"], tables, dialect)
 
 
 def _accepted(prompt: Prompt) -> str:

@@ -7,7 +7,7 @@ from rehearsal.sql.places import CODES
 from rehearsal.sql.synonyms import others
 from rehearsal.sql.syntax import Spot, Value
 from rehearsal.sql.tables import Column, Table, Tables
-from rehearsal.sql.words import Token, split, stem
+from rehearsal.sql.words import Token, split
 
 Words = tuple[str, ...]
 LONGEST = 5  # words of a phrase
@@ -114,11 +114,6 @@ class Lexicon:
 
     def _value(self, words: Words, spot: Spot, value: Value, written: str = "") -> None:
         self._meaning(words).values[spot, value] = written
-
-
-def stems(words: set[str], column: Column) -> bool:
-    """True if one of the words is a form of the verb that a column of dates is called after: returned, returned_on."""
-    return column.date and bool({stem(word) for word in words} & {stem(word) for word in split(column.name)})
 
 
 def _shape(text: str) -> str:

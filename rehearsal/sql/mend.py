@@ -1,4 +1,4 @@
-"""Corrects slips in a SQL statement: keywords, names of tables and columns, a quote or a parenthesis left open."""
+"""Corrects slips in a SQL statement: in keywords, and in names of tables and columns."""
 
 import re
 from collections.abc import Iterable
@@ -15,23 +15,20 @@ _KEYWORDS = phrases(
 )
 
 
-def mend(sql: str, problem: str, tables: Tables, dialect: str) -> Written:
+def mend(sql: str, problem: str, tables: Tables) -> Written:
     """The statement corrected, with what was changed; or why that is not clear."""
-    closed, notes = _closed(sql.strip().rstrip(";").rstrip())
-    pieces = _PIECE.findall(closed)
     columns = {column for table in tables.by_name.values() for column in table.names}
-    before = ""
+    pieces = _PIECE.findall(sql.strip().rstrip(";").rstrip())
+    before, notes = "", []
     for at, word in enumerate(pieces):
         if not re.match(r"[A-Za-z_]", word):
             continue
-        called = pieces[at + 1 : at + 2] == ["("]
+        right = word
         if before in {"from", "join"}:
             right = word if word.lower() == "select" else _nearest(word, tables.by_name)
-        elif before == "as" or word.lower() in _KEYWORDS or word in columns or word in tables.by_name:
-            right = word
-        else:
+        elif before != "as" and word.lower() not in _KEYWORDS and word not in {*columns, *tables.by_name}:
             keyword = next((one for one in _KEYWORDS if near(word.lower(), one) and min(len(word), len(one)) > 1), "")
-            right = keyword.upper() or (word if called else _nearest(word, columns))
+            right = keyword.upper() or (word if pieces[at + 1 : at + 2] == ["("] else _nearest(word, columns))
         if right != word:
             notes.append(f"{word} is {right}")
             pieces = [right if one == word else one for one in pieces]
@@ -43,26 +40,7 @@ def mend(sql: str, problem: str, tables: Tables, dialect: str) -> Written:
     return Written(mended, f"Put right: {'; '.join(notes)}.")
 
 
-def _closed(sql: str) -> tuple[str, list[str]]:
-    """With a quote and a parenthesis closed, where there is one place for it."""
-    notes = []
-    if sql.count("'") % 2:
-        sql = re.sub(r"'([^'\s,()]+)(?=[^']*$)", r"'\1'", sql, count=1)
-        notes.append("a quote closed")
-    if sql.count("(") - sql.count(")") == 1:
-        inside = r"(?<=\w)\((\s*(?:\*|\w+(?:\.\w+)?))\s+(?=(?:as|from|desc|asc|and)\b|[<>=])"
-        sql = re.sub(inside, r"(\1) ", sql, count=1, flags=re.IGNORECASE)
-        sql = sql if sql.count("(") == sql.count(")") else f"{sql})"
-        notes.append("a parenthesis closed")
-    return sql, notes
-
-
 def _nearest(word: str, names: Iterable[str]) -> str:
     """The one name that is meant: of the same words, or near in its letters; else the word as it is."""
-    for found in (
-        [name for name in names if split(name) == split(word)],
-        [name for name in names if near(name.lower(), word.lower())],
-    ):
-        if found:
-            return found[0] if len(found) == 1 else word
-    return word
+    found = [name for name in names if split(name) == split(word) or near(name.lower(), word.lower())]
+    return found[0] if len(found) == 1 else word

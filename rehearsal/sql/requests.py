@@ -47,12 +47,10 @@ def classify(request: str, table_names: Iterable[str], previous: str = "") -> tu
         return "unsafe", "The request asks to change or delete data; here data are only read."
     if _GENERAL.search(request):
         return "general", "The request is not a question about the rows of a table."
-    named = _named(request, names)
+    named = mentioned(request, names)
     if (about := _WORLD.search(request)) and not named:
         return "unanswerable", f"No table knows about “{about[0]}”; there are {', '.join(names) or 'no tables'}."
-    if named:
-        return "data", f"It is about {', '.join(named)}."
-    return "data", "It goes on from the question before." if previous else "It may be about values in the tables."
+    return "data", f"It is about {', '.join(named)}." if named else "It may be about values in the tables."
 
 
 def _unsafe(request: str, previous: str) -> bool:
@@ -67,8 +65,8 @@ def _unsafe(request: str, previous: str) -> bool:
     return not (shaping or _QUERY.match(rest))
 
 
-def _named(request: str, names: Iterable[str]) -> list[str]:
-    """The tables that the request names, by their names or by words of the same meaning."""
-    words = {token.word for token in tokens(request)}
+def mentioned(text: str, names: Iterable[str]) -> list[str]:
+    """The tables that the text names, by their names or by words of the same meaning."""
+    words = {token.word for token in tokens(text)}
     heads = {name: (split(name)[-1:], *others(split(name)[-1:])) for name in names}
     return [name for name in names if set(split(name)) <= words or any(set(head) <= words for head in heads[name])]

@@ -98,15 +98,6 @@ def number(token: Token) -> float | int | None:
     return int(value) if value.is_integer() else value
 
 
-def stem(word: str) -> str:
-    """A verb's root, close enough to compare a participle with the name of a column."""
-    for end in ("ation", "ed", "ing", "al", "e"):
-        if word.endswith(end) and len(word) > len(end) + 2:
-            root = word[: -len(end)]
-            return root[:-1] if root[-1] == root[-2] else root
-    return word
-
-
 def near(left: str, right: str) -> bool:
     """True if one letter was changed, left out, added, or swapped with its neighbour."""
     if abs(len(left) - len(right)) > 1 or left == right:
