@@ -45,8 +45,7 @@ def _request(prompt: Prompt) -> str:
 
 def answer_rewrite(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `rewrite_prompt`."""
-    earlier = (prompt["previous_question"], prompt["previous_sql"])
-    return {"question": rewrite(_request(prompt), *earlier, prompt.lines("feedback"))}
+    return {"question": rewrite(_request(prompt), prompt["previous_question"], prompt.lines("feedback"))}
 
 
 def answer_tables(prompt: Prompt) -> dict[str, Any]:

@@ -18,7 +18,7 @@ _GOES_ON = re.compile(
 )
 
 
-def rewrite(request: str, previous_question: str, previous_sql: str = "", feedback: Sequence[str] = ()) -> str:
+def rewrite(request: str, previous_question: str, feedback: Sequence[str] = ()) -> str:
     """One question that needs no other to be understood. What was said since goes on from it in turn."""
     question = request.strip()
     if previous_question and not _alone(question):

@@ -60,7 +60,7 @@ class Fragments(Questions):
             known = set(noun.filters) <= set(query.noun.filters) and noun.tables in {(), query.noun.tables}
             if not known or not (self.take(*_THEM) or self.ended()):
                 return None
-        return replace(query, measure=Measure(), columns=(), order=None, limit=None)
+        return replace(query, measure=Measure(), columns=(), most=None, limit=None)
 
     def _columns(self, query: Query) -> Query | None:
         """`item id and price`, `with the customer's last name`, `their emails too`."""

@@ -1,14 +1,10 @@
 """How tables are connected: keys and references as a graph, and the shortest path between two tables."""
 
-import heapq
 from collections.abc import Iterator
 from functools import lru_cache
-from itertools import count
 from typing import NamedTuple
 
 from rehearsal.sql.tables import Table, Tables
-
-DOWN, SIBLING = 1.2, 1.5  # cost of a step to the many side; extra cost of a detour over a parent in common
 
 
 class Step(NamedTuple):
@@ -34,23 +30,18 @@ class Joins:
                 self._steps[step.end].append(Step(step.end, step.start, back, many))
         self.path = lru_cache(maxsize=None)(self._path)
 
-    def references(self, table: str) -> int:
-        """How many tables its rows point at: things have few, what was done with them has more."""
-        return sum(not step.many for step in self._steps[table])
-
-    def _path(self, start: str, end: str) -> tuple[float, Path] | None:
-        """Cost and steps of the cheapest way, None if there is none."""
-        order = count()
-        queue: list[tuple[float, int, str, Path]] = [(0.0, next(order), start, ())]
-        while queue:
-            cost, _, at, path = heapq.heappop(queue)
+    def _path(self, start: str, end: str) -> Path | None:
+        """The shortest way, never over a parent that both have in common; None if there is none."""
+        queue: list[tuple[str, Path]] = [(start, ())]
+        for at, path in queue:
             if at == end:
-                return cost, path
-            for step in self._steps[at]:
-                if step.end != start and step.end not in {passed.start for passed in path}:
-                    detour = SIBLING if path and not path[-1].many and step.many else 0.0
-                    further = cost + (DOWN if step.many else 1.0) + detour + 0.05 * (len(step.pairs) - 1)
-                    heapq.heappush(queue, (further, next(order), step.end, (*path, step)))
+                return path
+            passed = {start, *(step.end for step in path)}
+            queue += [
+                (step.end, (*path, step))
+                for step in self._steps[at]
+                if step.end not in passed and (not step.many or not path or path[-1].many)
+            ]
         return None
 
 

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from rehearsal.sql.conditions import Phrases
-from rehearsal.sql.synonyms import ADJECTIVES
-from rehearsal.sql.syntax import DATE, MONEY, Measure, Noun, Query, Spot, Spots
+from rehearsal.sql.syntax import MONEY, Measure, Noun, Query, Spots
 from rehearsal.sql.words import phrases
 
 _LEAD = phrases(
@@ -32,7 +31,7 @@ class Questions(Phrases):
     def sentence(self) -> Query | None:
         self.skip(*_LEAD, "all", "every")
         self.articles()
-        forms = (self.ranked, self.count, self.measured, self.cost, self.superlative, self.values_of, self.rows)
+        forms = (self.ranked, self.count, self.measured, self.cost, self.values_of, self.rows)
         return self.first(*(lambda form=form: self._whole(form) for form in forms))
 
     def _whole(self, form: Callable[[], Query | None]) -> Query | None:
@@ -137,38 +136,16 @@ class Questions(Phrases):
             return None
         if best and self.take("by"):
             counted = self.count() or self.measured()
-            return counted and replace(counted, groups=(subject,), order=((), True), limit=limit)
+            return counted and replace(counted, groups=(subject,), most=True, limit=limit)
         self.skip(*_DO)
         self.take("the")
         rank = self.take("most", "fewest")
         if not rank:
-            return self._extreme(subject, limit) if isinstance(subject, Noun) else None
+            return None
         noun = self.noun()
         if noun is None:
             return None
-        return Query(noun, Measure(), groups=(subject,), order=((), rank != "fewest"), limit=limit)
-
-    def _extreme(self, noun: Noun, limit: int) -> Query | None:
-        """`(which vet has the) highest salary`."""
-        function = self.function()
-        spots = self.column() if function in {"min", "max"} else None
-        return Query(noun, order=(spots, function == "max"), limit=limit) if spots else None
-
-    def superlative(self) -> Query | None:
-        """`the five most expensive variants`, `the latest visit`, `longest books`."""
-        self.take(*_ASK)
-        self.articles()
-        limit = int(self.number() or 1)
-        adjective = self.take(*ADJECTIVES)
-        noun = self.noun() if adjective else None
-        if noun is None:
-            return None
-        words, descending = ADJECTIVES[adjective]
-        tables = self.lexicon.tables.by_name.values()
-        spots: Spots = MONEY if not words else DATE if words == ("date",) else tuple(
-            Spot(table.name, (one.name,)) for table in tables for one in table.columns if set(one.words) & set(words)
-        )  # fmt: skip
-        return Query(noun, order=(spots, descending), limit=limit)
+        return Query(noun, Measure(), groups=(subject,), most=rank == "most", limit=limit)
 
     # --- lists
 

@@ -61,7 +61,7 @@ class Select:
     def _reached(self, here: Table, spots: Spots) -> list[tuple[Spot, Path]]:
         """The columns of other tables of which a row here meets one row."""
         ways = [(spot, self.joins.path(here.name, spot.table)) for spot in spots if spot.table != here.name]
-        return [(spot, way[1]) for spot, way in ways if way and single(way[1])]
+        return [(spot, way) for spot, way in ways if way and single(way)]
 
     def label(self, at: Path = ()) -> list[tuple[str, str]]:
         return [(f"{name(self._alias(at))}.{name(one)}", one) for one in self._end(at).label]
@@ -125,14 +125,14 @@ class Select:
 
     def _way(self, has: Has, here: str) -> Path:
         """The way to the rows that belong to a row here, past what was done."""
-        found: list[tuple[int, float, Path]] = []
+        found: list[tuple[int, int, Path]] = []
         for table, rank in candidates(has.noun.tables, has.noun.filters, self.tables, has.via):
             way = self.joins.path(here, table)
-            passed = {here, table} | {step.end for step in way[1]} if way else set()
+            passed = {here, *(step.end for step in way or ())}
             if way and (not has.via or any(called(self.tables[one], has.via) for one in passed)):
-                found.append((rank, way[0], way[1]))
+                found.append((rank, len(way), way))
         found.sort(key=lambda one: one[:2])
-        if not found or not found[0][2]:
+        if not found:
             raise Unclear(f"Nothing connects {here} with that")
         if len(found) > 1 and found[0][:2] == found[1][:2]:
             raise Unclear(f"{found[0][2][-1].end} or {found[1][2][-1].end} may be meant")

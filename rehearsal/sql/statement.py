@@ -50,15 +50,17 @@ def _number(query: Query, measure: Measure, select: Select) -> str:
     text, label = _measure(measure, select)
     shown, keys = _groups(query, select)
     order = [one for one, _ in shown]
-    if query.order:
-        if not query.order[1] and any(isinstance(group, Noun) for group in query.groups):
+    if query.most is not None:
+        if not query.most and any(isinstance(group, Noun) for group in query.groups):
             raise Unclear("Those that have none at all would not be counted")
-        if query.order[0] or not query.groups:
-            raise Unclear("That has no such order")
-        order = [f"{text}{' DESC' if query.order[1] else ''}", *order]
+        order = [f"{text}{' DESC' if query.most else ''}", *order]
     if query.limit is not None:
         select.where += [f"{one} IS NOT NULL" for one, _ in shown]
-    return _text([*shown, (text, label)], select, keys=keys, order=order, limit=query.limit)
+    lines = [f"SELECT {_named([*shown, (text, label)])}", select.source()]
+    lines += [f"GROUP BY {', '.join(keys)}"] if keys else []
+    lines += [f"ORDER BY {', '.join(dict.fromkeys(order))}"] if order else []
+    lines += [f"LIMIT {query.limit}"] if query.limit is not None else []
+    return "\n".join(lines)
 
 
 def _measure(measure: Measure, select: Select) -> tuple[str, str]:
@@ -79,7 +81,7 @@ def _groups(query: Query, select: Select) -> tuple[Shown, list[str]]:
     keys: list[str] = []
     for group in query.groups:
         if isinstance(group, Noun):
-            found = [way[1] for table, _ in group.tables if (way := select.joins.path(select.table, table))]
+            found = [select.joins.path(select.table, table) for table, _ in group.tables]
             ways = [way for way in found if way and single(way)]
             if len(ways) != 1:
                 raise Unclear(f"{select.table} do not belong to one group each")
@@ -96,32 +98,10 @@ def _rows(query: Query, select: Select) -> str:
     if query.groups:
         raise Unclear("A list has no groups")
     shown = [one for spots in query.columns for one in select.columns(spots)] or select.label()
-    order: list[str] = []
-    if query.order:
-        (text, column), *_ = select.columns(query.order[0])
-        shown += [] if text in dict(shown) or query.distinct else [(text, column)]
-        order = [f"{text}{' DESC' if query.order[1] else ''}", *(() if query.distinct else select.key())]
-        select.where.append(f"{text} IS NOT NULL")
-    return _text(shown, select, order=order, limit=query.limit, distinct=query.distinct)
+    return f"SELECT {'DISTINCT ' if query.distinct else ''}{_named(shown)}\n{select.source()}"
 
 
-def _text(  # noqa: PLR0913 - the parts of a SELECT, by name
-    shown: Shown,
-    select: Select,
-    *,
-    keys: list[str] | None = None,
-    order: list[str] | None = None,
-    limit: int | None = None,
-    distinct: bool = False,
-) -> str:
-    lines = [f"SELECT {'DISTINCT ' if distinct else ''}{', '.join(_named(shown))}", select.source()]
-    lines += [f"GROUP BY {', '.join(keys)}"] if keys else []
-    lines += [f"ORDER BY {', '.join(dict.fromkeys(order))}"] if order else []
-    lines += [f"LIMIT {limit}"] if limit is not None else []
-    return "\n".join(lines)
-
-
-def _named(shown: Shown) -> list[str]:
+def _named(shown: Shown) -> str:
     """Expressions with a name each, none twice."""
     taken: set[str] = set()
     lines = []
@@ -131,4 +111,4 @@ def _named(shown: Shown) -> list[str]:
             label, number = f"{wanted}_{number}", number + 1
         taken.add(label)
         lines.append(text if text.rpartition(".")[2].strip('"') == label else f"{text} AS {name(label)}")
-    return lines
+    return ", ".join(lines)

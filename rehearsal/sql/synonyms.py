@@ -1,4 +1,4 @@
-"""Words that mean the same in one schema or another, what verbs are about, and what adjectives compare."""
+"""Words that mean the same in one schema or another, and what verbs are about."""
 
 _GROUPS = """
 customer, user, client, buyer, shopper, owner, person
@@ -36,24 +36,6 @@ VERBS = {  # a verb's forms, and what the tables are called that hold what was d
     "rent rented": ("rental",),
     "review reviewed": ("review",),
     "visit visited": ("visit",),
-}
-ADJECTIVES: dict[
-    str, tuple[tuple[str, ...], bool]
-] = {  # what is compared, and whether the most of it is meant; empty: the only amount of money
-    "most expensive": ((), True),
-    "least expensive": ((), False),
-    "priciest": ((), True),
-    "dearest": ((), True),
-    "cheapest": ((), False),
-    **dict.fromkeys(("biggest", "largest", "highest"), ((), True)),
-    **dict.fromkeys(("smallest", "lowest"), ((), False)),
-    "longest": (("page", "length", "duration"), True),
-    "shortest": (("page", "length", "duration"), False),
-    "newest": (("date",), True),
-    "latest": (("date",), True),
-    "most recent": (("date",), True),
-    "oldest": (("date",), False),
-    "earliest": (("date",), False),
 }
 
 

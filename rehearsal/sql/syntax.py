@@ -68,5 +68,5 @@ class Query:
     columns: tuple[Spots, ...] = ()
     groups: tuple[Spots | Noun, ...] = ()
     distinct: bool = False
-    order: tuple[Spots, bool] | None = None  # by columns, or (empty) by the measure; True is descending
+    most: bool | None = None  # groups in the order of the measure: the most first, or the least
     limit: int | None = None

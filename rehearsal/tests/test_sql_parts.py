@@ -39,7 +39,7 @@ def store() -> Tables:
 def test_the_readmes_question_and_what_goes_on_from_it() -> None:
     question = "Which 5 states have the most pending orders?"
     assert write_sql(question, store(), "sqlite").sql == README
-    narrowed = rewrite("Only in Oregon", question, README)
+    narrowed = rewrite("Only in Oregon", question)
     assert narrowed == "Which 5 states have the most pending orders? Only in Oregon"
     assert "orders.state = 'OR'" in write_sql(narrowed, store(), "sqlite").sql
 
@@ -81,7 +81,7 @@ def test_a_request_that_goes_on_stands_after_its_question(said: str, expected: s
 
 
 def test_what_was_said_since_goes_on_from_the_question() -> None:
-    assert rewrite("How many orders are pending", "", "", ["only in York"]).endswith("pending? only in York")
+    assert rewrite("How many orders are pending", "", ["only in York"]).endswith("pending? only in York")
 
 
 def test_the_tables_and_columns_that_matter() -> None:
