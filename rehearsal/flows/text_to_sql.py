@@ -115,7 +115,7 @@ def answer_format(prompt: Prompt) -> dict[str, Any]:
     rows = [row for line in prompt.lines("rows") if isinstance(row := parsed(line), list)]
     count = int(prompt["row_count"]) if prompt["row_count"].isdecimal() else len(rows)
     columns = [str(name) for name in parsed(prompt["columns"]) or ()]
-    text, chart = answer(prompt["question"], columns, rows, count, prompt["truncated"] == "true", "")
+    text, chart = answer(columns, rows, count, truncated=prompt["truncated"] == "true")
     return {"answer": text, "chart": chart}
 
 

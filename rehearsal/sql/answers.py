@@ -13,12 +13,8 @@ _TIME = re.compile(r"^(?:1[5-9]|20)\d\d(?:-\d\d(?:-\d\d)?)?(?:[T ].*)?$")
 _TEXTUAL = re.compile(r"(?:^|_)(?:id|zip|year|number|code|phone|position)$", re.IGNORECASE)
 
 
-def answer(  # noqa: PLR0913, PLR0917 - all that a prompt tells
-    question: str, columns: Sequence[str], rows: Rows, row_count: int, truncated: bool, problem: str = ""
-) -> tuple[str, Chart]:
+def answer(columns: Sequence[str], rows: Rows, row_count: int, *, truncated: bool) -> tuple[str, Chart]:
     """What the rows say, no more. `row_count`: how many there are, of which `rows` may be the first."""
-    if problem:
-        return f"I could not answer “{question.strip()}”: {problem.rstrip('.')}.", "none"
     if not rows:
         return "There are no rows: nothing in the data matches the question.", "none"
     if len(rows) == 1 and row_count <= 1:
@@ -43,12 +39,8 @@ def shown(column: str, value: JsonValue) -> str:
 
 
 def _single(columns: Sequence[str], row: Sequence[JsonValue]) -> str:
-    if len(row) == 1:
-        value = shown(columns[0], row[0])
-        return "The data hold no value for this." if row[0] is None else f"{_words(columns[0])}: **{value}**."
-    return (
-        "; ".join(f"{_words(name)}: **{shown(name, value)}**" for name, value in zip(columns, row, strict=False)) + "."
-    )
+    told = (f"{_words(name)}: **{shown(name, value)}**" for name, value in zip(columns, row, strict=False))
+    return "The data hold no value for this." if list(row) == [None] else f"{'; '.join(told)}."
 
 
 def _line(columns: Sequence[str], row: Sequence[JsonValue]) -> str:

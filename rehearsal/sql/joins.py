@@ -54,7 +54,7 @@ def _references(table: Table, tables: Tables) -> Iterator[Step]:
     """The references of one table. Those that make up the key of another table are one step."""
     found: dict[str, list[tuple[str, str]]] = {}
     for column in table.columns:
-        there, _, key = column.references.partition(".")
+        there, _, key = (column.references or "").partition(".")
         if there in tables.by_name and key in tables[there].names:
             found.setdefault(there, []).append((column.name, key))
     for there, pairs in found.items():

@@ -11,7 +11,6 @@ from rehearsal.sql.words import Token, split
 
 Words = tuple[str, ...]
 LONGEST = 5  # words of a phrase
-_KINDS = {"type", "kind", "source", "category"}
 
 
 @dataclass
@@ -49,13 +48,12 @@ class Lexicon:
 
     def like(self, text: str) -> list[tuple[Spot, Value]]:
         """The columns whose samples have the form of this id, code or address of mail."""
-        found: list[tuple[Spot, Value]] = []
-        for table in self.tables.by_name.values():
-            for column in table.columns:
-                for form in (text, f"#{text}"):
-                    if (column.identity or "@" in text) and _shape(form) in map(_shape, column.texts):
-                        found.append((Spot(table.name, (column.name,)), form))
-        return found
+        return [
+            (Spot(table.name, (column.name,)), text)
+            for table in self.tables.by_name.values()
+            for column in table.columns
+            if (column.identity or "@" in text) and _shape(text) in map(_shape, column.texts)
+        ]
 
     def _meaning(self, words: Words) -> Meaning:
         return self.meanings.setdefault(words, Meaning())
@@ -76,32 +74,24 @@ class Lexicon:
     def _name_column(self, table: Table, column: Column, names: list[Words]) -> None:
         spot, words = Spot(table.name, (column.name,)), split(column.name)
         phrases = {words: 0, column.words: 0} | dict.fromkeys(others(column.words), 1)
-        if words[-1] in _KINDS and not column.identity:
-            phrases |= {("type",): 2, ("kind",): 2}
         if len(words) > 1 and not (column.identity or column.date):
             phrases.setdefault(words[-1:], 2)
         if column.name == table.own_key:
             phrases |= {("id",): 0}
-        for phrase, rank in phrases.items():
-            self._column(phrase, spot, rank, names)
+        named = [(phrase, spot, rank) for phrase, rank in phrases.items()]
         if column.name in table.title:
-            self._column(("name",), Spot(table.name, table.title), 0, names)
-
-    def _column(self, phrase: Words, spot: Spot, rank: int, names: list[Words]) -> None:
-        for words in (phrase, *((*name, *phrase) for name in names)):
-            columns = self._meaning(words).columns
-            columns[spot] = min(rank, columns.get(spot, rank))
+            named.append((("name",), Spot(table.name, table.title), 0))
+        for phrase, one, rank in named:
+            for full in (phrase, *((*name, *phrase) for name in names)):
+                columns = self._meaning(full).columns
+                columns[one] = min(rank, columns.get(one, rank))
 
     def _name_values(self, table: Table, column: Column) -> None:
         spot, words = Spot(table.name, (column.name,)), split(column.name)
         if column.boolean:
             bare = words[1:] if words[0] in ("is", "has", "for") else words
             self._value(bare, spot, True)
-            for prefix in ("un", "in", "not "):
-                self._value((*bare[:-1], *f"{prefix}{bare[-1]}".split()), spot, False)
-            if bare[-1] == "available":
-                self._value(("in", "stock"), spot, True)
-                self._value(("out", "of", "stock"), spot, False)
+            self._value(("not", *bare), spot, False)
         elif column.codes:
             for name, code in CODES.items():
                 self._value(split(name), spot, code)

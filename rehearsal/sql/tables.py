@@ -1,6 +1,5 @@
 """The tables that a question may be about: columns, keys, references and samples, as the prompt shows them."""
 
-import json
 import re
 from collections.abc import Iterable
 from contextlib import suppress
@@ -11,8 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from rehearsal.sql.places import STATES
 from rehearsal.sql.words import split
 
-MONEY = ("price", "cost", "amount", "total", "fee", "salary", "fine", "balance", "budget", "revenue")
-_UNITS = ("cent", "usd", "eur", "dollar", "euro")
+MONEY = {"price", "cost", "amount", "total", "fee", "salary", "fine", "balance"}
 _NUMBER = re.compile(r"int|float|real|double|numeric|decimal|money|serial", re.IGNORECASE)
 _DATE = re.compile(r"date|timestamp", re.IGNORECASE)
 
@@ -24,7 +22,7 @@ class Column(BaseModel):
     type: str = ""
     nullable: bool = False
     key: bool = False
-    references: str = ""
+    references: str | None = None
     samples: tuple[JsonValue, ...] = ()
 
     @property
@@ -50,13 +48,11 @@ class Column(BaseModel):
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The name without a unit such as cents."""
-        words = split(self.name)
-        return words[:-1] if len(words) > 1 and words[-1] in _UNITS else words
+        return split(self.name)
 
     @property
     def money(self) -> bool:
-        return self.number and self.words[-1] in MONEY
+        return self.number and bool(set(self.words) & MONEY)
 
     @property
     def codes(self) -> bool:
@@ -128,13 +124,7 @@ def read_tables(lines: Iterable[str]) -> Tables:
     """One JSON object a line; other lines are ignored."""
     found = {}
     for line in lines:
-        with suppress(ValidationError, json.JSONDecodeError):
-            table = Table.model_validate(_without_nulls(json.loads(line)))
+        with suppress(ValidationError):
+            table = Table.model_validate_json(line)
             found[table.name] = table
     return Tables(by_name=found)
-
-
-def _without_nulls(value: object) -> object:
-    if isinstance(value, dict):
-        return {key: _without_nulls(inner) for key, inner in value.items() if inner is not None}
-    return [_without_nulls(inner) for inner in value] if isinstance(value, list) else value

@@ -127,14 +127,13 @@ def test_what_is_not_clear_is_not_mended() -> None:
 
 
 def test_answers_say_what_the_rows_say() -> None:
-    assert answer("q", ["orders"], [[1234]], 1, False, "") == ("Orders: **1,234**.", "none")
-    assert "no rows" in answer("q", ["orders"], [], 0, False, "")[0]
-    assert "no such column" in answer("q", [], [], 0, False, "no such column: x")[0]
-    text, chart = answer("q", ["town", "orders"], [["Leeds", 1200], ["York", 3.5]], 2, False, "")
+    assert answer(["orders"], [[1234]], 1, truncated=False) == ("Orders: **1,234**.", "none")
+    assert "no rows" in answer(["orders"], [], 0, truncated=False)[0]
+    text, chart = answer(["town", "orders"], [["Leeds", 1200], ["York", 3.5]], 2, truncated=False)
     assert chart == "bar"
     assert "- Leeds: 1,200" in text
-    assert answer("q", ["month", "orders"], [["2024-01", 1], ["2024-02", 2]], 2, False, "")[1] == "line"
-    text, _ = answer("q", ["name"], [[f"n{number}"] for number in range(50)], 200, True, "")
+    assert answer(["month", "orders"], [["2024-01", 1], ["2024-02", 2]], 2, truncated=False)[1] == "line"
+    text, _ = answer(["name"], [[f"n{number}"] for number in range(50)], 200, truncated=True)
     assert "at least 200 rows" in text
     assert text.count("\n") == 10
 
