@@ -67,7 +67,7 @@ def _examples(tables: Tables) -> str:
         f"{table.name.replace('_', ' ')} by {' '.join(column.words)}"
         for table in tables.by_name.values()
         for column in table.columns
-        if column.texts and not (column.identity or column.date)
+        if column.texts and "{" not in column.texts[0] and not (column.identity or column.date)
     )
     good = [f"“{one}”" for one in wanted if _written(one, tables, "sqlite").sql]
     return f" Try: {', '.join(good[:3])}." if good else ""
