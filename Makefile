@@ -14,7 +14,7 @@ up: ## install, build the page, start everything: http://127.0.0.1:8001 (AGENT_P
 
 test: ## all tests but the long ones; installs what they need, also Chromium and PostgreSQL where there are none (ARGS='-k name')
 	@$(MAKE) -j2 .venv/dev.stamp try-browser
-	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 4 --dist loadgroup --no-loadscope-reorder $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(python) -m pytest -n 4 --no-loadscope-reorder $(ARGS)
 
 test-long: ## the tests that take minutes: every service killed, clusters, full stores
 	@$(MAKE) test ARGS='-m long $(ARGS)'

@@ -9,6 +9,8 @@ from uuid import uuid4
 import hypothesis
 import pytest
 import structlog
+from xdist.remote import Producer  # type: ignore[import-untyped]
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
 
 from cli.nats_server import NatsServer, nats_server
 from shared import retry
@@ -19,6 +21,11 @@ from shared.settings import Settings
 from tests.support.needs import NOT_LIVE
 
 SLOW = ("e2e", "integration", "contract")
+# Two rows of about the same length, so that neither of them is the end of the run.
+SHARING_A_PARLEY = tuple(
+    tuple(f"tests/e2e/test_{name}.py" for name in names)
+    for names in (("page", "page_access", "page_deeds", "page_trouble"), ("cli", "tasks", "permissions", "chaos"))
+)
 
 # A run in the background is started with SIGINT ignored, and so would be every program that a test interrupts.
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -41,8 +48,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     items.sort(key=_place)
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group(_group(item)))
     if not config.getoption("--live"):
         for item in items:
             if item.get_closest_marker("live"):
@@ -55,10 +60,17 @@ def _place(item: pytest.Item) -> int:
     return SLOW.index(folder) if folder in SLOW else len(SLOW)
 
 
-def _group(item: pytest.Item) -> str:
-    """What runs on one worker: all tests that share a Parley, which is slow to start; else a file."""
-    shares_a_parley = "stack" in getattr(item, "fixturenames", ())
-    return "parley" if shares_a_parley else item.location[0]
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer) -> LoadFileScheduling:
+    return OneParleyScheduling(config, log)
+
+
+class OneParleyScheduling(LoadFileScheduling):  # type: ignore[misc]
+    """A file runs on one worker; those that share a Parley, which is slow to start, on the same one."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = str(super()._split_scope(nodeid))
+        return next((" ".join(files) for files in SHARING_A_PARLEY if file in files), file)
 
 
 @pytest.fixture(autouse=True)

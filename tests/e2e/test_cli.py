@@ -17,7 +17,7 @@ from tests.e2e.browser import Person
 from tests.e2e.running import ROOT, Client, Json, Parley, descendants, parley
 from tests.integration.test_mcp_parley import program, says
 
-pytestmark = pytest.mark.timeout(90)
+pytestmark = pytest.mark.timeout(180)  # the first of them starts a Parley
 REQUEST = "Help me create a simple calculator"
 
 

