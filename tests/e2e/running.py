@@ -63,8 +63,8 @@ class Parley:
                 await asyncio.sleep(0.1)
 
     def pid_of(self, name: str) -> int:
-        """The process of a service ("planner"), or of nats-server ("nats")."""
-        wanted = "nats-server" if name == "nats" else f"services.{name}.app"
+        """The process of a service ("planner"), of nats-server ("nats") or of the rehearsal model ("rehearsal")."""
+        wanted = {"nats": "nats-server", "rehearsal": "rehearsal.app"}.get(name, f"services.{name}.app")
         for pid in descendants(self.process.pid):
             words = command_line(pid)
             if Path(words[0]).name == wanted or wanted in words:
