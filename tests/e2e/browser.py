@@ -41,11 +41,12 @@ SCREEN = """() => [
     .filter((one) => one.checkVisibility() && !one.closest('.cm-editor') && !one.closest('.to-bottom'))
     .map((one) => one.innerText.replace(/\\s+/g, ' ').trim()),
 ].join('\\n')"""
-# The same, once nothing on it has moved for a while: no event tells that a page has come to rest.
+# The same, once nothing on it has moved for a while: no event tells that a page has come to rest. What stands in for
+# a part of the page that is still loading is not yet what there is to read.
 RESTING = f"""async () => {{
   const look = {SCREEN};
   for (let before = null, now = look(); ; before = now, now = look()) {{
-    if (before === now) return now;
+    if (before === now && !document.querySelector('.markdown-plain, .code-waiting')) return now;
     await new Promise((done) => setTimeout(done, 150));
   }}
 }}"""

@@ -60,9 +60,10 @@ NAMELESS = """() => [...document.querySelectorAll('button, a[href], input, texta
 
 # "" if one can see that the focused element has the focus: it differs from what it looks like without.
 WITHOUT_FOCUS_MARK = """async () => {
-  const settled = SETTLED;
   const one = document.activeElement;
   if (one === document.body) return '';
+  const late = () => new Promise((done) => setTimeout(done, 50)); // CodeMirror shows a change of focus after 10 ms
+  const settled = async () => { if (one.closest('.cm-editor')) await late(); await (SETTLED)(); };
   const look = () => [one, one.parentElement, one.closest('.cm-editor, .mantine-TagsInput-input') ?? one].map((at) => {
     const { outlineStyle, outlineWidth, boxShadow, borderColor } = getComputedStyle(at);
     return [outlineStyle === 'none' ? '' : outlineWidth, boxShadow, borderColor].join();

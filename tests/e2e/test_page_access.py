@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from playwright.async_api import expect
 
-from tests.e2e.browser import NARROW, WIDE, Person, Tab
-from tests.e2e.looks import LOW_CONTRAST, NAMELESS, SETTLED, WITHOUT_FOCUS_MARK
+from tests.e2e.browser import Person, Tab
+from tests.e2e.looks import WITHOUT_FOCUS_MARK
 from tests.e2e.running import Parley
 
 pytestmark = pytest.mark.timeout(120)
@@ -147,17 +147,7 @@ async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
 
 async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(person: Person, running: Parley) -> None:
     tab = await person.tab()
-    wrong: list[str] = []
-    async for name in main_states(tab, running):
-        for size, scheme in ((NARROW, "dark"), (WIDE, "light")):
-            await tab.page.set_viewport_size(size)  # type: ignore[arg-type]
-            await tab.page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            await expect(tab.page.locator("html")).to_have_attribute("data-mantine-color-scheme", scheme)
-            await tab.page.evaluate(SETTLED)
-            found = await tab.page.evaluate(LOW_CONTRAST) + await tab.page.evaluate(NAMELESS)
-            if wider := await tab.overflow():
-                found.append(f"{wider} pixels too wide")
-            wrong += [f"{name} {size['width']} {scheme}: {one}" for one in found]
+    wrong = [one async for name in main_states(tab, running) for one in await tab.wrong_looks(name)]
     assert not wrong, "\n".join(wrong)
 
 
