@@ -27,7 +27,7 @@ ActionId = Annotated[str, Field(min_length=1, max_length=64)]
 class Value(BaseModel):
     """Frozen, and refuses fields it does not know."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 def content_hash(content: str) -> str:

@@ -25,7 +25,7 @@ Version = Annotated[int, Field(ge=1, strict=True)]  # neither "3" nor true is a 
 
 
 class ClientMessage(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     session_id: SessionId | None = None

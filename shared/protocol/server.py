@@ -23,7 +23,7 @@ from shared.protocol.views import View as View
 
 
 class ServerMessage(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     session_id: str
     version: int | None = None

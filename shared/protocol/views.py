@@ -20,7 +20,7 @@ from shared.events.values import (
 
 
 class View(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class PlanView(View):
