@@ -51,6 +51,7 @@ class Connection:
         self._stage: _Stage = "new"
         self._resume_id = uuid.uuid4().hex
         self._pending: dict[str, c.ClientMessage] = {}
+        self._given_up: list[s.Error] = []  # to be yielded before the next frame
         self._sent: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -111,11 +112,13 @@ class Connection:
 
     async def __anext__(self) -> Message:
         while True:
+            if self._given_up:
+                return self._given_up.pop()
             frame = await self._socket.receive()
             if isinstance(frame, Link):
                 self._stage = "new"
-                if frame is Link.DOWN and self._socket.ended == TOO_BIG:
-                    self._pending.clear()  # one of them was too big and would be so again
+                if frame is Link.DOWN and self._socket.ended == TOO_BIG and self._pending:
+                    self._give_up_largest()
                 return frame
             if (message := await self._received(frame)) is not None:
                 return message
@@ -161,6 +164,21 @@ class Connection:
             self._begun = True
             self._backoff.reset()
         return message
+
+    def _give_up_largest(self) -> None:
+        """The connection ended because of one message, which would end the next one, too. The others are sent again."""
+        sizes = {message_id: len(message.model_dump_json()) for message_id, message in self._pending.items()}
+        largest = max(sizes, key=lambda message_id: sizes[message_id])
+        del self._pending[largest]
+        self._given_up.append(
+            s.Error(
+                session_id=self.session_id or "",
+                code="too_large",
+                message=f"The message has {sizes[largest]:,} characters, more than Parley takes at once.",
+                hint="Send it in parts, or only what matters of it.",
+                reply_to=largest,
+            )
+        )
 
     # --- attaching to the session
 

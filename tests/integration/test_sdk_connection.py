@@ -165,6 +165,31 @@ async def test_what_an_event_has_told_of_is_not_sent_again() -> None:
         assert "mine" not in client.pending
 
 
+async def test_a_message_that_is_too_big_is_given_up_and_the_others_are_sent_again() -> None:
+    async def first(line: Line) -> None:
+        await line.says(greeting())
+        await line.hears()
+        await line.hears()
+        await line.connection.close(1009)
+
+    async def second(line: Line) -> None:
+        await line.says(greeting())
+        again = await line.hears()
+        await line.says(s.Error(session_id="s1", code="not_now", message="No.", reply_to=again.id))
+        await line.waits()
+
+    async with asyncio.timeout(5), gateway(first, second) as url, connected(url) as connection:
+        await connection.send(m.Stop(type="stop", id="small"))
+        await connection.send(m.UserMessage(type="user_message", id="big", content="x" * 9000))
+        with pytest.raises(Refused, match=r"9,\d{3} characters") as refused:
+            await connection.until(s.TextPlanReview)
+        assert refused.value.code == "too_large"
+        assert connection.pending == {"small"}
+        with pytest.raises(Refused) as refused:
+            await connection.until(s.TextPlanReview)
+        assert refused.value.code == "not_now"
+
+
 async def test_what_is_refused_because_something_is_away_is_sent_again() -> None:
     heard: list[m.AnyClientMessage] = []
 
