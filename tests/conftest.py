@@ -24,7 +24,10 @@ SLOW = ("e2e", "integration", "contract")
 # Two rows of about the same length, so that neither of them is the end of the run.
 SHARING_A_PARLEY = tuple(
     tuple(f"tests/e2e/test_{name}.py" for name in names)
-    for names in (("page", "page_access", "page_deeds", "page_trouble"), ("cli", "tasks", "permissions", "chaos"))
+    for names in (
+        ("page", "page_access", "page_deeds", "page_examples", "page_trouble"),
+        ("cli", "tasks", "permissions", "chaos"),
+    )
 )
 
 # A run in the background is started with SIGINT ignored, and so would be every program that a test interrupts.

@@ -1,17 +1,14 @@
 """The page in trouble: services killed under it, a model that fails or means harm, people who may not come in."""
 
-import json
-from urllib.parse import urlsplit
+from pathlib import Path
 
 import pytest
-from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse, StreamingResponse
 from playwright.async_api import Browser, expect
 
-from rehearsal import wire
 from tests.e2e.browser import Person, Tab
-from tests.e2e.running import Client, Parley, parley
-from tests.support.serving import serving
+from tests.e2e.running import Client, Parley
+from tests.support.gateway import SECRET, TOKEN
+from tests.support.parley import in_process
 
 pytestmark = pytest.mark.timeout(120)
 HOSTILE = (
@@ -124,43 +121,19 @@ async def inert(tab: Tab) -> None:
     assert [link for link in links if link and not link.startswith("https:")] == []
 
 
-def hostile_model() -> FastAPI:
-    """An endpoint whose every reply is a question that tries to do harm."""
-    app = FastAPI()
-
-    @app.get("/v1/models")
-    async def models() -> Response:
-        return JSONResponse({"object": "list", "data": [{"id": "hostile", "object": "model", "owned_by": "nobody"}]})
-
-    @app.post("/v1/chat/completions")
-    async def complete(_: Request) -> Response:
-        text = json.dumps({"question": HOSTILE, "goal": "", "steps": [], "notes": ""})
-        pieces = [wire.piece("1", text=text), wire.piece("1", finish="stop"), "data: [DONE]\n\n"]
-        return StreamingResponse(iter(pieces), media_type="text/event-stream")
-
-    return app
-
-
-async def test_who_is_not_logged_in_and_a_model_that_means_harm(
-    browser: Browser, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    async with (
-        serving(hostile_model()) as model,
-        parley(
-            tmp_path_factory.mktemp("home"), PARLEY_AUTH="token", OPENAI_BASE_URL=f"{model}/v1", OPENAI_MODEL="hostile"
-        ) as running,
-    ):
-        link = urlsplit(running.url)
-        assert link.query.startswith("token=")
-        origin = f"{link.scheme}://{link.netloc}"
-        async with Person(browser, origin) as stranger:
+async def test_who_is_not_logged_in_and_a_model_that_means_harm(browser: Browser, tmp_path: Path) -> None:
+    async with in_process(
+        tmp_path, parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, openai_model="hostile"
+    ) as parley:
+        parley.model.replies["text_plan"] = {"question": HOSTILE, "goal": "", "steps": [], "notes": ""}
+        async with Person(browser, parley.url) as stranger:
             stranger.forgiven = (*OFFLINE, "401")
             tab = await stranger.tab()
             await expect(tab.page.get_by_role("heading", name="You are not logged in")).to_be_visible()
-            await tab.page.goto(f"{origin}/?token=wrong")
+            await tab.page.goto(f"{parley.url}/?token=wrong")
             await expect(tab.page.locator("body")).to_contain_text("This login is not valid")
-        async with Person(browser, origin) as person:
-            tab = await person.tab(f"/?{link.query}")
+        async with Person(browser, parley.url) as person:
+            tab = await person.tab(f"/?token={TOKEN}")
             await tab.sees("example")
             assert "token" not in tab.page.url
             await tab.gone("banner")  # a model is configured

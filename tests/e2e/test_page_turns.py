@@ -1,6 +1,6 @@
 """Acting with tools on the page: the trace of turns, approvals, the answer, and what stopping leaves behind.
 
-Everything is real but bus, log and model, which are in this process; the last tests are with all services.
+Everything is real but bus, log and model, which are in this process.
 """
 
 import json
@@ -14,9 +14,9 @@ from playwright.async_api import Browser, WebSocket, expect
 
 from shared.domain import commands as c
 from shared.story import Story
-from tests.e2e.browser import Person, Tab
+from tests.e2e.browser import Tab
 from tests.e2e.looks import LAYOUT_SHIFT
-from tests.e2e.running import Client, Parley
+from tests.e2e.running import Client
 from tests.e2e.store_requests import (
     BOTH,
     FIND,
@@ -340,46 +340,3 @@ async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Customer
     async for name in states(tab, ada.parley):
         wrong += await tab.wrong_looks(name)
     assert not wrong, "\n".join(wrong)
-
-
-async def test_the_examples_are_carried_out_by_all_services(person: Person, running: Parley) -> None:
-    tab = await person.tab()
-    before = await waiting(tab)
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab("example").nth(0).click()
-    await tab.sees("answer", "#W3997796")
-    await tab.press("new-session")
-    await tab("example").nth(1).click()
-    change = await tab.sees("change", "status")
-    await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
-    await tab.press("action-approve")
-    await tab.sees("answer", PENDING[0])
-    await expect(tab("action").last).to_have_attribute("data-state", "finished")
-    await tab.reloaded_the_same()
-    await tab.press("new-session")
-    await tab("example").nth(2).click()
-    await tab.sees("change", "12 Harbor View")
-    await tab.press("action-approve")
-    await tab.sees("answer", "#W3990615")
-    assert await waiting(tab) == before
-
-
-async def waiting(tab: Tab) -> int:
-    """How many sessions wait for the person."""
-    return int(await tab.page.evaluate("async () => (await (await fetch('/api/inbox')).json()).total"))
-
-
-async def test_a_request_for_a_person_is_taken_over_with_all_services(person: Person, running: Parley) -> None:
-    before = await waiting(await person.tab())
-    tab = await person.tab()
-    await tab("workflow").get_by_text("Act with tools").click()
-    await tab.say(f"I am {USER['email']}. I want to speak with a human being.")
-    await tab.sees("take-over")
-    await expect(tab("inbox-count")).to_have_text(str(before + 1))
-    await tab("tool-search").fill("details of a user")
-    await tab("tool").filter(has_text="get_user_details").click()
-    await tab("argument-user_id").fill(USER_ID)
-    await tab.press("tool-run")
-    await expect(tab("turn").last.get_by_test_id("turn-by")).to_have_text("You")
-    await expect(tab("action-gist").last).to_contain_text(USER["email"])
-    await tab.sees("take-over", "You have taken over")

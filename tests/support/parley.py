@@ -114,7 +114,7 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
 
 @asynccontextmanager
 async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> AsyncIterator[InProcess]:
-    """Runs until the block ends, without authentication. The log of `bus` may hold sessions already."""
+    """Runs until the block ends, without login unless one is chosen. The log of `bus` may hold sessions already."""
     settings = gateway_settings(parley_home=home, **chosen)
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:
