@@ -1,33 +1,45 @@
-"""The MCP client over real processes and real HTTP: servers that are slow, die, hang, change, or say too much."""
+"""The MCP client over real processes and real HTTP: servers that are slow, die, hang, change, or say too much.
+
+A server takes a second and a half of the processor to start. Tests that leave it as it was share one of each kind.
+"""
 
 import asyncio
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
+import pytest_asyncio
 import structlog
 
 from cli.ports import free_port, is_free
-from services.executor.mcp import McpTools, Outcome, ServerConfig, server, transport
+from services.executor.mcp import McpTools, Outcome, ServerConfig, results, server, transport
 
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 ROOT = Path(__file__).parents[2]
 SOURCE = (sys.executable, "-m", "tests.support.mcp_server")
 KINDS = ("stdio", "stdio of old", "http", "http of old")
 
 
-@pytest.fixture(autouse=True)
-def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(server, "FIRST_DELAY", 0.05)
+@pytest.fixture(scope="module", autouse=True)
+def quick() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(server, "FIRST_DELAY", 0.05)
+        patch.setattr(server, "LONGEST_DELAY", 0.4)
+        yield
 
 
-def child(folder: Path, *options: str, name: str = "shop", **more: Any) -> ServerConfig:
+def child(folder: Path, *options: str, **more: Any) -> ServerConfig:
     args = (*SOURCE[1:], str(folder), *options)
-    return ServerConfig(name=name, command=SOURCE[0], args=args, cwd=ROOT, **more)
+    return ServerConfig(name="shop", command=SOURCE[0], args=args, cwd=ROOT, **more)
+
+
+def shell(script: str) -> ServerConfig:
+    return ServerConfig(name="slow", command="sh", args=("-c", script), cwd=ROOT)
 
 
 class Trial:
@@ -72,19 +84,33 @@ async def listening(folder: Path, port: int, *options: str) -> AsyncIterator[asy
         await process.wait()
 
 
-@asynccontextmanager
-async def shop(kind: str, folder: Path, **more: Any) -> AsyncIterator[Trial]:
-    old = ("--old",) if kind.endswith("old") else ()
-    if kind.startswith("stdio"):
-        async with using(child(folder, *old, **more)) as trial:
-            await trial.ready()
-            yield trial
-        return
-    port = free_port()
-    config = ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp", **more)
-    async with listening(folder, port, *old), using(config) as trial:
+class Shop(NamedTuple):
+    """A server that several tests use; `folder` is the world its tools change."""
+
+    trial: Trial
+    folder: Path
+    config: ServerConfig
+
+
+def of_kind(kind: str) -> pytest.MarkDecorator:
+    """For a test that proves the same over every kind of server."""
+    return pytest.mark.parametrize("shop", [kind], indirect=True)
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module", params=KINDS)
+async def shop(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Shop]:
+    folder, port = tmp_path_factory.mktemp("shop"), free_port()
+    old = ("--old",) if request.param.endswith("old") else ()
+    async with AsyncExitStack() as opened:
+        opened.enter_context(pytest.MonkeyPatch.context()).setenv("OPENAI_API_KEY", "sk-secret")
+        if request.param.startswith("stdio"):
+            config = child(folder, *old, policy="always", env={"SHOP_KEY": "its own"})
+        else:
+            await opened.enter_async_context(listening(folder, port, *old))
+            config = ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp", policy="always")
+        trial = await opened.enter_async_context(using(config))
         await trial.ready()
-        yield trial
+        yield Shop(trial, folder, config)
 
 
 async def up(port: int) -> None:
@@ -112,73 +138,88 @@ async def gone(pid: int) -> None:
 # --- what works
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_tools_are_offered_and_called(tmp_path: Path, kind: str) -> None:
-    async with shop(kind, tmp_path, policy="always") as trial:
-        specs = {spec.name: spec for spec in trial.tools.specs()}
-        assert specs["shop.add"].effect == "read"
-        assert specs["shop.note"].effect == "write"
-        assert specs["shop.note_and_die"].effect == "irreversible"
-        assert {(spec.origin, spec.policy, spec.keyed) for spec in specs.values()} == {("shop", "always", False)}
-        assert specs["shop.add"].parameters["required"] == ["a", "b"]
-        assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
-        assert await trial.call("words", text="so many") == Outcome(True, "so\nmany")
-        assert (await trial.call("picture")).value == [{"type": "image", "mimeType": "image/png", "bytes": 68}]
-        assert await trial.call("note", text="once") == Outcome(True, {"result": "noted"})
-        assert notes(tmp_path) == ["once"]
+async def test_tools_are_offered_and_called(shop: Shop) -> None:
+    trial = shop.trial
+    specs = {spec.name: spec for spec in trial.tools.specs()}
+    assert specs["shop.add"].effect == "read"
+    assert specs["shop.note"].effect == "write"
+    assert specs["shop.note_and_die"].effect == "irreversible"
+    assert {(spec.origin, spec.policy, spec.keyed) for spec in specs.values()} == {("shop", "always", False)}
+    assert specs["shop.add"].parameters["required"] == ["a", "b"]
+    assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
+    assert await trial.call("words", text="so many") == Outcome(True, "so\nmany")
+    assert (await trial.call("picture")).value == [{"type": "image", "mimeType": "image/png", "bytes": 68}]
+    assert await trial.call("note", text="once") == Outcome(True, {"result": "noted"})
+    assert notes(shop.folder).count("once") == 1
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_changed_list_is_read_again(tmp_path: Path, kind: str) -> None:
-    async with shop(kind, tmp_path) as trial:
-        assert (await trial.call("learn", name="sing")).ok
-        await trial.until(lambda tools: "shop.sing" in {spec.name for spec in tools.specs()})
-        assert await trial.call("sing") == Outcome(True, "I am sing")
+async def test_a_changed_list_is_read_again(shop: Shop) -> None:
+    trial = shop.trial
+    assert (await trial.call("learn", name="sing")).ok
+    await trial.until(lambda tools: "shop.sing" in {spec.name for spec in tools.specs()})
+    assert await trial.call("sing") == Outcome(True, "I am sing")
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_megabytes_arrive_and_more_is_cut(tmp_path: Path, kind: str) -> None:
-    async with shop(kind, tmp_path) as trial:
-        assert (await trial.call("big", size=3_000_000)).value == {"result": "x" * 3_000_000}
-        value = (await trial.call("big", size=9_000_000)).value
-        assert isinstance(value, dict)
-        assert (value["type"], value["bytes"]) == ("cut", 9_000_013)
+async def test_a_megabyte_arrives_and_more_than_the_limit_is_cut(shop: Shop, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes twice, as text and as data: more than the mebibyte that the library takes of one event by itself."""
+    size = 700_000
+    assert (await shop.trial.call("big", size=size)).value == {"result": "x" * size}
+    monkeypatch.setattr(results, "LARGEST", size)
+    value = (await shop.trial.call("big", size=size)).value
+    assert isinstance(value, dict)
+    assert (value["type"], value["bytes"]) == ("cut", size + 13)
 
 
-async def test_what_a_tool_refuses_is_an_answer(tmp_path: Path) -> None:
-    async with shop("stdio", tmp_path) as trial:
-        refused = await trial.call("fail", reason="we are closed")
-        assert (refused.ok, refused.unknown) == (False, False)
-        assert "we are closed" in refused.error
-        wrong = await trial.call("add", a="one")
-        assert (wrong.ok, wrong.unknown) == (False, False)
-        stranger = await trial.call("nothing")
-        assert stranger.error.startswith("There is no tool “shop.nothing”")
+@of_kind("http")
+async def test_what_is_over_the_limit_itself_is_cut_and_not_lost(shop: Shop) -> None:
+    value = (await shop.trial.call("big", size=results.LARGEST)).value
+    assert isinstance(value, dict)
+    assert value["type"] == "cut"
+
+
+@of_kind("stdio")
+async def test_what_a_tool_refuses_is_an_answer(shop: Shop) -> None:
+    refused = await shop.trial.call("fail", reason="we are closed")
+    assert (refused.ok, refused.unknown) == (False, False)
+    assert "we are closed" in refused.error
+    wrong = await shop.trial.call("add", a="one")
+    assert (wrong.ok, wrong.unknown) == (False, False)
+    stranger = await shop.trial.call("nothing")
+    assert stranger.error.startswith("There is no tool “shop.nothing”")
+
+
+@of_kind("stdio")
+async def test_a_child_is_not_given_our_secrets(shop: Shop) -> None:
+    assert os.environ["OPENAI_API_KEY"] == "sk-secret"
+    assert (await shop.trial.call("environment", name="OPENAI_API_KEY")).value == {"result": ""}
+    assert (await shop.trial.call("environment", name="SHOP_KEY")).value == {"result": "its own"}
 
 
 # --- trouble
 
 
-@pytest.mark.parametrize("kind", KINDS)
-async def test_a_call_that_hangs_ends_and_hinders_nobody(tmp_path: Path, kind: str) -> None:
-    async with shop(kind, tmp_path) as trial:
-        hanging = asyncio.create_task(trial.call("note_and_hang", text="hanging", timeout=1))
-        assert [(await trial.call("add", a=n, b=n)).value for n in range(5)] == [{"result": 2 * n} for n in range(5)]
-        outcome = await hanging
-        assert (outcome.ok, outcome.unknown) == (False, True)
-        assert "nothing within 1 s" in outcome.error
-        assert notes(tmp_path) == ["hanging"]
-        assert (await trial.call("add", a=1, b=1)).ok
+async def test_a_call_that_hangs_ends_and_hinders_nobody(shop: Shop) -> None:
+    trial = shop.trial
+    hanging = asyncio.create_task(trial.call("note_and_hang", text="hanging", timeout=1))
+    assert [(await trial.call("add", a=n, b=n)).value for n in range(5)] == [{"result": 2 * n} for n in range(5)]
+    outcome = await hanging
+    assert (outcome.ok, outcome.unknown) == (False, True)
+    assert "nothing within 1 s" in outcome.error
+    assert notes(shop.folder).count("hanging") == 1
+    assert (await trial.call("add", a=1, b=1)).ok
 
 
-async def test_the_servers_own_limit_is_the_most(tmp_path: Path) -> None:
-    async with shop("stdio", tmp_path, timeout=0.5) as trial:
+@of_kind("http")
+async def test_the_servers_own_limit_is_the_most(shop: Shop) -> None:
+    async with using(shop.config.model_copy(update={"timeout": 0.5})) as trial:
+        await trial.ready()
         assert "nothing within 0.5 s" in (await trial.call("note_and_hang", text="x", timeout=50)).error
 
 
 @pytest.mark.parametrize("kind", ["stdio", "stdio of old"])
 async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: str) -> None:
-    async with shop(kind, tmp_path) as trial:
+    async with using(child(tmp_path, *(["--old"] if kind.endswith("old") else []))) as trial:
+        await trial.ready()
         dead = await trial.call("note_and_die", text="last")
         assert (dead.ok, dead.unknown) == (False, True)
         assert notes(tmp_path) == ["last"]
@@ -192,9 +233,12 @@ async def test_one_that_dies_in_a_call_is_started_again(tmp_path: Path, kind: st
         assert len(pids(tmp_path)) == 2
 
 
-@pytest.mark.parametrize("kind", ["http", "http of old"])
-async def test_one_on_http_that_dies_and_comes_back(tmp_path: Path, kind: str) -> None:
-    port, old = free_port(), ("--old",) if kind.endswith("old") else ()
+@pytest.mark.parametrize("old", [(), ("--old",)], ids=["http", "http of old"])
+async def test_one_on_http_that_dies_and_comes_back_and_one_that_has_forgotten_us(
+    tmp_path: Path, old: tuple[str, ...]
+) -> None:
+    """It is started again twice: after its death in a call, and between two calls. One may fail, then they work."""
+    port = free_port()
     async with using(ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
         async with listening(tmp_path, port, *old):
             await trial.ready()
@@ -202,21 +246,11 @@ async def test_one_on_http_that_dies_and_comes_back(tmp_path: Path, kind: str) -
             assert (dead.ok, dead.unknown) == (False, True)
         away = await trial.call("add", a=1, b=2)
         assert not away.ok
-        async with listening(tmp_path, port, *old):
-            async with asyncio.timeout(20):
-                while not (await trial.call("add", a=1, b=2)).ok:
-                    await trial.until(lambda tools: bool(tools.troubles()))
-                    await trial.ready()
+        async with listening(tmp_path, port, *old), asyncio.timeout(20):
+            while not (await trial.call("add", a=1, b=2)).ok:
+                await trial.until(lambda tools: bool(tools.troubles()))
+                await trial.ready()
         assert notes(tmp_path) == ["last"]
-
-
-@pytest.mark.parametrize("kind", ["http", "http of old"])
-async def test_one_on_http_that_has_forgotten_us(tmp_path: Path, kind: str) -> None:
-    """It was started again between two calls: a call fails, and then they work again."""
-    port, old = free_port(), ("--old",) if kind.endswith("old") else ()
-    async with using(ServerConfig(name="shop", url=f"http://127.0.0.1:{port}/mcp")) as trial:
-        async with listening(tmp_path, port, *old):
-            await trial.ready()
         async with listening(tmp_path, port, *old), asyncio.timeout(20):
             await up(port)
             while not (await trial.call("add", a=1, b=2)).ok:
@@ -225,12 +259,12 @@ async def test_one_on_http_that_has_forgotten_us(tmp_path: Path, kind: str) -> N
             assert await trial.call("add", a=1, b=2) == Outcome(True, {"result": 3})
 
 
-async def test_a_slow_start_delays_nobody(tmp_path: Path) -> None:
-    gate, quick_ = tmp_path / "gate", tmp_path / "quick"
+@of_kind("http")
+async def test_a_slow_start_delays_nobody(shop: Shop, tmp_path: Path) -> None:
+    gate = tmp_path / "gate"
     os.mkfifo(gate)
-    quick_.mkdir()
-    slow = child(tmp_path, "--behind", str(gate), name="slow")
-    async with using(slow, child(quick_)) as trial:
+    slow = shell(f"cat {gate}; exec {' '.join(SOURCE)} {tmp_path}")
+    async with using(slow, shop.config) as trial:
         await trial.until(lambda tools: "shop.add" in {spec.name for spec in tools.specs()})
         assert (await trial.call("add", a=1, b=2)).ok
         assert trial.tools.troubles() == ("The MCP server “slow” is away: it is being started.",)
@@ -260,7 +294,8 @@ async def test_one_that_cannot_be_started_is_told_of(tmp_path: Path) -> None:
 
 async def test_stderr_goes_to_the_log_and_not_without_end(tmp_path: Path) -> None:
     with structlog.testing.capture_logs() as logs:
-        async with shop("stdio", tmp_path) as trial:
+        async with using(child(tmp_path)) as trial:
+            await trial.ready()
             assert (await trial.call("complain", lines=500)).ok
     lines = [entry["line"] for entry in logs if entry["event"] == "mcp_stderr"]
     assert len(lines) == transport.LINES
@@ -270,20 +305,14 @@ async def test_stderr_goes_to_the_log_and_not_without_end(tmp_path: Path) -> Non
     assert dropped["lines"] == 500 - transport.LINES
 
 
-async def test_a_child_is_not_given_our_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    async with shop("stdio", tmp_path, env={"SHOP_KEY": "its own"}) as trial:
-        assert (await trial.call("environment", name="OPENAI_API_KEY")).value == {"result": ""}
-        assert (await trial.call("environment", name="SHOP_KEY")).value == {"result": "its own"}
-
-
 async def test_stopping_ends_the_children_also_one_that_is_being_started(tmp_path: Path) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
-    async with using(child(tmp_path, "--behind", str(gate), name="slow"), child(tmp_path)) as trial:
+    slow = shell(f"echo $$ >> {tmp_path}/pids; exec cat {gate}")
+    async with using(slow, child(tmp_path)) as trial:
         await trial.until(lambda tools: len(tools.troubles()) == 1)
     started = pids(tmp_path)
-    assert started
+    assert len(started) == 2
     for pid in started:
         await gone(pid)
 

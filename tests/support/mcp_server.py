@@ -122,12 +122,9 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--http", type=int, default=0, metavar="PORT")
     parser.add_argument("--old", action="store_true")
-    parser.add_argument("--behind", type=Path, help="a named pipe: begin only once somebody has opened it to write")
     given = parser.parse_args()
     with (given.folder / "pids").open("a", encoding="utf-8") as pids:
         pids.write(f"{os.getpid()}\n")
-    if given.behind:
-        given.behind.read_text()
     server = build(given.folder, old=given.old)
     if given.http:
         anyio.run(lambda: server.run_streamable_http_async(port=given.http))
