@@ -12,6 +12,7 @@ import pytest_asyncio
 from playwright.async_api import Browser
 
 from tests.e2e.browser import Person, chromium
+from tests.e2e.command import Cli
 from tests.e2e.running import Parley, parley
 
 HERE = Path(__file__).parent
@@ -37,6 +38,11 @@ async def running(stack: Parley) -> Parley:
     await stack.restarted()
     await stack.healthy()
     return stack
+
+
+@pytest.fixture
+def cli(running: Parley, monkeypatch: pytest.MonkeyPatch) -> Cli:
+    return Cli(running.home, monkeypatch)
 
 
 @pytest_asyncio.fixture(scope="package", loop_scope="package")

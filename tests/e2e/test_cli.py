@@ -2,69 +2,22 @@
 
 import asyncio
 import json
-import os
 import signal
-import sys
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import pytest
 from mcp import Client as Assistant
 
 from tests.e2e.browser import Person
-from tests.e2e.running import ROOT, Client, Json, Parley, descendants, parley
+from tests.e2e.command import Cli, ended
+from tests.e2e.running import Client, Json, Parley, descendants, parley
 from tests.integration.test_mcp_parley import program, says
 
 pytestmark = pytest.mark.timeout(180)  # the first of them starts a Parley
 REQUEST = "Help me create a simple calculator"
-
-
-class Ended(NamedTuple):
-    code: int
-    out: str
-    err: str
-
-
-class Cli:
-    """`parley` with the home of a running one."""
-
-    def __init__(self, running: Parley) -> None:
-        kept = {
-            name: value for name, value in os.environ.items() if not name.startswith(("NATS_", "OPENAI_", "AGENT_"))
-        }
-        self._environment = kept | {"PARLEY_HOME": str(running.home), "COLUMNS": "200"}
-
-    async def start(self, *words: str) -> asyncio.subprocess.Process:
-        return await asyncio.create_subprocess_exec(
-            sys.executable,
-            *("-m", "cli.main", *words),
-            cwd=ROOT,
-            env=self._environment,
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            limit=2**20,
-        )
-
-    async def __call__(self, *words: str) -> Ended:
-        """Run it to its end."""
-        process = await self.start(*words)
-        async with asyncio.timeout(60):
-            out, err = await process.communicate()
-        assert process.returncode is not None
-        return Ended(process.returncode, out.decode(), err.decode())
-
-    async def fine(self, *words: str) -> str:
-        ended = await self(*words)
-        assert ended.code == 0, ended
-        return ended.out
-
-
-@pytest.fixture
-def cli(running: Parley) -> Cli:
-    return Cli(running)
 
 
 async def get(running: Parley, path: str) -> Any:
@@ -86,12 +39,12 @@ async def until[T](ask: Callable[[], Awaitable[T]], fits: Callable[[T], bool]) -
 
 
 async def test_chat_goes_all_the_way_by_itself(cli: Cli, running: Parley) -> None:
-    ended = await cli("chat", "--yes", REQUEST)
-    assert ended.code == 0, ended
-    assert "def " in ended.out
+    talk = await ended(await cli.start("chat", "--yes", REQUEST))
+    assert talk.code == 0, talk
+    assert "def " in talk.out
     newest = (await sessions(running))[0]
     assert newest["state"] == "completed"
-    assert f"parley chat --session {newest['id']}" in ended.err
+    assert f"parley chat --session {newest['id']}" in talk.err
 
 
 async def test_publish_begins_a_session_that_the_page_lists(cli: Cli, person: Person) -> None:
@@ -105,9 +58,8 @@ async def test_publish_begins_a_session_that_the_page_lists(cli: Cli, person: Pe
     assert tab.session_id == session_id
 
 
-async def test_sessions_are_listed_shown_and_exported(cli: Cli) -> None:
-    session_id = (await cli.fine("publish", "--text", "Write a program for roman numerals")).strip()
-    await plan_of(cli, session_id)
+async def test_sessions_are_listed_shown_and_exported(cli: Cli, running: Parley) -> None:
+    session_id = await planned(running, "Write a program for roman numerals")
     assert session_id in await cli.fine("sessions", "roman")
     assert session_id not in await cli.fine("sessions", "no such words")
     assert "4 steps" in await cli.fine("sessions", "show", session_id)
@@ -119,7 +71,15 @@ async def test_sessions_are_listed_shown_and_exported(cli: Cli) -> None:
     assert "Traceback" not in nothing.err
 
 
-async def plan_of(cli: Cli, session_id: str) -> list[Json]:
+async def planned(running: Parley, request: str) -> str:
+    """The id of a new session that has its plan."""
+    async with Client(running.socket_url) as client:
+        await client.send(type="user_message", content=request)
+        await client.event("plan.drafted")
+        return client.session_id
+
+
+async def tailed(cli: Cli, session_id: str) -> list[Json]:
     """The session's events up to its plan, read from `parley tail`, which is then interrupted."""
     tail = await cli.start("tail", session_id, "--json")
     assert tail.stdout
@@ -139,7 +99,7 @@ async def test_tail_tells_each_event_once(cli: Cli, running: Parley) -> None:
     async with Client(running.socket_url) as client:
         await client.send(type="user_message", content=REQUEST)
         await client.event("message.received")
-        told = await plan_of(cli, client.session_id)
+        told = await tailed(cli, client.session_id)
         await client.event("plan.drafted")
         assert [event["version"] for event in told] == list(range(1, len(told) + 1))
         assert told == client.events[: len(told)]
@@ -163,22 +123,20 @@ async def test_garbage_is_put_aside_and_harms_nobody(cli: Cli, running: Parley, 
         assert subject in await cli.fine("dead")
         await client.send(type="approval", approved=True, version=plan["version"])  # even this very session goes on
         await client.event("code.drafted")
-    assert await plan_of(cli, (await cli.fine("publish", "--text", REQUEST)).strip())
+    assert await planned(running, REQUEST)
 
 
 async def test_rebuild_makes_the_same_rows(cli: Cli, running: Parley) -> None:
-    async with Client(running.socket_url) as client:
-        await client.send(type="user_message", content=REQUEST)
-        await client.event("plan.drafted")
+    await planned(running, REQUEST)
 
     async def settled() -> list[Json]:
         return await sessions(running)
 
     before = await until(settled, lambda rows: all(row["phase"] not in ("planning", "coding") for row in rows))
     journals = [await get(running, f"/api/sessions/{row['id']}/journal") for row in before]
-    ended = await cli("rebuild")
-    assert ended.code == 0, ended
-    assert (ended.out + ended.err).strip()
+    rebuilt = await ended(await cli.start("rebuild"))  # it passes the output of another process through
+    assert rebuilt.code == 0, rebuilt
+    assert (rebuilt.out + rebuilt.err).strip()
     after = await until(settled, lambda rows: len(rows) == len(before))
     assert after == before
     assert [await get(running, f"/api/sessions/{row['id']}/journal") for row in after] == journals
