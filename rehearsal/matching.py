@@ -19,11 +19,17 @@ def has_words(text: str, phrase: str) -> bool:
     return all(any(word.startswith(part) for word in words) for part in parts)
 
 
+def mentioned(text: str, phrases: str) -> list[str]:
+    """Those of the phrases, which have commas between them, that the text has."""
+    return [phrase for phrase in phrases.split(", ") if has_words(text, phrase)]
+
+
 def find_program(*texts: str) -> Program | None:
     """The program that the first telling text is about: the one with the longest phrase in it."""
     for text in texts:
         scored = [
-            (max((len(p) for p in program.words if has_words(text, p)), default=0), program) for program in PROGRAMS
+            (max((len(phrase) for phrase in mentioned(text, program.words)), default=0), program)
+            for program in PROGRAMS
         ]
         score, best = max(scored, key=lambda entry: entry[0])
         if score:
@@ -33,7 +39,7 @@ def find_program(*texts: str) -> Program | None:
 
 def find_features(program: Program, text: str) -> list[Feature]:
     """The features of this program that the text mentions."""
-    return [feature for feature in program.features if any(has_words(text, phrase) for phrase in feature.words)]
+    return [feature for feature in program.features if mentioned(text, feature.words)]
 
 
 def apply_features(program: Program, features: frozenset[str], lines: Iterable[str]) -> frozenset[str]:

@@ -1,37 +1,10 @@
 """What the rehearsal model can write: the programs, their plans, and the features it knows for each."""
 
 from rehearsal.catalogue.program import Feature, Program
-from rehearsal.catalogue.puzzles import (
-    CAESAR,
-    FIBONACCI,
-    FIZZBUZZ,
-    GUESSING,
-    PALINDROME,
-    PRIMES,
-    ROMAN,
-    TICTACTOE,
-)
-from rehearsal.catalogue.tools import BANK, CALCULATOR, CSV, PASSWORD, TEMPERATURE, TODO, WORDS
+from rehearsal.catalogue.programs import PROGRAMS
 
-__all__ = ["BY_NAME", "CONFIGURE", "INTRODUCTION", "KINDS", "PROGRAMS", "Feature", "Program"]
+__all__ = ["BY_NAME", "CONFIGURE", "INTRODUCTION", "PROGRAMS", "Feature", "Program"]
 
-PROGRAMS = (
-    CALCULATOR,
-    TODO,
-    TEMPERATURE,
-    PASSWORD,
-    WORDS,
-    GUESSING,
-    PRIMES,
-    FIBONACCI,
-    CSV,
-    TICTACTOE,
-    ROMAN,
-    PALINDROME,
-    BANK,
-    FIZZBUZZ,
-    CAESAR,
-)
 KINDS = ", ".join(program.title for program in PROGRAMS)
 CONFIGURE = "To use a language model, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL and start Parley again."
 BY_NAME = 'Any tool can be called by its exact name: Call server.tool with {"name": "value"}.'

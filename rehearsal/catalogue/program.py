@@ -1,14 +1,15 @@
-"""What the rehearsal model knows about one kind of program."""
+"""What the rehearsal model knows about one kind of program. `words` are what people call it, with commas between."""
 
 from dataclasses import dataclass
+from functools import cached_property
 
 
 @dataclass(frozen=True)
 class Feature:
-    """An extra that a program can have; `words` are what people call it (see `matching`)."""
+    """An extra that a program can have."""
 
     name: str
-    words: tuple[str, ...]
+    words: str
     step: str
     avoids: bool = False  # it leaves something out: "without …" then asks for it
     number: str = ""  # the constant that people may set
@@ -16,17 +17,23 @@ class Feature:
 
 @dataclass(frozen=True)
 class Program:
-    """One kind of program. `plans` are the steps of its two approaches; `number` the constant that people may set."""
+    """One kind of program. `approaches`: two paragraphs with a step on each line."""
 
     name: str
     title: str
-    words: tuple[str, ...]
-    plans: tuple[tuple[str, ...], tuple[str, ...]]
+    words: str
+    approaches: str
     features: tuple[Feature, ...] = ()
-    number: str = ""
+    number: str = ""  # the constant that people may set
     least: int = 1  # what the number must be at least
 
     @property
     def goal(self) -> str:
         """The goal of its plans."""
         return f"Write {self.title} in Python."
+
+    @cached_property
+    def plans(self) -> tuple[tuple[str, ...], ...]:
+        """The steps of its two approaches."""
+        texts = self.approaches.strip().split("\n\n")
+        return tuple(tuple(line.strip() for line in text.splitlines()) for text in texts)
