@@ -34,14 +34,8 @@ def build(*, pace: float = PACE) -> FastAPI:
 
     @app.get("/v1/models")
     async def models() -> dict[str, Any]:
-        entry = {
-            "id": wire.MODEL_ID,
-            "object": "model",
-            "created": 0,
-            "owned_by": "parley",
-            "description": INTRODUCTION,
-        }
-        return {"object": "list", "data": [entry]}
+        entry = {"id": wire.MODEL_ID, "object": "model", "created": 0, "owned_by": "parley"}
+        return {"object": "list", "data": [entry | {"description": INTRODUCTION}]}
 
     @app.post("/v1/chat/completions")
     async def complete(body: wire.ChatRequest, request: Request) -> Response:
@@ -58,7 +52,7 @@ def build(*, pace: float = PACE) -> FastAPI:
 
     @app.get("/calls")
     async def calls() -> list[Any]:
-        return model.calls.all()
+        return list(model.calls)
 
     return app
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import count as counter
@@ -12,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
 from rehearsal import wire
-from rehearsal.calls import CallLog, CallRecord
+from rehearsal.calls import REMEMBERED, CallRecord
 from rehearsal.faults import Fault, FaultBoard
 from rehearsal.flows.nonsense import spoilt
 from rehearsal.prompt import read_prompt
@@ -40,7 +41,7 @@ class Rehearsal:
 
     def __init__(self, pace: float) -> None:
         self.faults = FaultBoard()
-        self.calls = CallLog()
+        self.calls: deque[CallRecord] = deque(maxlen=REMEMBERED)
         self._cache = PrefixCache()
         self._spoilt = counter()
         self._pace = pace
@@ -52,7 +53,8 @@ class Rehearsal:
             fault = self.faults.pick(body.model, prompt.task)
         except ValueError as bad:
             return JSONResponse(wire.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
-        record = self.calls.begin(prompt.role, prompt.task, body.model)
+        record = CallRecord(prompt.role, prompt.task, body.model)
+        self.calls.append(record)
         if await _client_left(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
             record.outcome = fault.fault or "cancelled"
             return Response(status_code=499)

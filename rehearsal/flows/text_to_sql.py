@@ -6,25 +6,18 @@ from typing import Any
 from rehearsal.flows import cues
 from rehearsal.prompt import Prompt, parsed
 from rehearsal.refusals import CONNECT, DEMO_MODEL
-from rehearsal.sql import (
-    Tables,
-    Written,
-    answer,
-    classify,
-    columns_for,
-    mend,
-    read_tables,
-    relevant,
-    rewrite,
-    write_sql,
-)
+from rehearsal.sql.answers import answer
+from rehearsal.sql.followups import rewrite
+from rehearsal.sql.mend import mend
+from rehearsal.sql.relevant import columns_for, relevant
+from rehearsal.sql.requests import classify
+from rehearsal.sql.tables import Tables, read_tables
+from rehearsal.sql.words import phrases
+from rehearsal.sql.writing import Written, write_sql
 
-_FILLING = frozenset(
-    re.findall(
-        r"\w+",
-        "i we me my a an the and only just please instead rather mean meant want wanted use take show give ones one"
-        " that those these this it them yes ok with for of in to do",
-    )
+_FILLING = phrases(
+    "i, we, me, my, a, an, the, and, only, just, please, instead, rather, mean, meant, want, wanted, use, take, show, "
+    "give, ones, one, that, those, these, this, it, them, yes, ok, with, for, of, in, to, do"
 )
 
 
@@ -71,14 +64,14 @@ def answer_generate(prompt: Prompt) -> dict[str, Any]:
     elif hint := _accepted(prompt):
         written = Written(hint, "The same question was answered with this before.")
     else:
-        written = _written(prompt, tables, dialect)
+        written = write_sql(prompt["question"], tables, dialect)
     return {"sql": written.sql, "explanation": written.explanation, "cannot": written.cannot}
 
 
 def _unheard(prompt: Prompt) -> str:
     """A line of feedback with words that the question does not have; ignoring it would answer another question."""
     asked = set(_words(prompt["question"]))
-    return next((line for line in prompt.lines("feedback") if set(_words(line)) - asked - _FILLING), "")
+    return next((line for line in prompt.lines("feedback") if set(_words(line)) - {*asked, *_FILLING}), "")
 
 
 def _words(text: str) -> list[str]:
@@ -90,12 +83,8 @@ def _mended(prompt: Prompt, tables: Tables, dialect: str) -> Written:
     mended = mend(prompt["sql"], prompt["problem"] or prompt["question"], tables)
     if mended.sql:
         return mended
-    anew = _written(prompt, tables, dialect)
+    anew = write_sql(prompt["question"], tables, dialect)
     return anew if anew.sql and anew.sql != prompt["sql"] else mended
-
-
-def _written(prompt: Prompt, tables: Tables, dialect: str) -> Written:
-    return write_sql(prompt["question"], tables, dialect)
 
 
 def _accepted(prompt: Prompt) -> str:

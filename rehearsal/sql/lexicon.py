@@ -3,11 +3,11 @@
 import re
 from dataclasses import dataclass, field
 
-from rehearsal.sql.places import CODES
 from rehearsal.sql.synonyms import others
 from rehearsal.sql.syntax import Spot, Value
 from rehearsal.sql.tables import Column, Table, Tables
 from rehearsal.sql.words import Token, split
+from rehearsal.states import CODES
 
 Words = tuple[str, ...]
 LONGEST = 5  # words of a phrase

@@ -7,8 +7,8 @@ from functools import cached_property
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from rehearsal.sql.places import STATES
 from rehearsal.sql.words import split
+from rehearsal.states import NAMES
 
 MONEY = {"price", "cost", "amount", "total", "fee", "salary", "fine", "balance"}
 _NUMBER = re.compile(r"int|float|real|double|numeric|decimal|money|serial", re.IGNORECASE)
@@ -57,7 +57,7 @@ class Column(BaseModel):
     @property
     def codes(self) -> bool:
         """True if states of the USA are written as their two letters."""
-        return "state" in split(self.name) and bool(self.texts) and all(text in STATES for text in self.texts)
+        return "state" in split(self.name) and bool(self.texts) and all(text in NAMES for text in self.texts)
 
 
 class Table(BaseModel):

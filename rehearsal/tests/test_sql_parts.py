@@ -5,8 +5,14 @@ from typing import Any
 
 import pytest
 
-from rehearsal.sql import Tables, answer, classify, columns_for, mend, read_tables, relevant, rewrite, write_sql
+from rehearsal.sql.answers import answer
+from rehearsal.sql.followups import rewrite
+from rehearsal.sql.mend import mend
+from rehearsal.sql.relevant import columns_for, relevant
+from rehearsal.sql.requests import classify
+from rehearsal.sql.tables import Tables, read_tables
 from rehearsal.sql.words import near, split, tokens
+from rehearsal.sql.writing import write_sql
 
 README = """SELECT orders.state, COUNT(*) AS orders
 FROM orders

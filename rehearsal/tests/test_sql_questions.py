@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 
-from rehearsal.sql import Tables, read_tables, rewrite, write_sql
+from rehearsal.sql.followups import rewrite
+from rehearsal.sql.tables import Tables, read_tables
+from rehearsal.sql.writing import write_sql
 
 CLINIC = """
 create table clinics(id integer primary key, name text not null, town text not null, opened_on date not null);

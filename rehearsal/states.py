@@ -7,5 +7,5 @@ MD Maryland,MA Massachusetts,MI Michigan,MN Minnesota,MS Mississippi,MO Missouri
 NV Nevada,NH New Hampshire,NJ New Jersey,NM New Mexico,NY New York,NC North Carolina,ND North Dakota,OH Ohio,
 OK Oklahoma,OR Oregon,PA Pennsylvania,RI Rhode Island,SC South Carolina,SD South Dakota,TN Tennessee,TX Texas,
 UT Utah,VT Vermont,VA Virginia,WA Washington,WV West Virginia,WI Wisconsin,WY Wyoming,DC District of Columbia"""
-CODES = {line.strip()[3:].lower(): line.strip()[:2] for line in _STATES.replace("\n", "").split(",")}
-STATES = {code: name.title().replace(" Of ", " of ") for name, code in CODES.items()}
+NAMES = {line[:2]: line[3:] for line in _STATES.replace("\n", "").split(",")}  # by code
+CODES = {name.lower(): code for code, name in NAMES.items()}  # by name in lower case
