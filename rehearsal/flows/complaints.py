@@ -5,13 +5,11 @@ from typing import Any
 
 from rehearsal.flows import cues
 from rehearsal.prompt import Prompt, parsed
+from rehearsal.retail.identity import emails, people
+from rehearsal.retail.requests import order_ids
+from rehearsal.retail.words import tidy
 
 _URGENT = re.compile(r"\b(?:urgent\w*|asap|immediately|by (?:today|tomorrow|\w+day)|lawyer)\b")
-_PART = r"[A-Z][a-zA-Z'-]+"
-_NAME = re.compile(
-    rf"(?i:\b(?:name is|this is|i am|i'm|thanks,?|regards,?))\s+({_PART})\s+({_PART})"
-    rf"|({_PART})\s+({_PART})(?= here\b|,?\s+(?:zip )?\d{{5}}\b|\s*$)"
-)
 
 ALLOWED = {
     ("pending", "unwanted"): "cancel",
@@ -34,14 +32,14 @@ def answer_complaint(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.classify_complaint`; what the person did not say is empty."""
     said, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
     lower = cues.plain(said)
-    name = [part for part in match.groups() if part] if (match := _NAME.search(said)) else ["", ""]
+    first, last, code = next(iter(people(tidy(said))), ("", "", ""))
     return {
         "category": cues.kind_of(lower) or "other",
-        "order_id": (_orders(said) or _only(_orders(findings)) or [""])[-1],
-        "email": (cues.EMAIL.findall(said) or _only(cues.EMAIL.findall(findings)) or [""])[0].rstrip("."),
-        "first_name": name[0],
-        "last_name": name[1],
-        "zip": (cues.ZIP.findall(said) or [""])[0],
+        "order_id": (order_ids(said) or _only(order_ids(findings)) or [""])[-1],
+        "email": (emails(said) or _only(emails(findings)) or [""])[0],
+        "first_name": first,
+        "last_name": last,
+        "zip": code,
         "urgent": bool(_URGENT.search(lower) or cues.PERSON.search(lower)),
     }
 
@@ -51,13 +49,9 @@ def _words(prompt: Prompt) -> str:
     return "\n".join(prompt[tag][: cues.LONGEST] for tag in ("request", "details", "feedback") if prompt[tag])
 
 
-def _orders(text: str) -> list[str]:
-    return [f"#{one.lstrip('#').upper()}" for one in cues.ORDER_ID.findall(text)]
-
-
 def _only(values: list[str]) -> list[str]:
-    """The values if they are all the same; else none, as it is not known which one is meant."""
-    return values if len(set(values)) == 1 else []
+    """The only value; of several it is not known which one is meant."""
+    return values if len(values) == 1 else []
 
 
 def assess_complaint(prompt: Prompt) -> dict[str, Any]:

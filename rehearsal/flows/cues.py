@@ -2,10 +2,9 @@
 
 import re
 
+from rehearsal.retail.requests import order_ids
+
 LONGEST = 4_000  # characters of what a person wrote that are looked at
-ORDER_ID = re.compile(r"#?\bW\d{7}\b", re.IGNORECASE)
-EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")
-ZIP = re.compile(r"(?<![\w#-])\d{5}\b")
 KINDS = {  # of complaints, the one that weighs most first
     "damaged": re.compile(r"\b(?:damaged|broken|smashed|cracked|crack|dented|defective|leaks?)\b|n't (?:work|light)"),
     "wrong_item": re.compile(r"\b(?:wrong|not what i ordered)\b"),
@@ -33,7 +32,6 @@ _MEASURE = re.compile(r"\b(?:how (?:many|much|often)|average|total|number of|cou
 _DATA = re.compile(
     r"(?:show|list|find|get|give me|name|which|what|who|when|where)\b|.*\b(?:sql|query|tables?|database)\b"
 )
-_FOLLOWS = re.compile(r"(?:and|only|just|now|but|also|the same|sort|what about|how about|put|with|by|in)\b")
 _SQL = re.compile(r"(?is)\bselect\b\s.{0,4000}?\bfrom\b\s")
 
 
@@ -57,7 +55,7 @@ def is_complaint(lower: str) -> bool:
     if _COMPLAINS.search(lower):
         return True
     complains = kind_of(lower) or PERSON.search(lower) or RETURN.search(lower)
-    return bool(complains and (ORDER_ID.search(lower) or _OWN.search(lower)) and not _MEASURE.search(lower))
+    return bool(complains and (order_ids(lower) or _OWN.search(lower)) and not _MEASURE.search(lower))
 
 
 def is_question(lower: str) -> bool:
@@ -68,11 +66,6 @@ def is_question(lower: str) -> bool:
 def is_talk(lower: str) -> bool:
     """Whether it is a greeting, or a question about the model."""
     return bool(_TALK.fullmatch(lower))
-
-
-def follows(lower: str) -> bool:
-    """Whether it continues an earlier question."""
-    return bool(_FOLLOWS.match(lower))
 
 
 def without_sql(text: str) -> str:

@@ -8,6 +8,10 @@ from rehearsal.flows import cues
 from rehearsal.flows.graph import Flow, read_flows
 from rehearsal.prompt import Prompt
 from rehearsal.refusals import effective_request, refuse
+from rehearsal.retail.identity import emails, people
+from rehearsal.retail.requests import order_ids
+from rehearsal.retail.words import tidy
+from rehearsal.sql.followups import goes_on
 
 SQL, TRIAGE = "text_to_sql", "complaint_triage"  # the flows that ship; of any other the ordinary way is walked
 AGAIN = ("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response")
@@ -49,8 +53,8 @@ def _chosen(flows: Sequence[Flow], request: str, dialogue: str) -> Flow | None:
     own = [flow for flow in flows if flow.name not in (SQL, TRIAGE)]
     if alike := next((flow for flow in own if len(_words(flow.description) & _words(request)) >= 2), None):
         return alike
-    goes_on = any(flow.state.get("previous_sql") for flow in flows) and cues.follows(lower)
-    name = SQL if goes_on else TRIAGE if cues.is_complaint(lower) else SQL if cues.is_question(lower) else ""
+    follows = any(flow.state.get("previous_sql") for flow in flows) and goes_on(lower)
+    name = SQL if follows else TRIAGE if cues.is_complaint(lower) else SQL if cues.is_question(lower) else ""
     return next((flow for flow in flows if flow.name == name), None)
 
 
@@ -71,12 +75,12 @@ def _wanted(flow: Flow, request: str) -> tuple[str, ...]:
             return ("validate_sql", "format_final_response")
         begins = "generate_sql" if flow.state.get("fix") and cues.REASON.search(about) else "validate_sql"
         return ordinary[ordinary.index(begins) :] if begins in ordinary else ordinary
-    return AGAIN if flow.state.get("previous_sql") and cues.follows(lower) else ordinary
+    return AGAIN if flow.state.get("previous_sql") and goes_on(lower) else ordinary
 
 
 def _complaint(request: str, lower: str) -> tuple[str, ...]:
     """The path to the remedy that the complaint asks for, with a question if order or customer are missing."""
-    known = cues.ORDER_ID.search(request) and (cues.EMAIL.search(request) or cues.ZIP.search(request))
+    known = order_ids(request) and (emails(request) or people(tidy(request)))
     begins = ("classify_complaint",) if known else ("classify_complaint", "ask_for_order", "classify_complaint")
     return (*begins, "find_customer", "read_order", "assess", *_remedy(lower), "write_reply")
 

@@ -48,6 +48,11 @@ def orders_of(state: State, ids: Sequence[str]) -> list[Document]:
     return [order for order in orders if order is not None]
 
 
+def must_be(order: Document, status: str, done: str) -> None:
+    if order["status"] != status:
+        raise NotPossible(f"order {order['order_id']} is {order['status']}, and only {status} orders can be {done}.")
+
+
 def all_orders(state: State) -> list[Document]:
     return orders_of(state, [str(one) for one in customer(state).get("orders", [])])
 

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 
+from rehearsal.retail.requests import Request
 from rehearsal.retail.state import Document, NotPossible, State
 from rehearsal.retail.words import money
 
@@ -59,6 +60,12 @@ def _spelled(method: Document, text: str) -> bool:
     if "last_four" in method:
         return bool(re.search(rf"(?<![\d#W.$]){method['last_four']}(?!\d)", text))
     return "balance" in method and bool(re.search(rf"\${method['balance']:g}\b|\b{method['balance']:g} dollars", text))
+
+
+def request_methods(state: State, request: Request, methods: Methods, paid: str = "") -> list[str] | None:
+    """The payment methods that the request mentions, else those in the whole message; None if there are none."""
+    texts = (request.text, request.rest, "\n".join((state.message, *state.feedback)))
+    return next((found for text in texts if (found := mentioned_methods(text, methods, paid)) is not None), None)
 
 
 def choose(state: State, methods: Methods, said: list[str] | None, able: list[str], question: str) -> str:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from rehearsal.sql.reader import Reader, Unclear
 from rehearsal.sql.synonyms import deeds
 from rehearsal.sql.syntax import MONEY, Condition, Filter, Has, Noun
-from rehearsal.sql.words import phrases, split
+from rehearsal.sql.words import phrases
 
 Conditions = tuple[Condition, ...]
 _PERSONS = phrases("everybody, everyone, anybody, anyone, somebody, someone, person")
@@ -36,15 +36,14 @@ class Phrases(Reader):
             return Noun(self.people())
         filters: list[Filter] = list(self.values())
         self.skip("'s", "'")
-        begin = self.at
         meaning = self.term("tables")
         if meaning is None:
             self.skip("account", "card")
             self.at = self.at if filters else start
             return Noun((), tuple(filters)) if filters else None
         own = tuple((spot, (value,)) for spot, value in meaning.values if spot.table in meaning.tables)
-        named = self._identity(tuple(token.word for token in self.tokens[begin : self.at])) or self.values()
-        return Noun(tuple(meaning.tables.items()), (*filters, *((Filter(own, "named"),) if own else ()), *named))
+        named = (Filter(own, "named"),) if own else ()
+        return Noun(tuple(meaning.tables.items()), (*filters, *named, *self.values()))
 
     def people(self) -> tuple[tuple[str, int], ...]:
         meaning = self.lexicon.meanings.get(("person",))
@@ -87,14 +86,6 @@ class Phrases(Reader):
         self.at += bool(options)
         return Filter(options) if options else None
 
-    def _identity(self, words: tuple[str, ...]) -> tuple[Filter, ...]:
-        """The id of a row that is called by these words: `item 9937863455`."""
-        found = self._quoted()
-        if found is None:
-            return ()
-        keys = tuple(option for option in found.options if split(option[0].columns[0]) == (*words, "id"))
-        return (replace(found, options=keys or found.options),)
-
     # --- what is said of a noun
 
     def modifiers(self, *, verb: bool = False) -> Conditions:
@@ -114,7 +105,7 @@ class Phrases(Reader):
 
     def post(self) -> Conditions | None:
         """What stands after a noun without a verb of its own."""
-        return self.first(self.without, self.amount, self.timed, self.place, self.values, self.related, self.doing)
+        return self.first(self.without, self.amount, self.place, self.values, self.related, self.doing)
 
     def predicate(self) -> Conditions | None:
         """What stands after who or that, or as the verb of a question: `are pending`, `have no orders`."""
@@ -145,11 +136,6 @@ class Phrases(Reader):
         found = self.term("tables") or self.term("values")
         self.at = start
         return found is not None
-
-    def timed(self) -> Conditions | None:
-        self.skip("made", "placed")
-        found = self.when()
-        return (found,) if found else None
 
     def place(self) -> Conditions | None:
         """`in Boston`, `living in Texas or Ohio`, `going to Hawaii`, `not in Oregon`."""

@@ -13,7 +13,7 @@ _BACK = re.compile(
 )
 _GOES_ON = re.compile(
     r"^(?:and|but|or|also|now|only|just|ok|then|so|same|the same|instead|what about|how about|by|per|in|to|from|for"
-    r"|with|without|since|before|after|sort|order|sorted|top|make it|group|split|as an?)\b",
+    r"|with|without|since|before|after|sort|order|sorted|put|top|make it|group|split|as an?)\b",
     re.IGNORECASE,
 )
 
@@ -24,14 +24,19 @@ def rewrite(request: str, previous_question: str, feedback: Sequence[str] = ()) 
     if previous_question and not _alone(question):
         question = f"{_ended(previous_question)} {question}"
     for said in feedback:
-        if _GOES_ON.match(said.strip()):
+        if goes_on(said.strip()):
             question = f"{_ended(question)} {said.strip()}"
     return question
 
 
+def goes_on(request: str) -> bool:
+    """Whether it continues the question before it."""
+    return bool(_GOES_ON.match(request))
+
+
 def _alone(request: str) -> bool:
     """True if the request is a whole question already."""
-    if _GOES_ON.match(request):
+    if goes_on(request):
         return False
     return len(request.split()) > 3 and not (
         _BACK.search(request) if _OPENER.match(request) else len(request.split()) < 5

@@ -104,6 +104,6 @@ def _overlap(new: Condition, old: Condition) -> bool:
     """True if both are values of one column, so that the new one takes the place of the old one."""
     if not (isinstance(new, Filter) and isinstance(old, Filter)) or new.negated or old.negated:
         return False
-    return {new.op, old.op} <= {"in", "lives", "date"} and bool(
+    return {new.op, old.op} <= {"in", "lives"} and bool(
         {spot for spot, _ in new.options} & {spot for spot, _ in old.options}
     )

@@ -31,7 +31,7 @@ class Questions(Phrases):
     def sentence(self) -> Query | None:
         self.skip(*_LEAD, "all", "every")
         self.articles()
-        forms = (self.ranked, self.count, self.measured, self.cost, self.values_of, self.rows)
+        forms = (self.ranked, self.count, self.measured, self.values_of, self.rows)
         return self.first(*(lambda form=form: self._whole(form) for form in forms))
 
     def _whole(self, form: Callable[[], Query | None]) -> Query | None:
@@ -110,14 +110,6 @@ class Questions(Phrases):
             return None
         spots = self.column() or MONEY  # average gift card balance, largest payment
         return Query(self.narrowed(head), Measure(function, spots))
-
-    def cost(self) -> Query | None:
-        """`what do Monitor variants cost on average`, `what does item 9937863455 cost`."""
-        noun = self.noun() if self.take("what do", "what does", "how much do", "how much does") else None
-        if noun is None or not self.take("cost"):
-            return None
-        function = "avg" if self.take("on average") else "sum" if self.take("together", "in total") else ""
-        return Query(noun, Measure(function, MONEY)) if function else Query(noun, columns=(MONEY,))
 
     def _holders(self, spots: Spots) -> Noun:
         return Noun(tuple({spot.table: 0 for spot in spots}.items()))

@@ -1,14 +1,13 @@
-"""The words of a question, read from left to right, with the schema's phrases, amounts and times among them."""
+"""The words of a question, read from left to right, with the schema's phrases and amounts among them."""
 
 from collections.abc import Callable
-from datetime import date
 from functools import lru_cache
 
+from rehearsal.english import singular
 from rehearsal.sql.lexicon import LONGEST, Lexicon, Meaning
-from rehearsal.sql.syntax import DATE, Filter, Spot, Spots, Value
-from rehearsal.sql.words import Token, number, phrases, singular, split
+from rehearsal.sql.syntax import Spots, Value
+from rehearsal.sql.words import Token, number, phrases
 
-MONTHS = phrases("january, february, march, april, may, june, july, august, september, october, november, december")
 _ARTICLES = phrases("the, a, an, a single, our, any, of the, of our")
 _OWN = phrases("their, his, her, its")
 _COMPARE = {
@@ -123,24 +122,3 @@ class Reader:
             return operator, (value,)
         self.at = start
         return None
-
-    def when(self) -> Filter | None:
-        """A time, as a range of days of the verb's column or of the row's only date: `in 2024`, `since March 2024`."""
-        tables, word = self.lexicon.tables.by_name.values(), self.token.word
-        spots = tuple(
-            Spot(table.name, (one.name,))
-            for table in tables
-            for one in table.columns
-            if one.date and word in split(one.name)[:-1]
-        )
-        self.at += bool(spots)
-        how = self.take("in", "since", "after", "before")
-        month = MONTHS.index(self.token.word) + 1 if self.token.word in MONTHS else 0
-        self.at += bool(month)
-        year = self.number()
-        if not how or not isinstance(year, int) or not 1400 <= year <= 2200:
-            return None
-        first = date(year, month or 1, 1).isoformat()
-        end = date(year + (month or 12) // 12, (month or 12) % 12 + 1, 1).isoformat()
-        days = {"in": (first, end), "since": (first, ""), "after": (end, ""), "before": ("", first)}[how]
-        return Filter(tuple((spot, days) for spot in spots or DATE), "date")

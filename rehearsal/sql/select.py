@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from rehearsal.sql.joins import Joins, Path, Step, single
 from rehearsal.sql.reader import Unclear
 from rehearsal.sql.synonyms import others
-from rehearsal.sql.syntax import DATE, LABEL, MONEY, Condition, Filter, Has, Spot, Spots, Value
+from rehearsal.sql.syntax import LABEL, MONEY, Condition, Filter, Has, Spot, Spots, Value
 from rehearsal.sql.tables import Column, Table, Tables
 from rehearsal.sql.words import phrases
 
@@ -91,7 +91,7 @@ class Select:
         found = self._comparison(one, text, info, values)
         if one.negated:
             return f"({text} IS NULL OR NOT ({found}))" if info.nullable else f"NOT ({found})"
-        if one.op in {"in", "lives", "named", "date"} and self._compared.setdefault(text, set(values)) != set(values):
+        if one.op in {"in", "lives", "named"} and self._compared.setdefault(text, set(values)) != set(values):
             raise Unclear("No row can be all of that at once")
         return found
 
@@ -101,11 +101,8 @@ class Select:
             if {True, False} <= set(values) or not all(isinstance(value, str | bool) for value in values):
                 raise Unclear("That is no value of this column")
             return f"{text} = {written[0]}" if len(written) == 1 else f"{text} IN ({', '.join(written)})"
-        if not (info.date if one.op == "date" else info.number):
-            raise Unclear(f"{info.name} holds no {'dates' if one.op == 'date' else 'amounts'}")
-        if one.op == "date":
-            days = zip((">=", "<"), written, strict=True)
-            return " AND ".join(f"{text} {op} {day}" for op, day in days if day != "''")
+        if not info.number:
+            raise Unclear(f"{info.name} holds no amounts")
         return f"{text} {'BETWEEN' if one.op == 'between' else one.op} {' AND '.join(written)}"
 
     def _has(self, has: Has, at: Path) -> str:
@@ -186,10 +183,8 @@ def literal(value: Value, dialect: str) -> str:
 
 
 def _special(table: Table, spots: Spots) -> Spots:
-    """The only money or date of the table, where the question names no column."""
-    if spots not in (MONEY, DATE):
-        return spots
-    return tuple(Spot(table.name, (one.name,)) for one in table.columns if (one.money if spots == MONEY else one.date))
+    """The only money of the table, where the question names no column."""
+    return tuple(Spot(table.name, (one.name,)) for one in table.columns if one.money) if spots == MONEY else spots
 
 
 def _as(table: str, alias: str) -> str:

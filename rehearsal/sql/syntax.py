@@ -16,14 +16,13 @@ class Spot(NamedTuple):
 Spots = tuple[Spot, ...]
 MONEY: Spots = (Spot("", ("money",)),)  # the only amount of money in the row itself
 LABEL: Spots = (Spot("", ("label",)),)  # what shows which row it is
-DATE: Spots = (Spot("", ("date",)),)  # the only date of the row itself
 
 
 @dataclass(frozen=True)
 class Filter:
     """A column compared with values. `options`: candidate columns, each with the values as that column writes them.
 
-    `op` is in, lives, named, null, date (from, and before; empty if open), between, or an operator of SQL.
+    `op` is in, lives, named, null, between, or an operator of SQL.
     """
 
     options: tuple[tuple[Spot, tuple[Value, ...]], ...]

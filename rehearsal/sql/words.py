@@ -1,18 +1,11 @@
-"""Words as the grammar compares them: tokens, one spelling for singular and plural, numbers, near spellings."""
+"""Words as the grammar compares them: tokens, names in parts, numbers, near spellings."""
 
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-_SMALL = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-NUMBERS = {word: number for number, word in enumerate(_SMALL)}
-_CONTRACTIONS = (
-    (r"\bcan't\b|\bcannot\b", "can not"),
-    (r"n't\b", " not"),
-    (r"\b(who|what|where|which|how|there|that)'s\b", r"\1 is"),
-    (r"'(?:ve)\b", " have"),
-    (r"\be-?mail", "email"),
-)
+from rehearsal.english import NUMBERS, singular, spelled_out
+
 _TOKEN = re.compile(
     r"""(?P<quoted>"[^"]+"|(?<!\w)'[^']+'(?!\w))
     |(?P<id>[\w.+-]+@[\w-]+(?:\.[\w-]+)+|\#\w+)
@@ -23,11 +16,6 @@ _TOKEN = re.compile(
     |(?P<mark>[,;:()?!.]|(?<=\s)-(?=\s))
     |(?P<sign>[&+%])""",
     re.VERBOSE,
-)
-_IRREGULAR = (
-    {"people": "person", "children": "child", "statuses": "status", "canceled": "cancelled"}
-    | {word: word for word in ("does", "has", "was", "is", "this", "us", "series", "lives", "its")}
-    | {"ids": "id"}
 )
 
 
@@ -42,9 +30,7 @@ class Token:
 
 def tokens(text: str) -> list[Token]:
     """All words and marks of a text. A hyphen separates words."""
-    text = text.translate(str.maketrans("‘’“”–—", "''\"\"--"))
-    for pattern, full in _CONTRACTIONS:
-        text = re.sub(pattern, full, text, flags=re.IGNORECASE)
+    text = re.sub(r"\be-?mail", "email", spelled_out(text), flags=re.IGNORECASE)
     found = []
     for match in _TOKEN.finditer(text):
         kind, written = match.lastgroup or "word", match[0]
@@ -58,17 +44,6 @@ def tokens(text: str) -> list[Token]:
 def phrases(text: str) -> tuple[str, ...]:
     """Words or phrases that are written with commas between them."""
     return tuple(text.split(", "))
-
-
-@lru_cache(maxsize=4096)
-def singular(word: str) -> str:
-    if word in _IRREGULAR:
-        return _IRREGULAR[word]
-    if len(word) > 4 and word.endswith("ies"):
-        return word[:-3] + "y"
-    if len(word) > 4 and word.endswith(("sses", "shes", "ches", "xes")):
-        return word[:-2]
-    return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
 
 
 @lru_cache(maxsize=4096)

@@ -6,7 +6,7 @@ from functools import lru_cache
 from rehearsal.sql.fragments import Fragments
 from rehearsal.sql.joins import Joins
 from rehearsal.sql.lexicon import Lexicon
-from rehearsal.sql.reader import MONTHS, Unclear
+from rehearsal.sql.reader import Unclear
 from rehearsal.sql.statement import write
 from rehearsal.sql.synonyms import GROUPS
 from rehearsal.sql.tables import Tables
@@ -38,9 +38,6 @@ def missing(question: str, tables: Tables) -> str:
     """What the question is about and no table has, as far as these words are known; empty if there is nothing."""
     known = _prepared(tables.model_dump_json())[0].words()
     words = [token.word for token in tokens(question) if token.word not in known]
-    dates = any(column.date for table in tables.by_name.values() for column in table.columns)
-    if not dates and {*MONTHS, "when", "year"} & set(words):
-        return "No table here has dates."
     lacking = [word for word in words if any((word,) in group for group in GROUPS)]
     return f"No table or column here holds “{lacking[0]}”." if lacking else ""
 

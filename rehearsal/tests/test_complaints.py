@@ -31,7 +31,7 @@ def order(status: str) -> str:
             {"category": "damaged", "order_id": "#W9245874", "first_name": "Kira", "last_name": "Pereira"},
         ),
         ("You sent me the wrong pillow! Hugo Mendes, 96830", {"category": "wrong_item", "zip": "96830"}),
-        ("This is not what I ordered. Thanks, Ann Smith", {"category": "wrong_item", "last_name": "Smith"}),
+        ("This is not what I ordered. Thanks, Ann Smith, zip 64121", {"category": "wrong_item", "last_name": "Smith"}),
         ("I'm Tom Berg, zip 12345, my parcel never arrived", {"category": "late", "first_name": "Tom", "zip": "12345"}),
         ("The package is not late, it's the wrong colour", {"category": "wrong_item", "order_id": ""}),
         ("Nothing is broken, but it is too small", {"category": "unwanted"}),
