@@ -15,9 +15,9 @@ _CONTRACTIONS = (
     (r"'ve\b", " have"),
     (r"\b(it|that|there|what|where|who|which|how)'s\b", r"\1 is"),
 )
-_IRREGULAR = {"people": "person", "children": "child", "statuses": "status", "canceled": "cancelled", "ids": "id"} | {
-    word: word for word in ("does", "has", "was", "is", "this", "us", "series", "lives", "its")
-}
+_IRREGULAR = {"people": "person", "children": "child", "statuses": "status", "canceled": "cancelled", "ids": "id"}
+_IRREGULAR |= {f"{word}s": word for word in ("beanie", "hoodie", "movie")}
+_IRREGULAR |= {word: word for word in ("does", "has", "was", "is", "this", "us", "series", "lives", "its")}
 
 
 def spelled_out(text: str) -> str:

@@ -16,7 +16,7 @@ from tests.support.path_play import Rules, housed
 from tests.support.questions import load, load_requests
 
 pytestmark = pytest.mark.timeout(180)  # a lot is reckoned, and the machine may be busy
-SHARES = {"store": 0.46, "held": 0.23}  # right at least
+SHARES = {"store": 0.43, "held": 0.23}  # right at least
 REFUSALS = ("unanswerable", "harm")
 
 
