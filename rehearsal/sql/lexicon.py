@@ -72,8 +72,8 @@ class Lexicon:
         return [words for words, _ in named]
 
     def _name_column(self, table: Table, column: Column, names: list[Words]) -> None:
-        spot, words = Spot(table.name, (column.name,)), split(column.name)
-        phrases = {words: 0, column.words: 0} | dict.fromkeys(others(column.words), 1)
+        spot, words = Spot(table.name, (column.name,)), column.words
+        phrases = {words: 0} | dict.fromkeys(others(words), 1)
         if len(words) > 1 and not (column.identity or column.date):
             phrases.setdefault(words[-1:], 2)
         if column.name == table.own_key:
@@ -87,7 +87,7 @@ class Lexicon:
                 columns[one] = min(rank, columns.get(one, rank))
 
     def _name_values(self, table: Table, column: Column) -> None:
-        spot, words = Spot(table.name, (column.name,)), split(column.name)
+        spot, words = Spot(table.name, (column.name,)), column.words
         if column.boolean:
             bare = words[1:] if words[0] in ("is", "has", "for") else words
             self._value(bare, spot, True)

@@ -44,7 +44,7 @@ class Column(BaseModel):
     @property
     def identity(self) -> bool:
         """True if the column names a row rather than measures something."""
-        return self.key or bool(self.references) or split(self.name)[-1:] == ("id",)
+        return self.key or bool(self.references) or self.words[-1:] == ("id",)
 
     @property
     def words(self) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Column(BaseModel):
     @property
     def codes(self) -> bool:
         """True if states of the USA are written as their two letters."""
-        return "state" in split(self.name) and bool(self.texts) and all(text in NAMES for text in self.texts)
+        return "state" in self.words and bool(self.texts) and all(text in NAMES for text in self.texts)
 
 
 class Table(BaseModel):
