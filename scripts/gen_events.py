@@ -1,6 +1,7 @@
 """docs/events.md."""
 
 import json
+from functools import cache
 from types import ModuleType
 from typing import Any
 
@@ -35,6 +36,7 @@ PERSON = {kind.__name__ for kind in PersonCommand.__args__}
 KEEPER = {"Expire"}
 
 
+@cache
 def examples() -> dict[str, Transition]:
     """One of each type; what nothing makes yet is made here."""
     found: dict[str, Transition] = {}

@@ -1,5 +1,6 @@
 """docs/openapi.json: what the gateway serves as /openapi.json."""
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from shared.store import Store
 NO_PAGE = Path("/nonexistent")
 
 
+@cache
 def openapi() -> dict[str, Any]:
     """Of a gateway that is not connected to anything."""
     settings = Settings(parley_auth="none", agent_host="127.0.0.1", parley_secret=SecretStr("x" * 32))

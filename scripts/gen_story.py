@@ -6,6 +6,7 @@ Every example of an event or a server message in docs/ comes from here, so none 
 import itertools
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from pydantic import JsonValue
 
@@ -212,6 +213,7 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
     return c.Start(), c.Finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
 
-def stories() -> list[Transition]:
+@cache
+def stories() -> tuple[Transition, ...]:
     """All of them, one after the other."""
-    return [*conversation(), *turns(), *walk(), *expiry(), *forked(), *repaired()]
+    return (*conversation(), *turns(), *walk(), *expiry(), *forked(), *repaired())

@@ -6,22 +6,21 @@ from typing import Any
 
 from playwright.async_api import Browser
 
-from retail.generate import generate
 from tests.e2e.browser import Person, Tab
 from tests.support.parley import InProcess
+from tests.support.store import STORE
 
 Replies = dict[str, Any]
-DATA = generate()
 GOALS = ["Find out who the customer is", "Look at the orders", "Cancel what is no longer needed"]
 
 
 def _orders(user: dict[str, Any], status: str) -> list[str]:
-    return [order for order in user["orders"] if DATA["orders"][order]["status"] == status]
+    return [order for order in user["orders"] if STORE["orders"][order]["status"] == status]
 
 
 USER_ID, USER = next(
     (name, user)
-    for name, user in DATA["users"].items()
+    for name, user in STORE["users"].items()
     if len(_orders(user, "pending")) > 1 and _orders(user, "delivered")
 )
 PENDING, DELIVERED = _orders(USER, "pending"), _orders(USER, "delivered")

@@ -10,9 +10,10 @@ from shared.domain import commands as c
 from shared.domain.session import ASKING
 from shared.story import Story
 from tests.e2e.browser import Tab
-from tests.e2e.store_requests import BOTH, DATA, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
+from tests.e2e.store_requests import BOTH, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
 from tests.e2e.test_page_access import Keys
 from tests.support.parley import InProcess, in_process
+from tests.support.store import STORE
 
 pytestmark = pytest.mark.timeout(120)
 WHY = "The request was handed over to a person."
@@ -128,7 +129,7 @@ async def test_lists_and_refusals_by_keyboard(ada: Customer) -> None:
     await expect(tab("tool").first).to_contain_text("return_delivered_order_items")
     await keys.press("tool")
     await expect(tab("argument-order_id")).to_be_focused()
-    order = DATA["orders"][DELIVERED[0]]
+    order = STORE["orders"][DELIVERED[0]]
     await tab.page.keyboard.type(DELIVERED[0])
     await keys.to("argument-item_ids")
     await keys.write(order["items"][0]["item_id"])

@@ -9,7 +9,6 @@ from typing import Any
 import httpx2
 import pytest
 
-from retail.generate import generate
 from sdk.client import Parley as Client
 from sdk.client import Session
 from shared.bus import Bus
@@ -17,9 +16,9 @@ from shared.bus.connection import FORBIDDEN
 from shared.protocol.server import Snapshot
 from shared.settings import Settings
 from tests.e2e.running import ROOT, Parley
+from tests.support.store import STORE
 
 pytestmark = pytest.mark.timeout(180)
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 QUESTION = "How many orders are pending?"

@@ -18,9 +18,10 @@ from sdk.stages import QUESTIONS, Candidate, Options, Result
 from shared.events.values import SessionSettings
 from tests.e2e.command import Cli, ended
 from tests.e2e.running import Parley as Running
+from tests.support.store import STORE
 
 pytestmark = pytest.mark.timeout(180)
-SHOP = Shop(generate())
+SHOP = Shop(STORE)
 OWN = SessionSettings(world="own", recall=False)
 
 

@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from retail.generate import generate
 from retail.store import Worlds
 from services.executor.retail import own_world
 from services.generator.answer_prompt import AnswerReply, TaskCall, TaskReply
@@ -20,8 +19,8 @@ from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
 OTHER: Any = next(order for order in STORE["orders"].values() if order["user_id"] != ORDER["user_id"])

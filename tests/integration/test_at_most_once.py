@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.store import Worlds
 from services.generator.answer_prompt import AnswerReply
 from services.plan_store.app import PlanStore
@@ -28,11 +27,11 @@ from shared.llm.scripted import Reply
 from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 
 SESSIONS = int(os.environ.get("PARLEY_SESSIONS", "10"))
 AT_ONCE = 12
 SEED = int(os.environ.get("PARLEY_SEED", "7"))
-STORE: Any = generate()
 
 
 class Clerk(ScriptedModel):
@@ -154,7 +153,7 @@ async def test_approved_writes_happen_once_while_executors_are_killed(settings: 
         working(settings, Clerk(), "planner", "verifier", "generator"),
     ):
         fates = await asyncio.gather(*(one(number, order) for number, order in enumerate(orders)))
-    worlds = Worlds(settings.retail_url, generate)
+    worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = await worlds.world("shared").dump()
     await worlds.close()

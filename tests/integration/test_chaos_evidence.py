@@ -10,8 +10,8 @@ import pytest
 from chaos.collect import read_effects, read_worlds
 from chaos.cut_service import CODE
 from chaos.process import Process
-from retail.generate import generate
 from retail.store import Worlds
+from tests.support.store import STORE
 
 pytest_plugins = ("tests.support.postgres",)
 
@@ -45,8 +45,8 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_effects_are_made_once_more_beside_what_they_said(url: str) -> None:
-    order = next(name for name, one in generate()["orders"].items() if one["status"] == "pending")
-    worlds = Worlds(url, generate)
+    order = next(name for name, one in STORE["orders"].items() if one["status"] == "pending")
+    worlds = Worlds(url, lambda: STORE)
     await worlds.open()
     cancel = {"order_id": order, "reason": "no longer needed"}
     done = await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/9/9.1")

@@ -10,7 +10,6 @@ import services.plan_store.database
 from chaos.collect import read_effects
 from chaos.cuts import wishes
 from chaos.storage import held
-from retail.generate import generate
 from retail.store import Worlds
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
@@ -24,6 +23,7 @@ from tests.conftest import person
 from tests.support.inbox import settled
 from tests.support.rehearsed import rehearsed
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 
 if TYPE_CHECKING:
     from tests.support.postgres import PostgresServer
@@ -52,11 +52,11 @@ async def asked_to_approve(bus: Bus) -> tuple[Person, c.Approve]:
 
 async def cancelled_once(url: str) -> bool:
     """Whether one order was cancelled, once, and nothing else was done."""
-    worlds = Worlds(url, generate)
+    worlds = Worlds(url, lambda: STORE)
     await worlds.open()
     changed: Any = (await worlds.world("shared").changes())["orders"]
     await worlds.close()
-    before: Any = generate()["orders"]
+    before: Any = STORE["orders"]
     [(name, order)] = changed.items()
     refunds = [entry for entry in order["payment_history"] if entry["transaction_type"] == "refund"]
     done = [effect.tool for effect in await read_effects(url)]

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.store import Worlds
 from services.gateway.views import snapshot
 from services.plan_store.app import PlanStore
@@ -24,9 +23,9 @@ from tests.support.executors import executor
 from tests.support.path_play import waiting
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 from tests.support.walking import walked
 
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 QUESTION = "How many orders are pending?"
@@ -48,7 +47,7 @@ async def allows(ann: Person, session: Session) -> None:
 
 
 async def refunds(settings: Settings) -> int:
-    worlds = Worlds(settings.retail_url, generate)
+    worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
     await worlds.close()

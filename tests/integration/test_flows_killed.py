@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.store import Worlds
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
@@ -19,10 +18,10 @@ from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 from tests.support.walking import walked
 
 PAIRS = 2  # a question and a complaint each
-STORE = generate()
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
 COMPLAINT = ["classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply"]
 
@@ -96,7 +95,7 @@ async def test_every_path_ends_and_every_change_is_made_once(settings: Settings,
     for done in questions:
         assert str(len(PENDING) - PAIRS) in done.answer, (done.phase, done.answer, done.failure)
     assert [process.returncode for process in running[:-1]] == [-9] * PAIRS
-    worlds = Worlds(settings.retail_url, generate)
+    worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     after: Any = (await worlds.world("shared").dump())["orders"]
     await worlds.close()

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -15,9 +14,9 @@ from shared.events.values import SessionSettings
 from shared.settings import Settings
 from tests.support.rehearsed import rehearsed
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 from tests.support.walking import walked
 
-STORE = generate()
 PENDING = [order for order in STORE["orders"].values() if order["status"] == "pending"]
 OVER = ("resting", "failed", "awaiting_input", "awaiting_approval")
 Says = Callable[..., Coroutine[Any, Any, Session]]

@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from retail.generate import generate
 from retail.store import Worlds
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -16,9 +15,9 @@ from shared.llm import ModelByTask
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, ToolPage
 from tests.support.stack import Person, working
+from tests.support.store import STORE
 from tests.support.walking import walked
 
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
 PENDING = sum(order["status"] == "pending" for order in STORE["orders"].values())
@@ -95,7 +94,7 @@ async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_
         await allow(ann)
         done = await ann.phase("resting", "failed")
         assert (done.answer, tuple(walked(done))) == ("Your order is cancelled.", COMPLAINT)
-    worlds = Worlds(settings.retail_url, generate)
+    worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"
     await worlds.close()

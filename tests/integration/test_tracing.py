@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from tests.e2e.running import Client, parley
 from tests.support.collector import Collector, Seen, collecting
+from tests.support.store import STORE
 
 REQUEST = "Help me create a simple calculator with a quokka on its box"
-STORE = generate()
 ORDER: Any = next(iter(STORE["orders"].values()))
 EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 QUESTION = f"My e-mail is {EMAIL}. What is the status of my order {ORDER['order_id']}?"

@@ -16,8 +16,8 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 from sqlalchemy import create_engine
 
 from retail import relations
-from retail.generate import generate
 from retail.tables import METADATA
+from tests.support.store import STORE
 
 FOLDER = Path(__file__).parents[1] / "questions"
 
@@ -104,7 +104,7 @@ def store_database() -> Path:
     try:
         METADATA.create_all(engine, tables=relations.TABLES)
         with engine.begin() as connection:
-            relations.fill(connection, generate())
+            relations.fill(connection, STORE)
     finally:
         engine.dispose()
     return path

@@ -8,10 +8,10 @@ from chaos.deeds import DEEDS
 from chaos.poison import MARK, poison
 from chaos.schedule import KINDS, ON_A_CLUSTER, ON_POSTGRES, POISONS, TABLES, Fault, schedule
 from chaos.scripts import WEIGHTS, Scripts
-from retail.generate import generate
 from shared.domain.session import Session
 from shared.events import parse_event
 from shared.log import Loaded, accept
+from tests.support.store import STORE
 from tests.unit.test_chaos_invariants import acted
 
 
@@ -72,7 +72,7 @@ def test_some_poison_is_a_well_formed_event() -> None:
 
 
 def test_the_same_seed_makes_the_same_people() -> None:
-    ours, again, others = (Scripts(seed, generate()) for seed in (7, 7, 8))
+    ours, again, others = (Scripts(seed, STORE) for seed in (7, 7, 8))
     people = [ours.script(n) for n in range(40)]
     assert people == [again.script(n) for n in range(40)]
     assert [one.message for one in people] != [others.script(n).message for n in range(40)]
@@ -81,12 +81,12 @@ def test_the_same_seed_makes_the_same_people() -> None:
 
 
 def test_a_choice_depends_on_what_it_is_about_alone() -> None:
-    first, second = (Scripts(7, generate()).script(3) for _ in range(2))
+    first, second = (Scripts(7, STORE).script(3) for _ in range(2))
     second.draw("something else")
     assert first.draw("plan 1") == second.draw("plan 1") != first.draw("plan 2")
 
 
 def test_no_two_people_want_the_same_order() -> None:
-    people = Scripts(7, generate())
+    people = Scripts(7, STORE)
     wanted = [one.subject for n in range(300) if (one := people.script(n)).kind == "retail"]
     assert len(set(wanted)) == len(wanted)

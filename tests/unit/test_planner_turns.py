@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import ORIGIN, SPECS
 from services.planner.agentflow import SEARCHES, TRIES, plan_turn
@@ -25,9 +24,9 @@ from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ListTools, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
+from tests.support.store import STORE
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 USER: Any = STORE["users"][ORDER["user_id"]]
 ID = {"order_id": ORDER["order_id"]}

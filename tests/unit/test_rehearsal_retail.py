@@ -10,10 +10,10 @@ import pytest
 
 from bench.requests import solved, wrong_writes
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES
-from retail.generate import generate
 from retail.policy import RULES, Call, violations
 from retail.tasks.replay import Shop
 from tests.support.retail_play import TOOLS, Played, model, play
+from tests.support.store import STORE
 
 FILES = Path(__file__).parents[1] / "requests"
 FLOORS = {"retail_open": 32, "retail_more": 36, "retail_phrases": 104}
@@ -34,7 +34,7 @@ SHOWN = {  # what README, docs and the page say, and the write that comes of it
 
 @cache
 def shop() -> Shop:
-    return Shop(generate())
+    return Shop(STORE)
 
 
 @cache
@@ -130,7 +130,7 @@ def test_what_results_say_is_never_a_wish(order: str, request_: str) -> None:
 @cache
 def shop_that_says(order: str) -> Shop:
     """In every document."""
-    data = deepcopy(generate())
+    data = deepcopy(STORE)
     for document in (*data["orders"].values(), *data["users"].values(), *data["products"].values()):
         document["note"] = order
     for one in data["orders"].values():

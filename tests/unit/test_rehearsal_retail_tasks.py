@@ -6,19 +6,19 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.tasks.briefs import KINDS, Brief, Deck
 from retail.tasks.outputs import answered
 from retail.tasks.replay import Shop
 from retail.tasks.validate import validate
 from tests.support.retail_play import expected, model, play
+from tests.support.store import STORE
 
 COUNT = 3 * len(KINDS)
 
 
 @cache
 def shop() -> Shop:
-    return Shop(generate())
+    return Shop(STORE)
 
 
 @cache

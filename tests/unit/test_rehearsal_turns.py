@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from rehearsal.tooluse import asked_calls
-from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.tasks.replay import Shop
 from shared.tools import ToolSpec
 from tests.support.retail_play import TOOLS, Played, model, play
+from tests.support.store import STORE
 
 JUDE = "jude.banerjee8262@example.com"
 BOTH = "#W9263647"  # delivered, with a pillow, a frying pan and a phone case; another pillow is in a pending order
@@ -28,7 +28,7 @@ TOKYO = 'Call time.get_current_time with {"timezone": "Asia/Tokyo"}'
 
 @cache
 def shop() -> Shop:
-    return Shop(generate())
+    return Shop(STORE)
 
 
 @cache
@@ -54,7 +54,7 @@ def deed(number: int, tool: str, result: object, **arguments: Any) -> dict[str, 
 
 def jude(*orders: str) -> list[dict[str, Any]]:
     """He was found, and read with these of his orders."""
-    data = generate()
+    data = STORE
     return [
         deed(1, "find_user_id_by_email", "jude_banerjee_8935", email=JUDE),
         deed(2, "get_user_details", data["users"]["jude_banerjee_8935"], user_id="jude_banerjee_8935"),

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from retail.generate import generate
 from retail.specs import SPECS
 from retail.store import World, Worlds
+from tests.support.store import STORE
 
 REQUESTS = Path(__file__).parents[1] / "requests"
 KEYS = ["id", "q", "replies", "agt", "ogt", "outcome", "kind", "set"]
@@ -32,7 +32,7 @@ def read(name: str) -> list[Any]:
     return [json.loads(line) for line in (REQUESTS / f"retail_{name}.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
-USERS: dict[str, dict[str, Any]] = generate()["users"]
+USERS: dict[str, dict[str, Any]] = STORE["users"]
 OPEN, HELD, MORE = read("open"), read("held"), read("more")
 HUNDRED = sorted(OPEN + HELD, key=lambda one: str(one["id"]))
 ALL = HUNDRED + MORE
@@ -40,7 +40,7 @@ ALL = HUNDRED + MORE
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def worlds() -> AsyncIterator[Worlds]:
-    worlds = Worlds("sqlite+aiosqlite://", generate)
+    worlds = Worlds("sqlite+aiosqlite://", lambda: STORE)
     await worlds.open()
     yield worlds
     await worlds.close()

@@ -8,10 +8,10 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from cli.main import app
-from retail.generate import generate
+from tests.support.store import STORE
 
-ORDER_ID, ORDER = next((key, one) for key, one in generate()["orders"].items() if one["status"] == "pending")
-EMAIL = generate()["users"][ORDER["user_id"]]["email"]
+ORDER_ID, ORDER = next((key, one) for key, one in STORE["orders"].items() if one["status"] == "pending")
+EMAIL = STORE["users"][ORDER["user_id"]]["email"]
 CALL: dict[str, Any] = {
     "name": "cancel_pending_order",
     "arguments": {"order_id": ORDER_ID, "reason": "no longer needed"},

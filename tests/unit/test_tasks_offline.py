@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.tasks import export, outputs, task
 from retail.tasks.briefs import KINDS, Brief, Deck, Kind, NoScenario
 from retail.tasks.correct import correct
@@ -14,8 +13,9 @@ from retail.tasks.diversity import diversity
 from retail.tasks.replay import Shop
 from retail.tasks.task import Task, TaskCall
 from retail.tasks.validate import Report, parse, validate, validate_all
+from tests.support.store import STORE
 
-SHOP = Shop(generate())
+SHOP = Shop(STORE)
 DECK = Deck(SHOP.data, 5, size=100)
 
 

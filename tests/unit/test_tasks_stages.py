@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from retail.tasks.briefs import Deck
 from retail.tasks.replay import Shop
 from retail.tasks.task import Task, TaskCall
@@ -14,8 +13,9 @@ from sdk.stages import Candidate, Options, Rejected, _differences
 from sdk.trace import Trace, trace
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
+from tests.support.store import STORE
 
-SHOP = Shop(generate())
+SHOP = Shop(STORE)
 BRIEF = Deck(SHOP.data, 2, kinds=["several"])[0]
 USER = BRIEF.user
 DRAFT = Task.model_validate(

@@ -11,7 +11,6 @@ import pytest
 from pydantic_core import to_json
 
 from rehearsal.tokens import count
-from retail.generate import generate
 from retail.policy import RULES
 from retail.specs import SPECS
 from retail.store import World, Worlds
@@ -25,9 +24,9 @@ from shared.events.values import ActionSpec, Knowledge, SessionSettings
 from shared.llm import Message
 from shared.story import Story
 from shared.tools import ToolPage
+from tests.support.store import STORE
 from tests.unit.domain.spec import request, say
 
-STORE = generate()
 USERS: list[Any] = [user for user in STORE["users"].values() if len(user["orders"]) >= 2]
 PAGE = ToolPage(tools=SPECS, total=len(SPECS), rules=RULES)
 MOST = 1.2

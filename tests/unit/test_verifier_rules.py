@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from retail.generate import generate
 from services.verifier.handlers import verify
 from services.verifier.prompt import VerdictReply, turn_brief
 from services.verifier.rules import certain
@@ -18,9 +17,9 @@ from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
+from tests.support.store import STORE
 from tests.unit.domain.spec import StoryLine, act, allow, given, request, say, turn, verdict
 
-STORE = generate()
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 CANCELLED = json.dumps({**ORDER, "status": "cancelled"})
 ID = {"order_id": ORDER["order_id"]}
