@@ -3,28 +3,25 @@
 import json
 import sqlite3
 from collections.abc import AsyncIterator, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
+import pytest_asyncio
 
-from flows.checks import check
-from flows.loading import Flows
 from flows.text_to_sql.flow import CONFIRM, TextToSql
+from flows.text_to_sql.reading import Opens
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import ActionSpec
-from shared.flows import full_path, path_problems
 from sql.database import Database, open_database
 from sql.hidden import Hidden
 from sql.outcome import Limits
-from tests.support.questions import Request, load_requests
 from tests.support.walking import Walk, last, waiting, walked
+from tests.unit.test_flows_sql_graph import FULL
 
-FULL = (
-    *("classify_prompt", "rewrite_prompt", "get_relevant_tables", "has_user_approved", "trim_relevant_tables"),
-    *("generate_sql", "validate_sql", "execute_sql", "format_final_response"),
-)
+pytestmark = pytest.mark.asyncio(loop_scope="module")
 SHOP = """
 CREATE TABLE users (user_id TEXT PRIMARY KEY, city TEXT, password TEXT);
 CREATE TABLE orders (order_id TEXT PRIMARY KEY, user_id TEXT REFERENCES users, status TEXT);
@@ -43,40 +40,55 @@ SAYS: dict[str, Any] = {
 }
 
 
-class Shop:
-    """The flow over a file of its own; `saved` are the person's accepted queries."""
+HIDDEN = Hidden.parse("users.password")
 
-    def __init__(self, folder: Path) -> None:
-        self.path = folder / "shop.db"
-        with sqlite3.connect(self.path) as database:
-            database.executescript(SHOP)
-        database.close()
+
+class Shop:
+    """The flow over this database; `saved` are the person's accepted queries."""
+
+    def __init__(self, path: Path, opens: Opens) -> None:
+        self.path = path
         self.saved: list[tuple[str, str]] = []
-        self.database: Database | None = None
-        self.flow = TextToSql(self._opens, self._hints)
+        self.flow = TextToSql(opens, self._hints)
 
     def walk(self, **replies: Any) -> Walk:
         return Walk(self.flow, **(SAYS | replies))
-
-    async def close(self) -> None:
-        if self.database:
-            await self.database.aclose()
-
-    async def _opens(self) -> Database:
-        hidden = Hidden.parse("users.password")
-        self.database = self.database or open_database(f"sqlite:///{self.path}", Limits(seconds=5), hidden)
-        return self.database
 
     async def _hints(self, user: str, question: str) -> Sequence[tuple[str, str]]:
         assert (user, bool(question)) == ("ann", True)
         return self.saved
 
 
+def shop_file(folder: Path) -> Path:
+    path = folder / "shop.db"
+    with closing(sqlite3.connect(path)) as database:
+        database.executescript(SHOP)
+    return path
+
+
+def opened(path: Path) -> Database:
+    return open_database(f"sqlite:///{path}", Limits(seconds=5), HIDDEN)
+
+
+@pytest.fixture(scope="module")
+def shared_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return shop_file(tmp_path_factory.mktemp("shop"))
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def database(shared_file: Path) -> AsyncIterator[Database]:
+    """One for all tests: nothing that they do changes it, and each has a process that takes half a second to start."""
+    database = opened(shared_file)
+    yield database
+    await database.aclose()
+
+
 @pytest.fixture
-async def shop(tmp_path: Path) -> AsyncIterator[Shop]:
-    shop = Shop(tmp_path)
-    yield shop
-    await shop.close()
+def shop(shared_file: Path, database: Database) -> Shop:
+    async def opens() -> Database:
+        return database
+
+    return Shop(shared_file, opens)
 
 
 def path(*nodes: str) -> tuple[str, ...]:
@@ -98,54 +110,6 @@ def result_of(session: Session, node: str) -> Any:
     assert session.turn
     found = [a.result for a in session.turn.actions if a.spec.tool.endswith(f".{node}") and a.status == "finished"]
     return found[-1]
-
-
-# --- the graph
-
-
-def test_it_is_a_flow_of_ten_nodes(shop: Shop) -> None:
-    spec = shop.flow.spec()
-    check(spec)
-    assert len(spec.nodes) == 10
-    assert full_path(spec) == FULL
-
-
-@pytest.mark.parametrize(
-    ("nodes", "have"),
-    [
-        (FULL, {"request"}),
-        (("classify_prompt", "general_questions"), {"request"}),
-        (("validate_sql", "execute_sql", "format_final_response"), {"request", "sql"}),
-        (("rewrite_prompt", "generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request"}),
-        (("generate_sql", "validate_sql", "execute_sql", "format_final_response"), {"request", "sql", "fix"}),
-        (("classify_prompt", "get_relevant_tables", "generate_sql", *FULL[6:]), {"request"}),
-    ],
-)
-def test_these_paths_can_be_walked(shop: Shop, nodes: Sequence[str], have: set[str]) -> None:
-    assert path_problems(shop.flow.spec(), nodes, have) == ()
-
-
-@pytest.mark.parametrize("one", load_requests(), ids=lambda one: one.id)
-def test_the_paths_that_requests_should_take_can_be_walked(one: Request, shop: Shop) -> None:
-    flows = Flows([shop.flow])
-    for walk in one.walks():
-        flow = flows.find(walk.flow)
-        assert flow
-        state = flow.opening(Session("s", request=one.request))
-        for nodes in (walk.path, *walk.also):
-            assert path_problems(flow.spec(), nodes, {*flow.starts, *state, "findings"}) == ()
-        for name in ("sql", "fix"):
-            assert state.get(name, False) == one.given.get(name, False)
-
-
-@pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
-def test_the_choice_of_a_flow_is_no_word_about_the_question(shop: Shop, choice: str) -> None:
-    state = shop.flow.opening(Session("s", request="orders", feedback=(choice, "of this year")))
-    assert state == {"request": "orders", "feedback": "of this year"}
-
-
-def test_no_query_can_run_that_nobody_has_made(shop: Shop) -> None:
-    assert "validate_sql needs sql" in path_problems(shop.flow.spec(), FULL[6:], {"request"})[0]
 
 
 # --- a question, from its words to its answer
@@ -333,7 +297,14 @@ async def test_unknown_tables_fall_back_to_all_of_a_small_schema(shop: Shop) -> 
     assert result_of(done, "has_user_approved")["approved_tables"] == ["orders", "users"]
 
 
-async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(shop: Shop) -> None:
+async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(tmp_path: Path) -> None:
+    file, databases = shop_file(tmp_path), list[Database]()
+
+    async def opens() -> Database:
+        databases.append(opened(file))
+        return databases[-1]
+
+    shop = Shop(file, opens)
     away = shop.path.rename(shop.path.with_suffix(".away"))
     walk = shop.walk()
     done = await walk.begins("How many?", *path(*FULL))
@@ -343,6 +314,8 @@ async def test_a_database_that_is_away_fails_the_node_and_is_there_again_later(s
     await walk.commit(c.Stop())
     again = await walk.begins("How many?", *path(*FULL))
     assert again.question
+    for database in databases:
+        await database.aclose()
 
 
 async def test_a_follow_up_knows_the_question_before(shop: Shop) -> None:
