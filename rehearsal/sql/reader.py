@@ -23,8 +23,10 @@ class Unclear(Exception):
 
 
 @lru_cache(maxsize=1024)
-def _words(phrase: str) -> tuple[str, ...]:
-    return tuple(singular(word) for word in phrase.split())
+def _longest_first(phrases: tuple[str, ...]) -> list[tuple[str, list[str]]]:
+    """Each phrase with its words."""
+    ordered = sorted(phrases, key=len, reverse=True)
+    return [(phrase, [singular(word) for word in phrase.split()]) for phrase in ordered]
 
 
 class Reader:
@@ -32,6 +34,7 @@ class Reader:
 
     def __init__(self, read: list[Token], lexicon: Lexicon) -> None:
         self.tokens, self.lexicon, self.at, self.furthest = read, lexicon, 0, 0
+        self._words = [token.word for token in read]
 
     @property
     def token(self) -> Token:
@@ -39,9 +42,8 @@ class Reader:
 
     def take(self, *phrases: str) -> str:
         """Read the longest of these phrases that comes next."""
-        for phrase in sorted(phrases, key=len, reverse=True):
-            words = _words(phrase)
-            if words == tuple(token.word for token in self.tokens[self.at : self.at + len(words)]):
+        for phrase, words in _longest_first(phrases):
+            if words == self._words[self.at : self.at + len(words)]:
                 self.at += len(words)
                 self.furthest = max(self.furthest, self.at)
                 return phrase

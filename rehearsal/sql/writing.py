@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from itertools import islice
 
 from rehearsal.sql.fragments import Fragments
 from rehearsal.sql.joins import Joins
@@ -31,7 +32,8 @@ def write_sql(question: str, tables: Tables, dialect: str) -> Written:
     written = _written(question, tables, dialect)
     if written.sql:
         return written
-    return Written(cannot=missing(question, tables) or f"{NOT_UNDERSTOOD}{written.cannot}{_examples(tables)}")
+    examples = _examples(tables.model_dump_json())
+    return Written(cannot=missing(question, tables) or f"{NOT_UNDERSTOOD}{written.cannot}{examples}")
 
 
 def missing(question: str, tables: Tables) -> str:
@@ -58,16 +60,18 @@ def _written(question: str, tables: Tables, dialect: str) -> Written:
     return Written(cannot=why)
 
 
-def _examples(tables: Tables) -> str:
-    """Questions that work over these tables."""
+@lru_cache(maxsize=8)
+def _examples(key: str) -> str:
+    """Three questions that work over these tables."""
+    tables = Tables.model_validate_json(key)
     wanted = (
         f"{table.name.replace('_', ' ')} by {' '.join(column.words)}"
         for table in tables.by_name.values()
         for column in table.columns
         if column.texts and "{" not in column.texts[0] and not (column.identity or column.date)
     )
-    good = [f"“{one}”" for one in wanted if _written(one, tables, "sqlite").sql]
-    return f" Try: {', '.join(good[:3])}." if good else ""
+    good = list(islice((f"“{one}”" for one in wanted if _written(one, tables, "sqlite").sql), 3))
+    return f" Try: {', '.join(good)}." if good else ""
 
 
 @lru_cache(maxsize=8)
