@@ -1,4 +1,4 @@
-"""A few thousand random frames against a gateway and a plan_store on a real nats-server: no fault of ours, and it still
+"""Some hundred random frames against a gateway and a plan_store on a real nats-server: no fault of ours, and it still
 works. The long run, with all services and their memory, is `python -m bench.fuzz`."""
 
 import json
@@ -18,7 +18,7 @@ from shared.settings import Settings
 from shared.store import Store
 from tests.support.gateway import client, serving
 
-FRAMES, SEED = 2_500, 7
+FRAMES, SEED = 800, 7
 
 
 @pytest.fixture

@@ -5,6 +5,7 @@ Two lives of 50 turns with results of the generated store: one session over many
 
 import asyncio
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -103,6 +104,7 @@ async def one_look(life: Life) -> None:
         await life.turn(looks(USERS[at])[0])
 
 
+@cache
 def lived(life_of: Callable[[Life], Any]) -> Life:
     async def live() -> Life:
         worlds = Worlds("sqlite+aiosqlite://", lambda: STORE)
