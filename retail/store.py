@@ -48,6 +48,7 @@ class Worlds:
         """Fill an empty database; several processes may do so at once. Raises WrongBase, WorldsDown."""
         data = self._base()
         self.fingerprint = fingerprint(data)
+        index = Index(data)  # before anything is written: not all data are a store's
 
         async def fill(connection: AsyncConnection) -> None:
             await connection.run_sync(METADATA.create_all)
@@ -71,7 +72,7 @@ class Worlds:
         except BaseException:
             await self.close()
             raise
-        self._index = Index(data)
+        self._index = index
 
     async def close(self) -> None:
         await self._database.close()

@@ -14,7 +14,9 @@ class Event(BaseModel):
     `causation_id` is the id of the event that led to this one. `actor` is `user:<id>`, or the name of a service.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, defer_build=True, serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", validate_by_name=True, defer_build=True, serialize_by_alias=True
+    )
 
     id: Annotated[str, Field(min_length=1, max_length=300)]
     session_id: SessionId
