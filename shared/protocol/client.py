@@ -25,6 +25,7 @@ Version = Annotated[int, Field(ge=1, strict=True)]  # neither "3" nor true is a 
 
 
 class ClientMessage(BaseModel):
+    # defer_build: a process uses few of these, and a validator takes a moment to make
     model_config = ConfigDict(frozen=True, extra="forbid", validate_by_name=True, defer_build=True)
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None

@@ -23,6 +23,7 @@ from shared.protocol.views import View as View
 
 
 class ServerMessage(BaseModel):
+    # defer_build: a process uses few of these, and a validator takes a moment to make
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     session_id: str

@@ -20,6 +20,7 @@ from shared.events.values import (
 
 
 class View(BaseModel):
+    # defer_build: a process uses few of these, and a validator takes a moment to make
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 

@@ -30,6 +30,7 @@ class StoreError(Exception):
 
 
 class Message(BaseModel):
+    # defer_build: a process uses few of these, and a validator takes a moment to make
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
