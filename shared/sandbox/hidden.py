@@ -7,6 +7,8 @@ from contextlib import suppress
 from pathlib import Path
 
 _MAPS = 1024 * 1024  # bytes of text: some ten thousand mappings
+_TRIES = 100  # more than there are threads, whose ends spoil a look
+_DEAD = b"ZXx"
 
 
 def hidden(place: Path, *, pid: int) -> float:
@@ -14,16 +16,41 @@ def hidden(place: Path, *, pid: int) -> float:
 
     Python's own mappings keep a descriptor of theirs, so honest programs have no such file. Root needs CAP_SYS_PTRACE
     to look into a process of another user; without it nothing is seen.
+
+    The kernel shows nothing of a main thread that has ended, so the look goes through a thread that lives before it
+    and after it. A program whose threads end faster than that hides something.
     """
-    if all(_only_mapped(place, pid) for _ in range(2)):  # twice: it may have been made or closed while we looked
-        return math.inf
-    return sum(_deleted(pid).values())
+    for _ in range(_TRIES):
+        thread = next((path for path in _threads(pid) if _lives(path)), None)
+        if thread is None:
+            return 0  # all of it is ending
+        # Twice: a file may have been deleted or closed while we looked.
+        size = math.inf if all(_only_mapped(place, thread) for _ in range(2)) else sum(_deleted(thread).values())
+        if _lives(thread):
+            return size
+    return math.inf
 
 
-def _deleted(pid: int) -> dict[int, int]:
-    """The deleted files that an open descriptor keeps alive: bytes by inode."""
+def _threads(pid: int) -> list[str]:
+    """The main thread first; the others only if it is not enough, since most looks end with it."""
+    main = f"/proc/{pid}/task/{pid}"
+    if _lives(main):
+        return [main]
+    with suppress(OSError):
+        return [f"/proc/{pid}/task/{thread}" for thread in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208 - often
+    return []
+
+
+def _lives(thread: str) -> bool:
+    with suppress(OSError), open(f"{thread}/stat", "rb") as status:  # noqa: PTH123 - 40 times a second
+        return status.read().rpartition(b") ")[2][:1] not in _DEAD
+    return False
+
+
+def _deleted(thread: str) -> dict[int, int]:
+    """The deleted files that an open descriptor keeps alive: bytes by inode. All threads share their descriptors."""
     found = {}
-    with suppress(OSError), os.scandir(f"/proc/{pid}/fd") as descriptors:
+    with suppress(OSError), os.scandir(f"{thread}/fd") as descriptors:
         for descriptor in descriptors:
             with suppress(OSError):
                 status = descriptor.stat()
@@ -32,11 +59,11 @@ def _deleted(pid: int) -> dict[int, int]:
     return found
 
 
-def _only_mapped(place: Path, pid: int) -> bool:
+def _only_mapped(place: Path, thread: str) -> bool:
     """Whether a mapping alone keeps a file alive. Too many mappings to look at count as hiding one."""
-    known = _deleted(pid).keys()
+    known = _deleted(thread).keys()
     inside = os.fsencode(place) + b"/"
-    with suppress(OSError), open(f"/proc/{pid}/maps", "rb") as maps:  # noqa: PTH123 - 40 times a second
+    with suppress(OSError), open(f"{thread}/maps", "rb") as maps:  # noqa: PTH123 - 40 times a second
         text = maps.read(_MAPS)
         deleted = [line.split(None, 5) for line in text.splitlines() if line.endswith(b" (deleted)")]
         inodes = {int(inode) for *_, inode, path in deleted if path.startswith(inside)}

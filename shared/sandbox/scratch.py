@@ -8,12 +8,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from itertools import count, islice
 from pathlib import Path
+from time import sleep
+from typing import NamedTuple
 
 from shared.sandbox.hidden import hidden
 
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PRIVATE = 0o700
 MOST_ENTRIES = 2_000
+_LOOKS, _PAUSE = 20, 0.005  # seconds: a program that removes its folders has done so within these looks
 
 
 def check_names(names: Mapping[str, str]) -> None:
@@ -41,10 +44,27 @@ def folder(files: Mapping[str, str], *, owner: int) -> Iterator[Path]:
 def exceeds(place: Path, *, most: int, pid: int) -> bool:
     """Whether the folder, and the files deleted in it that process `pid` still has, hold more than `most` bytes.
 
-    Too many entries are too much as well, and so is a folder that cannot be looked into, closed or nested too deep.
+    Too many entries are too much as well, and so is a folder that cannot be looked into: closed, nested too deep, or
+    renamed each time before it is opened. Blocks for up to a fifth of a second.
     """
     used = hidden(place, pid=pid)
-    entries = 0
+    for _ in range(_LOOKS):
+        seen = _seen(place, most=most - used)
+        if seen.complete or seen.too_much:
+            return seen.too_much
+        sleep(_PAUSE)
+    return True
+
+
+class _Seen(NamedTuple):
+    too_much: bool
+    complete: bool  # False: a folder was gone, or had another name, when it was to be opened
+
+
+def _seen(place: Path, *, most: float) -> _Seen:
+    """One look at all that the folder shows."""
+    used = entries = 0
+    complete = True
     pending = [os.fspath(place)]
     while pending:
         try:
@@ -52,14 +72,15 @@ def exceeds(place: Path, *, most: int, pid: int) -> bool:
                 found = list(islice(listing, MOST_ENTRIES + 1))
             used += sum(map(_size, found))
         except (FileNotFoundError, NotADirectoryError):
-            continue  # it changes while we look
+            complete = False
+            continue
         except OSError:
-            return True
+            return _Seen(too_much=True, complete=False)
         entries += len(found)
         if used > most or entries > MOST_ENTRIES:
-            return True
+            return _Seen(too_much=True, complete=complete)
         pending += [entry.path for entry in found if entry.is_dir(follow_symlinks=False)]
-    return used > most
+    return _Seen(too_much=used > most, complete=complete)
 
 
 def _size(entry: "os.DirEntry[str]") -> int:

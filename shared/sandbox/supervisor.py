@@ -6,7 +6,8 @@ import platform
 import select
 import signal
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, asynccontextmanager
 from functools import cache
 from time import monotonic
 
@@ -50,7 +51,7 @@ async def run(
     """
     _check_order(files, args)
     _check_system()
-    with started(files, args, stdin=stdin, limits=limits) as child:
+    async with _closed_in_a_thread(started(files, args, stdin=stdin, limits=limits)) as child:
         await _started(child)
         began = monotonic()
         stdout, stderr = (Capture(descriptor, limits.output) for descriptor in (child.stdout, child.stderr))
@@ -71,6 +72,18 @@ async def run(
         ended=why,
         truncated=stdout.truncated or stderr.truncated,
     )
+
+
+@asynccontextmanager
+async def _closed_in_a_thread[T](context: AbstractContextManager[T]) -> AsyncIterator[T]:
+    """Leaves the context in a thread: thousands of files take a while to remove, and this loop carries other work."""
+    with ExitStack() as stack:
+        entered = stack.enter_context(context)
+        leaving = stack.pop_all()
+    try:
+        yield entered
+    finally:
+        await asyncio.shield(asyncio.to_thread(leaving.close))
 
 
 def _how(code: int, *, duration: float, stderr: str, limits: Limits) -> Ending:

@@ -1,15 +1,15 @@
-"""Waits for a child: whatever comes first of its end, the clock and the limits. No tasks, so nothing to leak."""
+"""Waits for a child: whatever comes first of its end, the clock and the limits."""
 
 import asyncio
 import os
-from contextlib import suppress
+from functools import partial
 
 from shared.sandbox.child import Child
 from shared.sandbox.model import Ending, Limits
 from shared.sandbox.scratch import exceeds
 
 _CHUNK = 65_536
-_LOOK_AT_DISK = 0.025  # seconds: a disk takes about a gigabyte a second, so this is what a program can overshoot
+_LOOK_AT_DISK = 0.025  # seconds between two looks: a disk takes about a gigabyte a second
 
 
 class Capture:
@@ -91,7 +91,15 @@ class Watch:
             self._loop.remove_reader(stream.descriptor)
 
     def _look_at_disk(self) -> None:
-        with suppress(FileNotFoundError):
-            if exceeds(self._child.scratch, most=self._limits.disk, pid=self._child.process.pid):
-                self._settle("disk_limit")
-        self._disk_timer = self._loop.call_later(_LOOK_AT_DISK, self._look_at_disk)
+        """In a thread: a program can make each look take milliseconds, and this loop carries other work, too."""
+        child, most = self._child, self._limits.disk
+        look = self._loop.run_in_executor(None, partial(exceeds, child.scratch, most=most, pid=child.process.pid))
+        look.add_done_callback(self._looked)
+
+    def _looked(self, look: "asyncio.Future[bool]") -> None:
+        if self._why.done():
+            look.exception()  # the folder may have gone under it
+        elif look.result():
+            self._settle("disk_limit")
+        else:
+            self._disk_timer = self._loop.call_later(_LOOK_AT_DISK, self._look_at_disk)

@@ -65,6 +65,31 @@ ATTACKS = {
         ends=("disk_limit",),
         looks=True,
     ),
+    "hide files behind an ended main thread": Attack(
+        _HOLD
+        + """
+        kept = []
+        threading.Thread(target=hold, args=(kept.append,)).start()
+        call(60, 93, 0)  # exit, of this thread alone
+        """,
+        ends=("disk_limit",),
+        looks=True,
+    ),
+    "hide files in folders that move": Attack(
+        """
+        os.makedirs("a0/b0"); outer = os.open("a0", os.O_RDONLY); inner = os.open("a0/b0", os.O_RDONLY)
+        def move():
+            for number in range(10**9):
+                os.rename(f"b{number}", f"b{number + 1}", src_dir_fd=outer, dst_dir_fd=outer)
+                os.rename(f"a{number}", f"a{number + 1}")
+        threading.Thread(target=move, daemon=True).start()
+        for number in range(40):
+            handle = os.open(f"file-{number}", os.O_RDWR | os.O_CREAT, 0o600, dir_fd=inner)
+            os.write(handle, b"x" * (2 << 20)); os.close(handle); time.sleep(0.02)
+        print("got it", flush=True); os._exit(0)
+        """,
+        ends=("disk_limit",),
+    ),
     "talk without end": Attack(
         """
         for _ in range(300): print("x" * 65_536)
