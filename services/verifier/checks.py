@@ -2,15 +2,16 @@
 
 import ast
 import asyncio
-import re
+import secrets
 import sys
 import warnings
+from pathlib import Path
 
 from shared import sandbox
 from shared.events.values import Check
 
 RULES = "E9,F"  # what makes a program wrong, not what makes it ugly
-RAN = re.compile(r"^Ran [1-9]\d* tests? in ", re.MULTILINE)
+RUNNER = Path(__file__).with_name("in_sandbox.py")
 DETAIL = 4000
 
 
@@ -49,19 +50,27 @@ async def lints(code: str) -> Check:
 
 
 async def passes(code: str, tests: str) -> Check:
-    """The tests, run in the sandbox."""
-    files = {"program.py": code, "test_program.py": tests}
+    """The tests, run in the sandbox.
+
+    Printing a good report and ending is not enough, for the true report carries a seal. The program shares a process
+    with its tests, so one that was written to deceive them, by changing unittest for instance, still can.
+    """
+    files = {"program.py": code, "test_program.py": tests, RUNNER.name: RUNNER.read_text()}
+    seal = secrets.token_hex()
     try:
-        outcome = await sandbox.run(files, args=("-m", "unittest", "-v", "test_program"))
+        outcome = await sandbox.run(files, args=(RUNNER.name,), stdin=f"{seal}\n")
     except sandbox.SandboxUnavailable as error:
         return Check(name="tests", ok=None, detail=f"Not run: {error}")
-    said = outcome.stderr + outcome.stdout
+    shown, _, report = outcome.stderr.partition(seal)
+    said = shown + outcome.stdout
+    ran, _, passed = report.strip().partition(" ")
     if outcome.ended != "exited":
         said += f"\nThe tests were ended: {outcome.ended}."
-    ran = RAN.search(outcome.stderr)  # a program that exits when it is imported ends well too
-    if not ran:
+    elif not report:
+        said += "\nThe program ended before its tests did."
+    elif ran == "0":
         said += "\nNo tests were run."
-    ok = outcome.ended == "exited" and outcome.exit_code == 0 and ran is not None
+    ok = outcome.ended == "exited" and ran != "0" and passed == "True"
     return Check(name="tests", ok=ok, detail=_shorten(said))
 
 

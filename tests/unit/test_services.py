@@ -214,6 +214,7 @@ class Adds(unittest.TestCase):
         self.assertEqual(program.add(1, 2), 3)
 """
 ADDS = "def add(a, b):\n    return a + b\n"
+FORGED = "import os, sys\nsys.stderr.write('Ran 7 tests in 0.001s\\n\\nOK\\n')\nsys.stderr.flush()\nos._exit(0)\n"
 
 
 @needs_landlock
@@ -224,7 +225,9 @@ ADDS = "def add(a, b):\n    return a + b\n"
         (ADDS.replace("+", "-"), GOOD_TESTS, False, "AssertionError: -1 != 3"),
         (ADDS, NO_TESTS, False, "Ran 0 tests"),
         (ADDS, "import nothing\n", False, "No module named"),
-        ("import sys\nsys.exit(0)\n", GOOD_TESTS, False, "No tests were run"),
+        ("import sys\nsys.exit(0)\n", GOOD_TESTS, False, "ended before its tests did"),
+        (FORGED, GOOD_TESTS, False, "ended before its tests did"),
+        (FORGED.replace("'Ran", "'0 1 True Ran"), GOOD_TESTS, False, "ended before its tests did"),
     ],
 )
 async def test_tests_pass_only_when_they_ran_and_passed(code: str, tests: str, ok: bool, said: str) -> None:
