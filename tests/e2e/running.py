@@ -82,6 +82,10 @@ def descendants(pid: int) -> list[int]:
     return [*children, *(below for child in children for below in descendants(child))]
 
 
+def alive(pid: int) -> bool:
+    return Path(f"/proc/{pid}").exists()
+
+
 def command_line(pid: int) -> list[str]:
     with suppress(OSError):
         return Path(f"/proc/{pid}/cmdline").read_bytes().decode(errors="replace").split("\0")
@@ -90,7 +94,10 @@ def command_line(pid: int) -> list[str]:
 
 @asynccontextmanager
 async def parley(home: Path, **environment: str) -> AsyncIterator[Parley]:
-    """`parley up` on a free port and this home, without login, until the block ends."""
+    """`parley up` on a free port and this home, without login, until the block ends.
+
+    Ctrl-C ends it, and with it every process below it.
+    """
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "INTERNLM_", "NATS_", "DATABASE_"))}
     settings = {
         "AGENT_PORT": str(free_port()),
@@ -115,8 +122,11 @@ async def parley(home: Path, **environment: str) -> AsyncIterator[Parley]:
         yield Parley(process, page, said[1] if said else "", home)
     finally:
         if process.returncode is None:
-            process.terminate()
-        await asyncio.wait_for(process.wait(), 20)
+            below = descendants(process.pid)
+            process.send_signal(signal.SIGINT)
+            await asyncio.wait_for(process.wait(), 20)
+            assert list(filter(alive, below)) == []
+            assert not (home / "running.json").exists()
 
 
 async def _ready(process: asyncio.subprocess.Process, home: Path) -> str:

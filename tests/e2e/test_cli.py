@@ -1,4 +1,4 @@
-"""The `parley` command against a running Parley: chat, publish, sessions, tail, dead, rebuild, mcp, doctor, Ctrl-C."""
+"""The `parley` command against a running Parley: chat, publish, sessions, tail, dead, rebuild, mcp, doctor."""
 
 import asyncio
 import json
@@ -13,7 +13,7 @@ from mcp import Client as Assistant
 
 from tests.e2e.browser import Person
 from tests.e2e.command import Cli, ended
-from tests.e2e.running import Client, Json, Parley, descendants, parley
+from tests.e2e.running import Client, Json, Parley
 from tests.integration.test_mcp_parley import program, says
 
 pytestmark = pytest.mark.timeout(180)  # the first of them starts a Parley
@@ -160,18 +160,3 @@ async def test_doctor_finds_nothing_wrong(cli: Cli) -> None:
     said = await cli.fine("doctor")
     assert "fail" not in said
     assert "with JetStream" in said
-
-
-def alive(pid: int) -> bool:
-    return Path(f"/proc/{pid}").exists()
-
-
-async def test_ctrl_c_ends_what_was_started_and_nothing_else(running: Parley, tmp_path: Path) -> None:
-    async with parley(tmp_path) as other:
-        started = descendants(other.process.pid)
-        assert len(started) >= 7
-        other.process.send_signal(signal.SIGINT)
-        await asyncio.wait_for(other.process.wait(), 10)
-        assert list(filter(alive, started)) == []
-        assert not (tmp_path / "running.json").exists()
-    assert await get(running, "/readyz")
