@@ -1,21 +1,51 @@
 """What changed between two versions of a plan: as text, and step by step."""
 
 import difflib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import takewhile
 
 from shared.events.values import Step
 from shared.store_api import PlanDiff, PlanRecord, StepChange
 
 ALIKE = 0.5  # from here on a step was changed, below it was replaced
 COMPARED = 500  # characters of a step
+MAX_LINES = 2_000  # of a text: difflib takes quadratic time, some 40 ms for these at the worst
+CONTEXT = 3  # unchanged lines around a change
 
 
 def diff(old: PlanRecord, new: PlanRecord) -> PlanDiff:
-    lines = difflib.unified_diff(
-        old.text.splitlines(), new.text.splitlines(), f"version {old.version}", f"version {new.version}", lineterm=""
-    )
+    """The difference, line by line unless a text has more than `MAX_LINES` lines."""
+    before, after = old.text.splitlines(), new.text.splitlines()
+    coarse = max(len(before), len(after)) > MAX_LINES
+    names = f"version {old.version}", f"version {new.version}"
+    lines = _coarse(before, after, *names) if coarse else difflib.unified_diff(before, after, *names, lineterm="")
     steps = tuple(compare(old.steps, new.steps))
-    return PlanDiff(old=old.version, new=new.version, unified="\n".join(lines), steps=steps)
+    return PlanDiff(old=old.version, new=new.version, unified="\n".join(lines), steps=steps, coarse=coarse)
+
+
+def _coarse(before: Sequence[str], after: Sequence[str], old: str, new: str) -> list[str]:
+    """A unified diff with one hunk, which replaces everything from the first changed line to the last. Linear time."""
+    if before == after:
+        return []
+    head = _common(before, after)
+    tail = min(_common(before[::-1], after[::-1]), min(len(before), len(after)) - head)
+    start, lead, trail = max(head - CONTEXT, 0), min(head, CONTEXT), min(tail, CONTEXT)
+    removed, added = before[head : len(before) - tail], after[head : len(after) - tail]
+    around = lead + trail
+    return [
+        f"--- {old}",
+        f"+++ {new}",
+        f"@@ -{start + 1},{len(removed) + around} +{start + 1},{len(added) + around} @@",
+        *(f" {line}" for line in before[start:head]),
+        *(f"-{line}" for line in removed),
+        *(f"+{line}" for line in added),
+        *(f" {line}" for line in before[len(before) - tail : len(before) - tail + trail]),
+    ]
+
+
+def _common(one: Sequence[str], other: Sequence[str]) -> int:
+    """How many of the first lines are the same."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def compare(old: tuple[Step, ...], new: tuple[Step, ...]) -> Iterator[StepChange]:

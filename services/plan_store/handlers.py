@@ -21,7 +21,6 @@ from shared.bus import Delivery
 from shared.log import LogDown
 
 log = structlog.get_logger("plan_store")
-MAX_ANSWER = 3_500_000  # bytes; the broker's limit for a message is 4 MB
 Responder = Callable[[str, bytes], Awaitable[bytes]]
 
 
@@ -41,6 +40,7 @@ class Requests:
         self._log = log
         self._database = database
         self._projector = projector
+        self._comparing = asyncio.Semaphore(1)  # a comparison keeps the interpreter busy, thread or not
 
     def responders(self) -> dict[str, Responder]:
         """What answers on which subject."""
@@ -90,7 +90,8 @@ class Requests:
     async def plan_diff(self, ask: api.DiffPlans) -> api.PlanDiff:
         old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))
         new = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.new))
-        return await asyncio.to_thread(diff, old, new)
+        async with self._comparing:
+            return await asyncio.to_thread(diff, old, new)
 
     async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
         await self._projector.load(ask.session_id)
@@ -113,7 +114,7 @@ def _responder[Q: api.Message, A: api.Message](
             answer = (await handle(verb.request.model_validate_json(body))).model_dump_json().encode()
         except Exception as error:
             return _refusal(verb.name, error)
-        if len(answer) > MAX_ANSWER:
+        if len(answer) > queries.ANSWER_BYTES:
             return _refusal(
                 verb.name, api.StoreError("too_large", f"The answer has {len(answer)} bytes: ask for less.")
             )

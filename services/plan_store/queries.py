@@ -5,6 +5,7 @@ from typing import Any
 
 from pydantic_core import to_json
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or_, select
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
 from services.plan_store.database import Database
@@ -14,8 +15,10 @@ from shared.domain.state import plan_text
 from shared.events.values import Step
 
 MAX_WORDS = 10
+ANSWER_BYTES = 3_500_000  # of any answer; the broker's limit for a message is 4 MB
 PAGE_BYTES = 1_000_000  # of a page of the journal
-HISTORY_BYTES = 3_000_000  # of the versions of a plan, or of code; below handlers.MAX_ANSWER
+HISTORY_BYTES = 3_000_000  # of the versions of a plan, or of code
+ROWS_AT_ONCE = 64  # that are in memory before they are counted
 SUMMARY = tuple(t.sessions.c[name] for name in api.SessionSummary.model_fields)
 
 
@@ -24,14 +27,36 @@ async def rows(database: Database, query: Select[Any]) -> list[RowMapping]:
         return list((await tx.execute(query)).mappings())
 
 
+async def rows_within(tx: AsyncConnection, query: Select[Any], size: int) -> tuple[list[RowMapping], bool]:
+    """The first rows that have `size` bytes together, at least one, and whether these are all.
+
+    No more is read: a row can have 256 KiB, and a thousand of them would be read for the few that fit an answer.
+    """
+    found: list[RowMapping] = []
+    async with tx.stream(query.execution_options(max_row_buffer=ROWS_AT_ONCE)) as result:
+        async for row in result.mappings():
+            size -= _size(row)
+            if size < 0 and found:
+                return found, False
+            found.append(row)
+    return found, True
+
+
+def _size(row: RowMapping) -> int:
+    """About how many bytes the row adds to an answer."""
+    return sum(len(value) if isinstance(value, str) else len(to_json(value)) for value in row.values())
+
+
 async def page(
     database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
 ) -> tuple[list[RowMapping], int]:
-    """One page of the rows, and how many there are in all."""
+    """One page of the rows, and how many there are in all. Raises StoreError (too_large)."""
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(query.subquery()))
-        found = (await tx.execute(query.order_by(*order).limit(limit).offset(offset))).mappings()
-        return list(found), total or 0
+        found, whole = await rows_within(tx, query.order_by(*order).limit(limit).offset(offset), ANSWER_BYTES)
+    if not whole:
+        raise api.StoreError("too_large", f"{limit} rows have more than {ANSWER_BYTES} bytes here: ask for less.")
+    return found, total or 0
 
 
 def visible_to(user: str) -> ColumnElement[bool]:
@@ -70,19 +95,9 @@ async def read_journal(database: Database, ask: api.ReadJournal) -> api.JournalP
     mine = t.journal.c.session_id == ask.session_id
     query = select(t.journal.c.body).where(mine, t.journal.c.version > ask.after).order_by(t.journal.c.version)
     async with database.begin() as tx:
-        events = _bounded((await tx.scalars(query.limit(ask.limit))).all())
+        found, _ = await rows_within(tx, query.limit(ask.limit), PAGE_BYTES)
         newest = await tx.scalar(select(func.max(t.journal.c.version)).where(mine))
-    return api.JournalPage.model_validate({"events": events, "version": newest or 0})
-
-
-def _bounded(bodies: Sequence[Any]) -> list[Any]:
-    """As many of the first events as one answer should carry; at least one, if there is one."""
-    size = 0
-    for count, body in enumerate(bodies):
-        size += len(to_json(body))
-        if size > PAGE_BYTES and count:
-            return list(bodies[:count])
-    return list(bodies)
+    return api.JournalPage.model_validate({"events": [row["body"] for row in found], "version": newest or 0})
 
 
 # --- plans and code
@@ -95,8 +110,8 @@ def plan_record(row: RowMapping) -> api.PlanRecord:
 
 
 async def plan_versions(database: Database, session_id: str) -> api.PlanHistory:
-    query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number)
-    return api.PlanHistory(plans=_latest([plan_record(row) for row in await rows(database, query)]))
+    query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number.desc())
+    return api.PlanHistory(plans=_latest([plan_record(row) for row in await _newest_first(database, query)]))
 
 
 async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
@@ -128,13 +143,18 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
 
 async def code_versions(database: Database, ask: api.CodeVersions) -> api.CodeHistory:
     columns = (t.codes.c[name] for name in api.CodeRecord.model_fields)
-    query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number)
-    return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in await rows(database, query)]))
+    query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number.desc())
+    return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in await _newest_first(database, query)]))
+
+
+async def _newest_first(database: Database, query: Select[Any]) -> list[RowMapping]:
+    async with database.begin() as tx:
+        return (await rows_within(tx, query, HISTORY_BYTES))[0]
 
 
 def _latest[Record: api.Message](records: Sequence[Record]) -> tuple[Record, ...]:
-    """All versions, or as many of the newest as one answer can carry: nobody could ask for less of them."""
-    return newest(tuple(records), HISTORY_BYTES, lambda record: record.model_dump_json())
+    """All versions, oldest first, or as many of the newest as one answer can carry: nobody could ask for less."""
+    return newest(tuple(reversed(records)), HISTORY_BYTES, lambda record: record.model_dump_json())
 
 
 # --- figures

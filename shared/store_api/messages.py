@@ -171,12 +171,17 @@ class StepChange(Message):
 
 
 class PlanDiff(Message):
-    """`unified` is the diff of the two texts, "" when they are equal; `steps` follows the new plan's order."""
+    """`unified` is the diff of the two texts, "" when they are equal; `steps` follows the new plan's order.
+
+    `coarse`: the texts have too many lines to be compared line by line, and `unified` replaces everything between the
+    first and the last change.
+    """
 
     old: int
     new: int
     unified: str
     steps: tuple[StepChange, ...]
+    coarse: bool = False
 
 
 class CodeVersions(OfSession): ...

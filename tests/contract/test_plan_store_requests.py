@@ -4,7 +4,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from sqlalchemy import RowMapping
 
+from services.plan_store import queries
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests, Responder
 from services.plan_store.projection import Projector
@@ -168,6 +170,29 @@ async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLo
     page = await client.ask(api.JOURNAL_READ, session_id=story.id, limit=1000)
     assert 2 < len(page.events) < 15
     assert page.version == 32
+
+
+async def test_no_more_rows_are_read_than_an_answer_carries(
+    client: Client, log: InMemoryLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Conversation(log)
+    session = await story.plan()
+    for number in range(20):
+        session = await story.commit(c.EditPlan(base=session.version, steps=STEPS, notes=f"{number}{'x' * 10_000}"))
+    await client.ask(api.SESSION_GET, session_id=story.id)
+    read: list[int] = []
+    size = queries._size
+
+    def counted(row: RowMapping) -> int:
+        read.append(size(row))
+        return read[-1]
+
+    monkeypatch.setattr(queries, "_size", counted)
+    monkeypatch.setattr(queries, "PAGE_BYTES", 25_000)
+    monkeypatch.setattr(queries, "HISTORY_BYTES", 25_000)
+    await client.ask(api.JOURNAL_READ, session_id=story.id, after=2, limit=1000)
+    await client.ask(api.PLAN_VERSIONS, session_id=story.id)
+    assert len(read) == 6  # two that fit and the one that does not, twice
 
 
 # --- plans and code

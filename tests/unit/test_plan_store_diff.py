@@ -1,9 +1,13 @@
-"""Plans compared step by step."""
+"""Plans compared step by step and line by line."""
+
+import time
+from datetime import UTC, datetime
 
 import pytest
 
-from services.plan_store.diff import compare
+from services.plan_store.diff import MAX_LINES, compare, diff
 from shared.events.values import Step
+from shared.store_api import PlanRecord
 
 
 def steps(*texts: str) -> tuple[Step, ...]:
@@ -51,3 +55,50 @@ def test_two_plans_of_a_hundred_long_steps_are_compared_at_once() -> None:
     old = steps(*(f"{n} " + "abc " * 490 for n in range(100)))
     new = steps(*(f"{n} " + "xyz " * 490 for n in range(100, 200)))
     assert len(list(compare(old, new))) == 200
+
+
+def plan(version: int, lines: list[str]) -> PlanRecord:
+    return PlanRecord.model_construct(
+        version=version, steps=steps("a"), text="\n".join(lines), at=datetime(2026, 1, 1, tzinfo=UTC)
+    )
+
+
+def test_of_very_long_plans_the_changed_part_is_shown_as_replaced() -> None:
+    lines = [f"line {number}" for number in range(MAX_LINES + 1)]
+    changed = [*lines[:10], "new", *lines[12:20], "newer", *lines[21:]]
+    found = diff(plan(1, lines), plan(2, changed))
+    assert found.coarse
+    assert found.unified.splitlines()[:6] == [
+        "--- version 1",
+        "+++ version 2",
+        "@@ -8,17 +8,16 @@",
+        *(f" line {number}" for number in (7, 8, 9)),
+    ]
+    assert [line for line in found.unified.splitlines() if line[0] == "+"][1:] == [
+        "+new",
+        *(f"+line {number}" for number in range(12, 20)),
+        "+newer",
+    ]
+    assert found.unified.endswith(" line 21\n line 22\n line 23")
+    assert diff(plan(1, lines), plan(2, lines)).unified == ""
+
+
+def test_lines_added_at_the_end_of_a_long_plan_are_told_once() -> None:
+    lines = ["same"] * (MAX_LINES + 1)
+    found = diff(plan(1, lines), plan(2, [*lines, "same"]))
+    assert found.unified.splitlines()[2:] == [f"@@ -{MAX_LINES - 1},3 +{MAX_LINES - 1},4 @@", *[" same"] * 3, "+same"]
+
+
+def test_two_plans_of_very_many_lines_are_compared_at_once() -> None:
+    """By difflib these take minutes: no line is rare enough to go by, none common enough to be left aside."""
+    lines = [chr(0x4E00 + number % 101) for number in range(80_000)]
+    began = time.process_time()
+    assert diff(plan(1, lines), plan(2, lines[::-1])).coarse
+    assert time.process_time() - began < 5
+
+
+def test_plans_of_up_to_so_many_lines_are_compared_line_by_line() -> None:
+    lines = [chr(0x4E00 + number % 101) for number in range(MAX_LINES)]
+    began = time.process_time()
+    assert not diff(plan(1, lines), plan(2, sorted(lines))).coarse
+    assert time.process_time() - began < 5
