@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import BaseModel, ConfigDict, Field
 
-from shared.events.values import Knowledge, Line, SessionSettings, Text, Workflow
+from shared.events.values import Knowledge, Line, Text, Workflow
+from shared.protocol.client import Arguments, Settings
 
 
 class Answer(BaseModel):
@@ -51,7 +52,7 @@ class NewSession(BaseModel):
     request: Text
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     workflow: Workflow | None = None
-    settings: SessionSettings | None = None
+    settings: Settings | None = None
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
 
 
@@ -61,7 +62,7 @@ class Call(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     tool: Line
-    arguments: Annotated[dict[str, JsonValue], Field(default_factory=dict)]
+    arguments: Arguments = Field(default_factory=dict)
 
 
 class Accepted(Answer):
@@ -89,6 +90,6 @@ class SessionQuery(BaseModel):
     model_config = ConfigDict(frozen=True)
 
     q: Annotated[str, Field(max_length=500)] = ""
-    state: Annotated[tuple[str, ...], Field(max_length=50)] = ()
+    state: Annotated[tuple[Line, ...], Field(max_length=50)] = ()
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
     offset: Annotated[int, Field(ge=0, le=1_000_000_000)] = 0

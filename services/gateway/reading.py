@@ -14,7 +14,7 @@ from services.gateway.users import User, may_read, missing
 from shared import store_api as api
 from shared.domain.session import ASKING, Session
 from shared.events import SessionEvent
-from shared.events.values import SESSION_ID
+from shared.events.values import SESSION_ID, Line
 from shared.protocol.server import Snapshot
 
 REFUSALS: dict[int | str, dict[str, object]] = {
@@ -178,7 +178,7 @@ async def _whole_journal(core: Core, session: Session) -> list[SessionEvent]:
 async def plans(
     user: Me,
     core: Behind,
-    status: Annotated[list[str] | None, Query(max_length=20)] = None,
+    status: Annotated[list[Line] | None, Query(max_length=20)] = None,
     limit: Limit = 50,
     offset: Offset = 0,
 ) -> api.PlanPage:

@@ -6,7 +6,7 @@ the socket is on).
 
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
+from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
 
 from shared.events.values import (
     ActionId,
@@ -21,7 +21,31 @@ from shared.events.values import (
     Workflow,
 )
 
-Version = Annotated[int, Field(ge=1, strict=True)]  # neither "3" nor true is a version
+MAX_VERSION = 2**48
+MAX_TOKENS, MAX_COST = 2**53, 1e12
+MAX_APPROVAL_TIMEOUT = 10 * 366 * 86_400  # seconds: no date is beyond what a date can be
+
+Version = Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]  # neither "3" nor true is a version
+Hash = Annotated[str, Field(max_length=64)]  # SHA-256 in hex
+IdOrEmpty = Annotated[str, Field(max_length=64)]  # an action's
+Words = Annotated[str, Field(max_length=50_000)]  # a Text that may be empty
+Arguments = Annotated[dict[Annotated[str, Field(max_length=500)], JsonValue], Field(max_length=200)]
+
+
+def _within_reason(settings: SessionSettings) -> SessionSettings:
+    """The numbers that a stored event does not limit."""
+    bounds = (
+        ("approval_timeout", settings.approval_timeout, MAX_APPROVAL_TIMEOUT),
+        ("token_budget", settings.token_budget, MAX_TOKENS),
+        ("cost_budget", settings.cost_budget, MAX_COST),
+    )
+    for name, value, most in bounds:
+        if value is not None and value > most:
+            raise ValueError(f"{name} may be {most:g} at most")
+    return settings
+
+
+Settings = Annotated[SessionSettings, AfterValidator(_within_reason)]
 
 
 class ClientMessage(BaseModel):
@@ -38,7 +62,7 @@ class UserMessage(ClientMessage):
     type: Literal["user_message"]
     content: Text
     workflow: Workflow | None = None
-    settings: SessionSettings | None = None
+    settings: Settings | None = None
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
 
 
@@ -50,10 +74,10 @@ class Approval(ClientMessage):
     version: Annotated[
         Version | None, Field(validation_alias=AliasChoices("version", "plan_version", "code_version"))
     ] = None
-    hash: str | None = None
-    action_id: str | None = None
+    hash: Hash | None = None
+    action_id: IdOrEmpty | None = None
     remember: StrictBool = False
-    reason: str = ""
+    reason: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class Feedback(ClientMessage):
@@ -79,7 +103,7 @@ class Edit(ClientMessage):
     version: Version
     goal: Line | None = None
     steps: Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)] | None = None
-    notes: str | None = None
+    notes: Words | None = None
     content: Text | None = None
 
 
@@ -88,7 +112,7 @@ class QuestionReply(ClientMessage):
 
     type: Literal["question"]
     content: Text
-    question_id: str | None = None
+    question_id: IdOrEmpty | None = None
 
 
 class AnswerReply(ClientMessage):
@@ -96,14 +120,14 @@ class AnswerReply(ClientMessage):
 
     type: Literal["answer"]
     content: Text
-    question_id: str | None = None
+    question_id: IdOrEmpty | None = None
 
 
 class ContinueChoice(ClientMessage):
     """One of the options of `continue`, or a new request in `content`."""
 
     type: Literal["continue"]
-    content: str = ""
+    content: Words = ""
 
 
 class Complete(ClientMessage):
@@ -143,7 +167,7 @@ class Skip(ClientMessage):
     """Do not run this action."""
 
     type: Literal["skip"]
-    action_id: str
+    action_id: IdOrEmpty
 
 
 class Cancel(ClientMessage):
@@ -163,9 +187,9 @@ class OwnAction(Value):
 
     id: ActionId | None = None
     tool: Line
-    arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    text: str = ""
-    depends_on: tuple[ActionId, ...] = ()
+    arguments: Arguments = Field(default_factory=dict)
+    text: Annotated[str, Field(max_length=2_000)] = ""
+    depends_on: Annotated[tuple[ActionId, ...], Field(max_length=50)] = ()
 
 
 class TakeOver(ClientMessage):
@@ -187,7 +211,7 @@ class EditPath(ClientMessage):
     """Another rest of the path that is being walked, and values set in its flow's state on the way."""
 
     type: Literal["edit_path"]
-    after: Annotated[str, Field(max_length=64)] = ""
+    after: IdOrEmpty = ""
     nodes: Annotated[tuple[Line, ...], Field(max_length=60)]
     given: Annotated[dict[Line, JsonValue], Field(max_length=50)] = Field(default_factory=dict)
 
@@ -212,8 +236,8 @@ class RaiseBudget(ClientMessage):
     """Allow more tokens or money (US dollars)."""
 
     type: Literal["raise_budget"]
-    tokens: Annotated[int, Field(ge=0)] = 0
-    cost: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 0
+    tokens: Annotated[int, Field(ge=0, le=MAX_TOKENS)] = 0
+    cost: Annotated[float, Field(ge=0, le=MAX_COST, allow_inf_nan=False)] = 0
 
 
 class Rename(ClientMessage):
@@ -248,7 +272,7 @@ class Resume(ClientMessage):
     """Put this socket on a session: a snapshot, every event after `after`, then live."""
 
     type: Literal["resume"]
-    after: Annotated[int, Field(ge=0)] = 0
+    after: Annotated[int, Field(ge=0, le=MAX_VERSION)] = 0
 
 
 class Close(ClientMessage):

@@ -58,8 +58,20 @@ def test_two_plans_of_a_hundred_long_steps_are_compared_at_once() -> None:
 
 
 def plan(version: int, lines: list[str]) -> PlanRecord:
-    return PlanRecord.model_construct(
-        version=version, steps=steps("a"), text="\n".join(lines), at=datetime(2026, 1, 1, tzinfo=UTC)
+    return PlanRecord(
+        session_id="s",
+        version=version,
+        number=version,
+        kind="text",
+        goal="g",
+        steps=steps("a"),
+        notes="",
+        text="\n".join(lines),
+        hash="",
+        status="draft",
+        by="ann",
+        at=datetime(2026, 1, 1, tzinfo=UTC),
+        deleted=False,
     )
 
 

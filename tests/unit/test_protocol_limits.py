@@ -1,0 +1,87 @@
+"""Whatever a client may send has a limit: every text, list, map and number, over `/ws` and over REST."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from scripts.gen_rest import openapi
+from services.gateway.inbound import parse
+from services.gateway.trouble import Trouble
+from shared.protocol.client import CLIENT_MESSAGES
+
+CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `client.Settings` has
+    "SessionSettings.approval_timeout",
+    "SessionSettings.token_budget",
+    "SessionSettings.cost_budget",
+}
+NAMED = {"Step.arguments"}  # any JSON under any name: the message's own size is the limit
+
+
+def _unlimited(schema: dict[str, Any], place: str, parts: dict[str, Any]) -> Iterator[str]:
+    """The places in a JSON schema where a value can grow without limit."""
+    if ref := schema.get("$ref", ""):
+        name = ref.rpartition("/")[2]
+        if name not in parts:  # seen on the way here
+            return
+        rest = {key: value for key, value in parts.items() if key != name}
+        yield from _unlimited(parts[name], name, rest)
+        return
+    for choice in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
+        yield from _unlimited(choice, place, parts)
+    if "enum" in schema or "const" in schema:
+        return
+    kind = schema.get("type")
+    bounds = {
+        "string": ("maxLength", "pattern"),
+        "array": ("maxItems",),
+        "integer": ("maximum", "exclusiveMaximum"),
+        "number": ("maximum", "exclusiveMaximum"),
+    }.get(kind or "")
+    if bounds and not any(bound in schema for bound in bounds):
+        yield place
+    if kind == "array":
+        yield from _unlimited(schema.get("items", {}), f"{place}[]", parts)
+    if kind == "object":
+        if schema.get("additionalProperties") is not False and "maxProperties" not in schema:
+            yield place
+        for name, one in schema.get("properties", {}).items():
+            yield from _unlimited(one, f"{place}.{name}", parts)
+
+
+def test_every_field_of_a_message_has_a_limit() -> None:
+    schema = CLIENT_MESSAGES.json_schema()
+    assert set(_unlimited(schema, "message", schema["$defs"])) - CHECKED_ELSEWHERE - NAMED == set()
+
+
+def test_every_field_of_a_request_has_a_limit() -> None:
+    document = openapi()
+    parts = document["components"]["schemas"]
+    found: set[str] = set()
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", ()):
+                found |= set(_unlimited(parameter["schema"], f"{path} {parameter['name']}", parts))
+            for content in operation.get("requestBody", {}).get("content", {}).values():
+                found |= set(_unlimited(content["schema"], path, parts))
+    assert found - CHECKED_ELSEWHERE - NAMED == set()
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"type": "edit", "version": 1, "steps": ["x"], "notes": "n" * 50_001}, "too_large"),
+        ({"type": "approval", "approved": True, "hash": "h" * 65}, "too_large"),
+        ({"type": "continue", "content": "c" * 50_001}, "too_large"),
+        ({"type": "resume", "after": 10**30}, "bad_message"),
+        ({"type": "raise_budget", "tokens": 10**18}, "bad_message"),
+        ({"type": "user_message", "content": "x", "settings": {"approval_timeout": 10**15}}, "bad_message"),
+        ({"type": "user_message", "content": "x", "settings": {"token_budget": 10**18}}, "bad_message"),
+    ],
+    ids=["notes", "hash", "content", "after", "tokens", "timeout", "budget"],
+)
+def test_what_is_beyond_a_limit_is_refused(fields: dict[str, Any], code: str) -> None:
+    with pytest.raises(Trouble) as caught:
+        parse(json.dumps(fields))
+    assert caught.value.code == code
