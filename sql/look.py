@@ -12,9 +12,10 @@ from sqlglot import exp
 
 from sql.outcome import Kind, Limits, Refused
 from sql.schema import Dialect
-from sql.tokens import Token, tokens
+from sql.tokens import FAULTS, Token, tokens
 
 DEEPEST = 200  # parentheses within each other: nobody writes more, and every parser has its end
+NAME = 63  # bytes of a name, beyond which PostgreSQL cuts it off and finds what has the shorter name
 
 _BEGINS: dict[Dialect, frozenset[str]] = {
     "sqlite": frozenset({"select", "with", "values"}),
@@ -61,6 +62,7 @@ def look(sql: str, dialect: Dialect, limits: Limits) -> Look:
     _begins_as_query(found, dialect)
     if any(token.text == ";" and token.kind == "mark" for token in found):
         raise Refused("several_statements", f"There is more than one statement; {_ONLY}")
+    _unambiguous(found, dialect)
     _brackets(found)
     text = sql[:end]  # with the comments before it: SQLite takes them into the names of columns
     tree = _tree(text, dialect)
@@ -86,6 +88,24 @@ def _begins_as_query(found: list[Token], dialect: Dialect) -> None:
         return
     kind = _KIND_OF.get(first.text, "not_a_query") if first.kind == "word" else "not_a_query"
     raise Refused(kind, f"It begins with {first.text[:40].upper()}; {_ONLY}")
+
+
+def _unambiguous(found: list[Token], dialect: Dialect) -> None:
+    """Whatever its version, the database cuts the text into the same tokens."""
+    for token in found:
+        if (fault := FAULTS.get(token.kind)) is not None:
+            raise Refused("syntax", f"{token.text[:20]!r} {fault}")
+    if dialect == "sqlite":
+        return
+    for before, token in pairwise(found):
+        if before.kind == token.kind == "string":
+            why = "PostgreSQL may read them as one. Write || between them, or one text."
+            raise Refused("syntax", f"Two texts stand side by side, and {why}")
+    for token in found:
+        if token.identifier is not None and len(token.text.encode()) > NAME:
+            raise Refused(
+                "syntax", f"The name {token.text[:20]}… is longer than {NAME} bytes; PostgreSQL would cut it."
+            )
 
 
 def _brackets(found: list[Token]) -> None:

@@ -14,17 +14,19 @@ from sql.database import Database
 from sql.hidden import Hidden
 from sql.look import Look, look
 from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
+from sql.postgres_cover import covered
 from sql.postgres_errors import LOST, failure
-from sql.postgres_guard import covered, examine, explained, see
+from sql.postgres_guard import examine, explained
 from sql.postgres_moments import MOMENTS
-from sql.postgres_names import FINGERPRINT, PgNames, quoted, read_pg_names
+from sql.postgres_names import FINGERPRINT, PgNames, read_pg_names
+from sql.postgres_plan import see
 from sql.postgres_schema import read_pg_schema
 from sql.schema import Dialect, Schema
-from sql.values import Gathering
+from sql.values import Gathering, JsonText
 
 CONNECTIONS = 4
 GRACE = 1.0  # seconds in which the server may still say itself that the time is over
-BATCH = 50
+BATCH = 20  # rows that are taken into memory together, each of them bounded by the server
 READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
 
 _AS_WRITTEN = "money bit varbit point box path polygon line lseg circle"
@@ -89,21 +91,25 @@ class PostgresDatabase(Database):
         """The text to run and the tables it reads. Raises Refused."""
         names = await self._known(connection)
         tables = examine(query, names)
-        text = covered(query, names, self.limits, inline=connection.get_server_version().major >= 12)
+        whole = covered(query, names, self.limits)
         try:
-            plan = await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {text}")
+            plan = json.loads(await connection.fetchval(f"EXPLAIN (VERBOSE, COSTS OFF, FORMAT JSON) {whole.fenced}"))
+        except RecursionError:
+            raise Refused("syntax", "Its parts stand too deep within each other. Write it simpler.") from None
         except asyncpg.PostgresError as error:
             told = failure(error, self._shown, self.limits.seconds)
             raise explained(told, query, names) if isinstance(told, Refused) else told from error
-        see(plan, names, tables, query.sql)
-        return text, tables
+        see(plan, names, tables, whole, query.sql)
+        return whole.text, tables
 
     async def _known(self, connection: Any) -> PgNames:
-        """As the schema is in this moment: what was hidden by a pattern may have been added since."""
-        schema = await connection.fetchval("SELECT current_schema()")
-        mark = await connection.fetchval(FINGERPRINT, quoted(schema))
+        """What may be used, as the catalogs are in this moment. Raises QueryFailed."""
+        if connection.get_settings().standard_conforming_strings != "on":  # a pooler may have dropped what we asked for
+            why = f"{self._shown} reads backslashes in texts. Set standard_conforming_strings to on for it."
+            raise QueryFailed("unavailable", why)
+        schema, mark = await connection.fetchrow(f"SELECT current_schema(), ({FINGERPRINT})")
         if self._names is None or (self._names.schema, self._names.fingerprint) != (schema, mark):
-            self._names = await read_pg_names(connection, schema, self.hidden)
+            self._names = await read_pg_names(connection, schema, mark, self.hidden)
         return self._names
 
     # --- connections
@@ -196,7 +202,7 @@ async def _settle(connection: Any) -> None:
             kind,
             schema="pg_catalog",
             encoder=bytes,
-            decoder=lambda raw, begin=begin: json.loads(raw[begin:]),
+            decoder=lambda raw, begin=begin: JsonText(raw[begin:].decode()),
             format="binary",
         )
     for kind, decoder in MOMENTS.items():

@@ -1,7 +1,7 @@
 """Which of a PostgreSQL schema's tables, columns and functions there are, and which of them may be used."""
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
@@ -62,11 +62,17 @@ _OF_EXTENSIONS = [
 ]
 _ALLOWED = ("pg_typeof", "pg_column_size", "pg_size_pretty")
 
-FINGERPRINT = """
-SELECT coalesce(sum(hashtextextended(
-    concat_ws(' ', c.oid, c.relname, c.relkind, a.attnum, a.attname, a.attisdropped), 0)), 0)::text
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute a ON a.attrelid = c.oid AND a.attnum > 0
-WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
+# Of everything that is not PostgreSQL's own, in all schemas: a row of a catalog has another xmin when it is written
+# again, also by CREATE OR REPLACE, GRANT and RENAME.
+_ROWS = "SELECT concat(count(*), ' ', sum(hashint8(({row})::bigint << 32 | xmin::text::bigint))) FROM pg_catalog"
+FINGERPRINT = f"""
+SELECT concat_ws(' ',
+    ({_ROWS.format(row="oid")}.pg_class WHERE oid >= 16384),
+    ({_ROWS.format(row="oid")}.pg_proc WHERE oid >= 16384),
+    ({_ROWS.format(row="oid")}.pg_rewrite WHERE oid >= 16384),
+    ({_ROWS.format(row="oid")}.pg_attrdef WHERE oid >= 16384),
+    ({_ROWS.format(row="inhrelid")}.pg_inherits),
+    ({_ROWS.format(row="attrelid::bigint * 1600 + attnum")}.pg_attribute WHERE attrelid >= 16384 AND attnum > 0))
 """
 _TABLES = """
 SELECT c.relname AS name, c.relkind IN ('v', 'm') AS view,
@@ -131,19 +137,32 @@ class PgNames:
     concealed: dict[str, frozenset[str]] = field(default_factory=dict)
     beneath: dict[str, frozenset[tuple[str, str]]] = field(default_factory=dict)
     """(schema, table) of all that a view, or a table with parts, reads for it."""
+    fenced: frozenset[str] = frozenset()
+    """Tables with hidden columns, and what reads, for whoever asks, more than may be asked for."""
     unusable: frozenset[str] = frozenset()
     """Functions that may not be called."""
     open: bool = False
     """Nothing is hidden, so that the role's own rights decide."""
+
+    @property
+    def kept_back(self) -> frozenset[tuple[str, str]]:
+        """(schema, table) of those with hidden columns."""
+        return frozenset((self.schema, self.real[name]) for name in self.concealed)
+
+    def may_scan(self, place: tuple[str, str]) -> bool:
+        """Whether all of this (schema, table) may be read."""
+        schema, name = place
+        return self.open_to(schema) or (
+            schema == self.schema and name.lower() in self.listed and name.lower() not in self.concealed
+        )
 
     def open_to(self, schema: str) -> bool:
         """Whether tables of this other schema may be read, too."""
         return self.open and schema != self.schema and not schema.startswith("pg_") and schema != "information_schema"
 
 
-async def read_pg_names(connection: Any, schema: str, hidden: Hidden) -> PgNames:
-    """As they are now."""
-    fingerprint = await connection.fetchval(FINGERPRINT, quoted(schema))
+async def read_pg_names(connection: Any, schema: str, fingerprint: str, hidden: Hidden) -> PgNames:
+    """As they are now, and as long as the fingerprint stays."""
     tables = await connection.fetch(_TABLES, quoted(schema))
     below = await connection.fetch(_BENEATH, quoted(schema))
     parts = await connection.fetch(_PARTS, quoted(schema))
@@ -165,7 +184,8 @@ async def read_pg_names(connection: Any, schema: str, hidden: Hidden) -> PgNames
         and not (row["part"] and row["name"] in kept_back)
     } - shut
     whole = {row["name"] for row in tables if not row["part"]} & listed
-    return PgNames(
+    views = {row["name"].lower() for row in tables if row["view"]}
+    names = PgNames(
         schema=schema,
         fingerprint=fingerprint,
         real={name.lower(): name for name in columns},
@@ -177,6 +197,20 @@ async def read_pg_names(connection: Any, schema: str, hidden: Hidden) -> PgNames
         unusable=await _unusable(connection, schema),
         open=not hidden.names and not hidden.only,
     )
+    return replace(names, fenced=_fenced(names, views))
+
+
+def _fenced(names: PgNames, views: set[str]) -> frozenset[str]:
+    """Where nothing is hidden, nothing. A table is read with its parts, of which some may not be listed."""
+
+    def reads_more(name: str) -> bool:
+        below = names.beneath.get(name, frozenset())
+        return not below.isdisjoint(names.kept_back) or (
+            name in views and not all(names.may_scan(place) for place in below)
+        )
+
+    visible = names.visible.keys() & names.listed
+    return frozenset() if names.open else frozenset(n for n in visible if n in names.concealed or reads_more(n))
 
 
 async def _unusable(connection: Any, schema: str) -> frozenset[str]:

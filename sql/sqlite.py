@@ -137,6 +137,7 @@ class Reader:
 
     def _fetch(self, sql: str) -> tuple[tuple[str, ...], Gathering]:
         gathering = Gathering(self._limits)
+        self.connection.text_factory = _exact
         cursor = self.connection.execute(sql)
         try:
             columns = tuple(column[0] for column in cursor.description or ())
@@ -145,6 +146,7 @@ class Reader:
                     break
         finally:
             cursor.close()
+            self.connection.text_factory = _readable
         return columns, gathering
 
     def _not_prepared(self, error: Exception) -> SqlError:
@@ -169,7 +171,7 @@ def _open(path: str) -> sqlite3.Connection:
         connection = sqlite3.connect(
             f"{place.resolve().as_uri()}?mode=ro", uri=True, isolation_level=None, cached_statements=0, timeout=5
         )
-        connection.text_factory = lambda raw: raw.decode(errors="replace")
+        connection.text_factory = _readable
         for pragma in ("query_only=ON", "cell_size_check=ON", "mmap_size=0"):
             connection.execute(f"PRAGMA {pragma}")
         for module in HARMLESS_MODULES:  # connected now, they need no leave for it later
@@ -182,6 +184,18 @@ def _open(path: str) -> sqlite3.Connection:
     for limit, value in _LIMITS.items():
         connection.setlimit(limit, value)
     return connection
+
+
+def _readable(raw: bytes) -> str:
+    return raw.decode(errors="replace")
+
+
+def _exact(raw: bytes) -> str | bytes:
+    """Text, or bytes where it is none: SQLite does not look at what it stores as text."""
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw
 
 
 def _failure(error: Exception, seconds: float) -> QueryFailed:

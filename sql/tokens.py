@@ -1,16 +1,28 @@
-"""A statement as the database's own scanner cuts it up: what is a word, and what only stands in a string or a comment.
+"""A statement cut into tokens as the database's own scanner cuts it: words, names, strings and numbers.
 
 sqlglot reads nearly as the databases do, and a hostile statement looks for the difference. What has to hold whatever
 sqlglot makes of a text (one statement, how it begins, which functions it calls) is therefore decided on these tokens.
+
+The scanners of PostgreSQL 13 to 18 and of SQLite's versions differ from each other, too. Text that two of them could
+cut differently gets a kind of `FAULTS`, and `look` refuses it.
 """
 
 import re
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from sql.schema import Dialect
 
-type TokenKind = Literal["word", "name", "string", "number", "mark"]
+type TokenKind = Literal[
+    "word", "name", "string", "number", "mark", "unclosed", "escaped", "glued", "parameter", "foreign"
+]
+FAULTS: dict[TokenKind, str] = {
+    "unclosed": "has no end. Close the quotation mark, or the comment.",
+    "escaped": "hides what it names. Write names and texts as they are, without U&.",
+    "glued": "is not a plain number. Write decimal digits, and a space before what follows.",
+    "parameter": "is a parameter, and there are no values for parameters. Write the value.",
+    "foreign": "may only stand within quotation marks. Take it out.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,24 +40,35 @@ class Token:
         return self.text.lower() if self.kind in ("word", "name") else None
 
 
+# Groups are possessive: a string that has no end must not end at an earlier quotation mark instead.
+_NUMBER = r"(?:\d++(?:\.\d*+)?+|\.\d++)(?:[eE][+-]?\d++)?+"
 _SQLITE = re.compile(
-    r"""(?P<space>[\ \t\n\f\r\ufeff]+|--[^\n]*|/\*.*?(?:\*/|\Z))
-      | (?P<string>'(?:[^']|'')*(?:'|\Z))
-      | (?P<name>"(?:[^"]|"")*(?:"|\Z) | `(?:[^`]|``)*(?:`|\Z) | \[[^\]]*(?:\]|\Z))
-      | (?P<word>[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*)
-      | (?P<number>\d\w*(?:\.\w*)?|\.\d\w*)
-      | (?P<mark>.)""",
+    rf"""(?P<space>[\ \t\n\f\r]++|\A\ufeff|--[^\n]*+|/\*.*?\*/)
+      | (?P<string>[xX]'[0-9A-Fa-f]*+' | '(?:[^']|'')*+')
+      | (?P<name>"(?:[^"]|"")*+" | `(?:[^`]|``)*+` | \[[^\]]*+\])
+      | (?P<unclosed>(?:[xX]?'|"|`|\[|/\*).*+)
+      | (?P<word>[A-Za-z_\x80-\ufefe\uff00-\U0010ffff][\w$\x80-\ufefe\uff00-\U0010ffff]*+)
+      | (?P<number>(?:0[xX][0-9A-Fa-f]++|{_NUMBER})(?![\w$.'"`\x80-\U0010ffff]))
+      | (?P<glued>\.?\d[\w$.\x80-\U0010ffff]*+)
+      | (?P<parameter>[?$@:\#]\w*+)
+      | (?P<mark>[,();.+\-*/%<>=!|&~])
+      | (?P<foreign>.)""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _POSTGRES = re.compile(
-    r"""(?P<space>[\ \t\n\f\r\v]+|--[^\n\r]*)
+    rf"""(?P<space>[\ \t\n\f\r]++|--[^\n\r]*+)
       | (?P<comment>/\*)
-      | (?P<string>[eE]'(?:[^'\\]|\\.|'')*(?:'|\Z) | '(?:[^']|'')*(?:'|\Z)
-          | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*)?)\$.*?(?:\$(?P=tag)\$|\Z))
-      | (?P<name>"(?:[^"]|"")*(?:"|\Z))
-      | (?P<word>[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*)
-      | (?P<number>\d\w*(?:\.\w*)?|\.\d\w*)
-      | (?P<mark>.)""",
+      | (?P<string>[eE]'(?:[^'\\]|\\.|'')*+' | [bBxX]'[^']*+' | '(?:[^']|'')*+'
+          | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?+)\$.*?\$(?P=tag)\$)
+      | (?P<name>"(?:[^"]|"")*+")
+      | (?P<unclosed>(?:[eEbBxX]?'|"|\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?+\$).*+)
+      | (?P<escaped>[uU]&['"])
+      | (?P<word>[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*+)
+      | (?P<number>{_NUMBER}(?![\w$.'"\x80-\U0010ffff]))
+      | (?P<glued>\.?\d[\w$.\x80-\U0010ffff]*+)
+      | (?P<parameter>\$\d++)
+      | (?P<mark>[,()\[\].;:+\-*/%^<>=~!@\#&|`?])
+      | (?P<foreign>.)""",
     re.VERBOSE | re.DOTALL | re.ASCII,
 )
 _COMMENT = re.compile(r"/\*|\*/")
@@ -57,26 +80,31 @@ def tokens(sql: str, dialect: Dialect) -> list[Token]:
     found: list[Token] = []
     position = 0
     while match := pattern.match(sql, position):
-        position, kind, text = match.end(), match.lastgroup, match.group()
+        start, position, text = position, match.end(), match.group()
+        kind: Any = match.lastgroup  # a TokenKind, where it is none of these
         match kind:
+            case "space":
+                pass
             case "comment":
-                position = _after_comment(sql, position)
+                position, closed = _after_comment(sql, position)
+                if not closed:
+                    found.append(Token("unclosed", sql[start:], start, position))
             case "word":
-                found.append(Token("word", text.lower(), match.start(), position))
+                found.append(Token("word", text.lower(), start, position))
             case "name":
                 closing = "]" if text[0] == "[" else text[0]
-                found.append(Token("name", text[1:-1].replace(closing * 2, closing), match.start(), position))
-            case "number" | "mark" | "string":
-                found.append(Token(kind, text, match.start(), position))
+                found.append(Token("name", text[1:-1].replace(closing * 2, closing), start, position))
             case "tag":  # the innermost group that took part
-                found.append(Token("string", text, match.start(), position))
+                found.append(Token("string", text, start, position))
+            case _:
+                found.append(Token(kind, text, start, position))
     return found
 
 
-def _after_comment(sql: str, position: int) -> int:
-    """PostgreSQL's comments hold comments."""
+def _after_comment(sql: str, position: int) -> tuple[int, bool]:
+    """The end of PostgreSQL's comment, which may hold others, and whether it is closed."""
     depth = 1
     while depth and (match := _COMMENT.search(sql, position)):
         depth += 1 if match.group() == "/*" else -1
         position = match.end()
-    return len(sql) if depth else position
+    return (len(sql), False) if depth else (position, True)

@@ -41,8 +41,15 @@ def cut(sql: str, dialect: Dialect) -> list[tuple[str, str]]:
         ("postgres", "$$a;b$$ $x$ $$ $x$", [("string", "$$a;b$$"), ("string", "$x$ $$ $x$")]),
         ("postgres", r"E'\'' 'a\'", [("string", r"E'\''"), ("string", r"'a\'")]),
         ("sqlite", "\ufeffSELECT--x\n1", [("word", "select"), ("number", "1")]),
-        ("sqlite", "'open ; --", [("string", "'open ; --")]),
-        ("postgres", "/* open", []),
+        ("sqlite", "'open ; --", [("unclosed", "'open ; --")]),
+        ("postgres", "/* open", [("unclosed", "/* open")]),
+        ("postgres", "E'''", [("unclosed", "E'''")]),
+        ("postgres", "B'1''0'", [("string", "B'1'"), ("string", "'0'")]),
+        ("postgres", "1e5 1.e-2 1e'a'", [("number", "1e5"), ("number", "1.e-2"), ("glued", "1e"), ("string", "'a'")]),
+        ("postgres", "a$b$c$b$", [("word", "a$b$c$b$")]),
+        ("sqlite", "x'0a' 0xFF", [("string", "x'0a'"), ("number", "0xFF")]),
+        ("sqlite", "$a('b')", [("parameter", "$a"), ("mark", "("), ("string", "'b'"), ("mark", ")")]),
+        ("sqlite", "a\v", [("word", "a"), ("foreign", "\v")]),
     ],
 )
 def test_the_scanner_cuts_as_the_database_does(dialect: Dialect, sql: str, expected: list[tuple[str, str]]) -> None:

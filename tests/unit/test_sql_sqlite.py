@@ -36,7 +36,8 @@ def test_the_layers_below_stop_everything_hostile_without_the_look(reader: Reade
     before = Path(path).read_bytes()
     ran, stopped = [], 0
     for one in statements("hostile", "sqlite"):
-        if one["kind"] in ("endless", "empty", "too_long", "deep") or one["sql"].rstrip().startswith("SELECT \ud800"):
+        alone = one["kind"] in ("endless", "empty", "too_long", "deep", "foreign", "unclosed")
+        if alone or one["sql"].rstrip().startswith("SELECT \ud800"):
             continue
         try:
             reader.run(unseen(one["sql"]))
