@@ -17,7 +17,7 @@ from sql.postgres_errors import TOO_LARGE
 from sql.postgres_guard import mentioned
 from sql.postgres_names import PgNames, quoted
 
-ROW = 1_000_000  # bytes of one row as text, at which the server stops, however few bytes a result may have
+ROW = 1_000_000  # bytes of one row, at which the server stops, however few bytes a result may have
 
 
 class Covered(NamedTuple):
@@ -27,8 +27,6 @@ class Covered(NamedTuple):
     """What runs."""
     fenced: str
     """What is explained: the same, with every cover, and every view that reads what is hidden, behind a fence."""
-    mark: str
-    """The name of our query in the plan, with which the names of all fences begin."""
     fences: dict[str, str]
     """The table or view behind each fence, by the fence's name."""
 
@@ -37,7 +35,7 @@ def covered(query: Look, names: PgNames, limits: Limits) -> Covered:
     """The person's statement under the covers of the tables with hidden columns, and with a bound for rows.
 
     A row that is too large makes the server fail: here, it would have been taken into memory before it is measured.
-    It is measured as text, too: PostgreSQL tells what a row takes when it is compressed. OFFSET 0 is a fence:
+    It is measured as it is sent, too: the size of a row is that of its compressed values. OFFSET 0 is a fence:
     without it the bound, and with it all that is selected, would be reckoned beneath the query's joins, for rows that
     these leave out.
     """
@@ -52,12 +50,12 @@ def covered(query: Look, names: PgNames, limits: Limits) -> Covered:
         if name in names.concealed:
             covers.append(f"{table} AS NOT MATERIALIZED {source}")
     packed = f"pg_catalog.pg_column_size({mark}.*)"
-    written = f"pg_catalog.octet_length(({mark}.*)::pg_catalog.text)"
+    sent = f"pg_catalog.octet_length(pg_catalog.record_send({mark}.*))"
     most = max(ROW, limits.bytes)
-    bound = " ".join(f"WHEN {size} > {most} THEN {_failing(size)}" for size in (packed, written))
+    bound = " ".join(f"WHEN {size} > {most} THEN {_failing(size)}" for size in (packed, sent))
     whole = f"SELECT whole.* FROM (\n{query.sql}\n) AS whole OFFSET 0"  # noqa: S608  its brackets match
     bounded = f"SELECT {mark}.* FROM ({whole}) AS {mark} WHERE CASE {bound} ELSE true END"  # noqa: S608
-    return Covered(_under(covers) + bounded, _under(behind) + bounded, mark, fences)
+    return Covered(_under(covers) + bounded, _under(behind) + bounded, fences)
 
 
 def _failing(size: str) -> str:

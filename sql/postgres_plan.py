@@ -16,7 +16,6 @@ _NO_EXPRESSIONS = {"Alias", "CTE Name", "Index Name", "Relation Name", "Schema",
 
 def see(plan: Any, names: PgNames, named: tuple[str, ...], query: Covered, sql: str) -> None:
     """Refuse what PostgreSQL would do besides. `plan` is EXPLAIN's of `query.fenced`; `sql` is the person's text."""
-    _within_bounds(plan, query.mark)
     beneath = {one for name in named if name.lower() not in names.fenced for one in _beneath(names, name.lower())}
     for node, fence in _nodes(plan):
         if node.get("Node Type") in ("ModifyTable", "LockRows"):
@@ -43,16 +42,6 @@ def _calls(text: str, names: PgNames, sql: str) -> None:
             check_function(names, schema, call.text.lower())
     if not (names.open and "reg" not in sql.lower()):
         check_naming(found, names)
-
-
-def _within_bounds(plan: Any, mark: str) -> None:
-    """All of it runs inside our query, which bounds its rows, or it has none."""
-    root = plan[0]["Plan"]
-    while root["Node Type"].startswith("Gather"):
-        root = root["Plans"][0]
-    empty = root["Node Type"] == "Result" and root.get("One-Time Filter") == "false"
-    if not empty and root.get("Alias") != mark:
-        raise Refused("syntax", "It does not end where it seems to. Write one query whose parentheses match.")
 
 
 def _past_its_cover(name: str, names: PgNames) -> Refused:
