@@ -1,7 +1,7 @@
 """Fields by another spelling: which of the given names can only mean which of the schema's."""
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Hashable, Iterable
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 _EMPTY = frozenset({"id", "code", "number", "value", "list", "method"})  # words that do not tell two fields apart
@@ -24,14 +24,20 @@ def matched(given: Collection[str], known: Collection[str], required: Collection
     return renamed
 
 
-def _pairs(strange: list[str], free: list[str], alike: Callable[[str], Iterable[str]]) -> dict[str, str]:
-    found = {}
-    for name in strange:
-        mine = alike(name)
-        fitting = [one for one in free if mine and alike(one) == mine]
-        rivals = [other for other in strange if other != name and alike(other) == mine]
-        if len(fitting) == 1 and not rivals:
-            found[name] = fitting[0]
+def _pairs(strange: list[str], free: list[str], alike: Callable[[str], Hashable]) -> dict[str, str]:
+    """Each strange name with the free one that is alike, where there is one of either."""
+    fitting, rivals = _by_key(free, alike), _by_key(strange, alike)
+    return {
+        names[0]: fitting[key][0]
+        for key, names in rivals.items()
+        if key and len(names) == 1 and len(fitting.get(key, ())) == 1
+    }
+
+
+def _by_key(names: Iterable[str], key: Callable[[str], Hashable]) -> dict[Hashable, list[str]]:
+    found: dict[Hashable, list[str]] = {}
+    for name in names:
+        found.setdefault(key(name), []).append(name)
     return found
 
 

@@ -2,24 +2,23 @@
 
 import ast
 import json
+import math
 import re
 from collections.abc import Callable, Mapping
 from typing import cast
 
 from pydantic import JsonValue
 
-KINDS = {
-    "string": "a text",
-    "integer": "a whole number",
-    "number": "a number",
-    "boolean": "true or false",
-    "array": "a list",
-    "object": "an object",
-    "null": "null",
-}
+from shared.repair.bounds import is_bounded
+
 LONGEST = 100_000  # characters of a text that is looked into
 _DEEPEST = 3  # how often a text may hold a text
+_DIGITS = 400  # characters of a number in a text
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*")
 _FENCE = re.compile(r"\A\s*```[a-zA-Z]*\n(.*?)\n?```\s*\Z", re.DOTALL)
+_OUTSIDE = re.compile(  # a quote that is never closed ends with the text: so it is read once
+    r"""("(?:\\.|[^"\\])*+"?|'(?:\\.|[^'\\])*+'?)|\b(true|false|null)\b""", re.DOTALL
+)
 _WORD = re.compile(r"[^\s,\[\]{}()]+")
 
 
@@ -59,31 +58,21 @@ def as_kind(value: JsonValue, kind: str) -> JsonValue:
 
 
 def tidied(text: str, schema: Mapping[str, JsonValue], where: str) -> str:
-    """Without the blanks and quotes around it, where they cannot be meant: in ids and in texts of a given form.
-
-    Of a pattern's forms the first that fits is taken, also with the sign in front that the pattern begins with.
-    """
+    """Without the blanks and quotes around it, where they cannot be meant: in ids and in texts of a given form."""
     bare = text.strip().strip("'\"").strip()
-    pattern = schema.get("pattern")
-    if isinstance(pattern, str):
-        sign = pattern.lstrip("^")[:1]
-        fitting = [one for one in (text, bare, sign + bare) if _fits(pattern, one)]
-        return fitting[0] if fitting else text
     name = where.split("[", maxsplit=1)[0].rsplit(".", 1)[-1]
     is_id = re.search(r"(^|_)ids?$|Ids?$", name) is not None
     return bare if bare and (is_id or "enum" in schema or "format" in schema) else text
 
 
-def _fits(pattern: str, text: str) -> bool:
-    try:
-        return re.search(pattern, text) is not None
-    except re.error:  # of another dialect: it cannot be told
-        return True
-
-
 def _literal(text: str) -> JsonValue:
     fenced = _FENCE.match(text)
     plain = (fenced[1] if fenced else text).strip()
+    found = _read(plain)
+    return found if is_bounded(found) else NOT_READ
+
+
+def _read(plain: str) -> JsonValue:
     try:
         return cast("JsonValue", json.loads(plain, parse_constant=_refused))
     except (ValueError, RecursionError):
@@ -101,9 +90,8 @@ def _refused(name: str) -> JsonValue:
 
 def _pythonic(text: str) -> str:
     """JSON's own words in what is otherwise Python: a mixture that models write."""
-    outside = re.compile(r"""("(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*')|\b(true|false|null)\b""")
     words = {"true": "True", "false": "False", "null": "None"}
-    return outside.sub(lambda found: found[1] or words[found[2]], text)
+    return _OUTSIDE.sub(lambda found: found[1] or words[found[2]], text)
 
 
 def _text(value: JsonValue) -> JsonValue:
@@ -113,13 +101,17 @@ def _text(value: JsonValue) -> JsonValue:
         return value
     if isinstance(value, float) and value.is_integer():
         return str(int(value))
+    if isinstance(value, float) and not math.isfinite(value):
+        return NOT_READ
     return NOT_READ if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
 
 
 def _number(value: JsonValue) -> JsonValue:
     value = _single(value)
-    if isinstance(value, str) and re.fullmatch(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", value):
-        value = float(value) if re.search(r"[.eE]", value) else int(value)
+    if isinstance(value, str) and len(value) <= _DIGITS and _NUMBER.fullmatch(value):
+        if not re.search(r"[.eE]", value):
+            return int(value)
+        return number if math.isfinite(number := float(value)) else NOT_READ
     return value if kind_of(value) in ("integer", "number") else NOT_READ
 
 

@@ -167,11 +167,10 @@ def test_free_text_keeps_its_blanks_and_quotes() -> None:
     assert repair(sent, schema(content=TEXT, query=TEXT)).arguments == sent
 
 
-def test_a_pattern_tells_what_is_meant() -> None:
-    order = schema(order={"type": "string", "pattern": "^#W[0-9]+$"})
-    assert repair({"order": " W12"}, order).arguments == {"order": "#W12"}
-    assert repair({"order": "W12"}, order).repairs == ('order: put into the form that is asked for ("W12")',)
-    assert repair({"order": "twelve"}, order).arguments == {"order": "twelve"}
+def test_a_pattern_is_left_to_the_tool() -> None:
+    """Even one that would take longer than the universe has."""
+    done = repair({"order": "a" * 60 + "!"}, schema(order={"type": "string", "pattern": "^(a+)+$"}))
+    assert (done.arguments, done.problems, done.fixes) == ({"order": "a" * 60 + "!"}, (), ())
 
 
 def test_alternatives_take_the_one_that_fits() -> None:

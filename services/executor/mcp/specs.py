@@ -14,6 +14,7 @@ from pydantic_core import to_json
 from services.executor.mcp.config import ServerConfig, ToolRule
 from services.executor.mcp.results import clean
 from shared.events.values import Effect
+from shared.repair.schema import fault_of
 from shared.tools import ToolSpec
 
 DESCRIPTION = 2_000  # characters
@@ -53,8 +54,8 @@ def offer(server: ServerConfig, tools: Iterable[Tool]) -> Offer:
 def _wrong(tool: Tool) -> str:
     if not tool.name.strip():
         return "it has no name"
-    if tool.input_schema.get("type") != "object":
-        return 'its schema is not of type "object"'
+    if fault := fault_of(tool.input_schema):
+        return fault
     size = len(to_json(tool.input_schema))
     return f"its schema has {size} bytes, and {SCHEMA} are read" if size > SCHEMA else ""
 

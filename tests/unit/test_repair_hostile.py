@@ -1,0 +1,125 @@
+"""Schemas and arguments that nobody would write in good faith: no exception, and no more time than a call is worth."""
+
+import json
+import time
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shared.repair import repair
+from shared.repair.schema import fault_of
+
+JSON = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=20)
+    | st.sampled_from(["1e999", "9" * 5000]),
+    lambda inside: st.lists(inside, max_size=4) | st.dictionaries(st.text(max_size=4), inside, max_size=4),
+    max_leaves=8,
+)
+NAMES = st.sampled_from(["a", "b", "order_id", "itemIds"])
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "array", "object", "null", "foo"])
+SCHEMAS: Any = st.recursive(
+    JSON,
+    lambda inside: st.fixed_dictionaries(
+        {},
+        optional={
+            "type": TYPES | st.lists(TYPES | JSON, max_size=3) | JSON,
+            "properties": st.dictionaries(NAMES, inside, max_size=3) | JSON,
+            "required": st.lists(NAMES | JSON, max_size=3) | JSON,
+            "enum": st.lists(JSON, max_size=3) | JSON,
+            "anyOf": st.lists(inside, max_size=3) | JSON,
+            "oneOf": st.lists(inside, max_size=3) | JSON,
+            "items": inside | st.lists(inside, max_size=2),
+            "additionalProperties": inside,
+            "$ref": st.just("#") | JSON,
+            "pattern": st.just("(a+)+$") | JSON,
+        },
+    ),
+    max_leaves=6,
+)
+
+
+@given(schema=SCHEMAS.filter(lambda made: isinstance(made, dict)), sent=JSON | st.dictionaries(NAMES, JSON, max_size=4))
+def test_no_schema_makes_it_raise(schema: Any, sent: Any) -> None:
+    done = repair(sent, schema)
+    assert all(map(str, done.repairs))
+    assert fault_of(schema) is not None
+
+
+NESTED: Any = {"type": "object", "properties": {"a": {}}}
+for _ in range(300):
+    NESTED = {"type": "object", "properties": {"a": NESTED}}
+
+
+@pytest.mark.parametrize(
+    ("schema", "fault"),
+    [
+        ({"type": "array"}, 'not of type "object"'),
+        ({"type": "object", "properties": ["a"]}, "/properties is no object"),
+        ({"type": "object", "properties": {"a": 5}}, "/properties/a is no schema"),
+        ({"type": "object", "required": "a"}, "/required is no list"),
+        ({"type": "object", "required": [{}]}, "/required is no list"),
+        ({"type": "object", "properties": {"a": {"type": ["string", {}]}}}, "/properties/a/type names no type"),
+        ({"type": "object", "properties": {"a": {"type": {"x": 1}}}}, "/properties/a/type names no type"),
+        ({"type": "object", "properties": {"a": {"enum": "abc"}}}, "/properties/a/enum is no list"),
+        ({"type": "object", "properties": {"a": {"anyOf": {"type": "string"}}}}, "/properties/a/anyOf is no list"),
+        ({"type": "object", "properties": {"a": {"anyOf": [1]}}}, "/properties/a/anyOf/0 is no schema"),
+        ({"type": "object", "properties": {"a": {"items": [1]}}}, "/properties/a/items/0 is no schema"),
+        ({"type": "object", "$ref": "http://127.0.0.1:1/x"}, "/$ref is not inside this schema"),
+        ({"type": "object", "properties": {f"p{n}": {} for n in range(30_000)}}, "more than 20,000 values"),
+        (NESTED, "nested more than 32 deep"),
+    ],
+)
+def test_what_is_wrong_with_a_schema_is_named(schema: Any, fault: str) -> None:
+    assert fault in fault_of(schema)
+    repair({"a": {"a": "b"}, "b": [1]}, schema)
+
+
+def test_schemas_that_tools_really_have_are_taken() -> None:
+    tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "any": True}}
+    old = {"type": "object", "properties": {"pair": {"items": [{"type": "string"}, {}]}, "a": {"required": True}}}
+    assert (fault_of(tree), fault_of(old), fault_of({"type": "object"})) == ("", "", "")
+    assert repair({"children": [{"children": []}], "any": 1}, tree).problems == ()
+
+
+MANY = {f"field_{n}": n for n in range(40_000)}
+QUOTES = '\\"' * 50_000
+SLOW: dict[str, Callable[[], tuple[Any, Any]]] = {
+    "strange fields": lambda: (MANY, {"properties": {f"name{n}": {} for n in range(1_000)}, "required": ["a"]}),
+    "branches": lambda: (
+        {"a": ["x"] * 40_000},
+        {"properties": {"a": {"items": {"anyOf": [{"enum": [str(n)]} for n in range(1_000)]}}}},
+    ),
+    "texts in branches": lambda: (
+        {"a": "[1," * 33_000},
+        {"properties": {"a": {"anyOf": [{"type": "array"}, {"type": "object"}] * 500}}},
+    ),
+    "an enum for each": lambda: (
+        {"a": list(range(40_000))},
+        {"properties": {"a": {"items": {"enum": [f"x{n}" for n in range(2_000)]}}}},
+    ),
+    "quotes that never end": lambda: ({"a": f"{{{QUOTES}"}, {"properties": {"a": {"type": "object"}}}),
+    "one text of quotes": lambda: (f"{{{QUOTES}", {"properties": {"a": {}, "b": {}}}),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_the_time_is_bounded(name: str) -> None:
+    """A tenth of a second each where nothing else runs; without bounds from half a minute to hours."""
+    arguments, schema = SLOW[name]()
+    began = time.process_time()
+    repair(arguments, schema)
+    assert time.process_time() - began < 3
+
+
+def test_arguments_without_measure_are_a_problem() -> None:
+    deep = json.loads("[" * 200 + "]" * 200)
+    assert repair({"a": deep}, {"type": "object"}).problems
+    text = '{"a":' * 200 + "1" + "}" * 200
+    assert repair({"a": text}, {"properties": {"a": {"type": "object"}}}).problems
