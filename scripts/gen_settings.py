@@ -54,6 +54,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "model_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
         "model_patience": "seconds that an endpoint which cannot be reached is waited for before the session fails",
         "model_concurrency": "calls at once in one process",
+        "model_message_bytes": "the most that a model server may send as one event of a stream, or as a reply in one piece",
+        "model_response_bytes": "the most that it may send for one call",
     },
     "Tools": {
         "retail_database_url": "the retail store's database. Empty: where the sessions are if that is PostgreSQL, else a "
@@ -62,6 +64,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "the generated store",
         "parley_mcp": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
+        "mcp_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",
     },
     "Flows": {
         "parley_flows": "a folder with flows of your own: `*.yaml` files, and `*.py` modules with subclasses of `Flow` (your own code: "

@@ -69,9 +69,12 @@ class Settings(BaseSettings):
     model_attempts: int = Field(3, ge=1, le=10)
     model_patience: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
     model_concurrency: int = Field(4, ge=1)
+    model_message_bytes: int = Field(8 * 1024 * 1024, ge=64 * 1024)  # of one event of a reply, or of one in one piece
+    model_response_bytes: int = Field(64 * 1024 * 1024, ge=64 * 1024)  # of a whole reply as it is sent
 
     # tools
     parley_mcp: Path | None = None  # a JSON file that names MCP servers
+    mcp_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # the most that an MCP server may send at once
 
     # flows
     parley_flows: Path | None = None  # a folder with flows of one's own: *.yaml and *.py

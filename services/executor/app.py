@@ -64,7 +64,7 @@ async def _foreign(settings: Settings, opened: AsyncExitStack) -> tuple[Source, 
     from services.executor.mcp import BadConfig, McpTools, read_config  # noqa: PLC0415
 
     try:
-        servers = McpTools(read_config(settings.parley_mcp))
+        servers = McpTools(read_config(settings.parley_mcp), message_bytes=settings.mcp_message_bytes)
     except BadConfig as error:
         log.error("mcp_not_configured", error=str(error))
         return (Fixed(trouble=str(error)),)

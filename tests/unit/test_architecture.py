@@ -22,6 +22,7 @@ SHARED = {
     "llm",
     "log",
     "logging",
+    "message_limits",
     "protocol",
     "repair",
     "retry",

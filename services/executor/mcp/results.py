@@ -19,7 +19,7 @@ from mcp.types import (
     TextContent,
 )
 from pydantic import JsonValue
-from pydantic_core import to_json
+from pydantic_core import from_json, to_json
 
 LARGEST = 8 * 1024 * 1024  # bytes of JSON that are kept of a result
 ERROR_KEPT = 2_000  # characters
@@ -100,7 +100,9 @@ def _decoded(base64: str) -> int:
 
 
 def _bounded(value: JsonValue) -> JsonValue:
-    body = to_json(value)
+    """As it can be stored: JSON knows no infinity, and cut where it is too large."""
+    body = to_json(value, inf_nan_mode="null")
     if len(body) <= LARGEST:
-        return value
+        stored: JsonValue = from_json(body)
+        return stored
     return {"type": "cut", "bytes": len(body), "beginning": body[:ERROR_KEPT].decode(errors="ignore")}

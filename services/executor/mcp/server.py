@@ -16,6 +16,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.types import CONNECTION_CLOSED, Implementation, Tool, ToolListChangedNotification
 from mcp.types.version import MODERN_PROTOCOL_VERSIONS
 from pydantic import JsonValue, ValidationError
+from pydantic_core import to_json
 
 from services.executor.mcp.config import ServerConfig
 from services.executor.mcp.results import Outcome, clean, lost, outcome_of, refusal
@@ -27,6 +28,7 @@ FIRST_DELAY, LONGEST_DELAY = 0.5, 60.0  # before it is started again
 STEADY = 60.0  # seconds after which a connection counts as a good one, and the delay as forgotten
 PAUSE = 0.2  # seconds between two lists: a server that cries change all the time is not asked all the time
 PAGES = 50
+LIST = 16 * 1024 * 1024  # bytes of JSON after which no further page is asked for
 ENDED = "it ended; what it wrote on stderr is in the executor's log"
 
 log = structlog.get_logger("executor.mcp")
@@ -35,12 +37,13 @@ log = structlog.get_logger("executor.mcp")
 class Server:
     """`offer` is its newest list of tools, kept while it is away; `trouble` tells why it is away, "" when it is not."""
 
-    def __init__(self, config: ServerConfig, changed: Callable[[], None]) -> None:
-        self.config, self._changed = config, changed
+    def __init__(self, config: ServerConfig, changed: Callable[[], None], *, message_bytes: int) -> None:
+        self.config, self._changed, self._message_bytes = config, changed, message_bytes
         self.offer = Offer()
         self.trouble = "it is being started"
         self._client: Client | None = None
         self._over = anyio.Event()  # of the present connection
+        self._broken = ""  # why we ended it
         self._list_changed = anyio.Event()
         self._babbled = False  # it writes what is none of the protocol's on its stdout; told once
         self._scope: anyio.CancelScope | None = None
@@ -66,11 +69,11 @@ class Server:
             with anyio.fail_after(limit):
                 return outcome_of(await client.call_tool(tool, dict(arguments), read_timeout_seconds=limit))
         except MCPError as error:
-            outcome = refusal(name, error)
+            outcome = lost(name, self._broken) if self._broken else refusal(name, error)
         except TimeoutError:
             outcome = lost(name, f"nothing within {limit:g} s")
         except (RuntimeError, ValidationError, anyio.ClosedResourceError, anyio.BrokenResourceError) as error:
-            outcome = lost(name, _in_words(error))
+            outcome = lost(name, self._broken or _in_words(error))
         self._list_changed.set()  # does it still know us? Asked for its list, it says so, or we begin anew
         return outcome
 
@@ -88,7 +91,7 @@ class Server:
 
     async def _connection(self) -> str:
         """One connection from its beginning to its end; why it ended."""
-        self._over, self._list_changed = anyio.Event(), anyio.Event()
+        self._over, self._broken, self._list_changed = anyio.Event(), "", anyio.Event()
         try:
             async with self._connected() as client, anyio.create_task_group() as tasks:
                 tasks.start_soon(self._refresh, client)
@@ -97,14 +100,18 @@ class Server:
                 await self._over.wait()
                 tasks.cancel_scope.cancel()
         except Exception as error:  # whatever it is: this server is away, and the others and we go on
-            return _in_words(error)
-        return ENDED
+            return self._broken or _in_words(error)
+        return self._broken or ENDED
+
+    def _ended(self, reason: str) -> None:
+        self._broken = self._broken or reason
+        self._over.set()
 
     @contextlib.asynccontextmanager
     async def _connected(self) -> AsyncIterator[Client]:
         """The server's tools are listed, and can be called until the block ends."""
         client = Client(
-            transport(self.config, self._over.set),
+            transport(self.config, message_bytes=self._message_bytes, ended=self._ended),
             read_timeout_seconds=START,
             message_handler=self._heard,
             client_info=Implementation(name="parley", version="1"),
@@ -147,14 +154,16 @@ class Server:
 
     async def _list(self, client: Client) -> None:
         tools: list[Tool] = []
+        size = 0
         cursor: str | None = None
         for _ in range(PAGES if client.server_capabilities.tools else 0):
             page = await client.list_tools(cursor=cursor, cache_mode="refresh")
             tools += page.tools
             cursor = page.next_cursor
-            if not cursor or len(tools) > MOST:
+            size += len(to_json(page.tools))
+            if not cursor or len(tools) > MOST or size > LIST:
                 break
-        self.offer = offer(self.config, tools)
+        self.offer = offer(self.config, tools, self.offer.settled)
 
     def _tell(self, trouble: str) -> None:
         self.trouble = trouble

@@ -10,13 +10,21 @@ from services.executor.mcp.results import Outcome
 from services.executor.mcp.server import Server
 from shared.tools import ToolSpec
 
+MESSAGE_BYTES = 32 * 1024 * 1024
+
 
 class McpTools:
     """`start()` returns at once: servers come when they come, and `changed` is called whenever list or troubles may
-    be others."""
+    be others. One message of a server has at most `message_bytes`."""
 
-    def __init__(self, config: Sequence[ServerConfig], *, changed: Callable[[], None] = lambda: None) -> None:
-        self._servers = {server.name: Server(server, changed) for server in config}
+    def __init__(
+        self,
+        config: Sequence[ServerConfig],
+        *,
+        message_bytes: int = MESSAGE_BYTES,
+        changed: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._servers = {server.name: Server(server, changed, message_bytes=message_bytes) for server in config}
 
     async def start(self) -> None:
         for server in self._servers.values():

@@ -12,43 +12,44 @@ from typing import Self
 
 import httpx2
 import structlog
-from mcp import StdioServerParameters, stdio_client
 from mcp.client._transport import ReadStream, TransportStreams
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCResponse
 
 from services.executor.mcp.config import ServerConfig
+from services.executor.mcp.stdio import child
+from shared.message_limits import bounded
 
 LINE, LINES, WINDOW = 500, 50, 10.0  # of stderr: bytes of a line, and lines in so many seconds
-LARGEST_EVENT = 32 * 1024 * 1024  # bytes of one answer over HTTP
 HTTP_PATIENCE = 30.0  # seconds to connect and to send; how long an answer may take is the call's own matter
 
-# It logs a traceback for every line that is none of the protocol's: such a server is told of once, by us.
-logging.getLogger("mcp.client.stdio").setLevel(logging.CRITICAL)
+# It logs whatever is none of the protocol's, some of it with a traceback: such calls fail with the reason, from us.
+logging.getLogger("mcp.client.streamable_http").setLevel(logging.CRITICAL)
 
 log = structlog.get_logger("executor.mcp")
 
 
-def transport(server: ServerConfig, ended: Callable[[], None]) -> AbstractAsyncContextManager[TransportStreams]:
-    """`ended` is called once nothing more can come from the server."""
-    return _stdio(server, ended) if server.command else _http(server, ended)
+def transport(
+    server: ServerConfig, *, message_bytes: int, ended: Callable[[str], None]
+) -> AbstractAsyncContextManager[TransportStreams]:
+    """`ended` is called once nothing more can come from the server: with the reason, or "" where it simply ended.
+
+    One message has at most `message_bytes`.
+    """
+    opened = _stdio if server.command else _http
+    return opened(server, message_bytes, ended)
 
 
 @asynccontextmanager
-async def _stdio(server: ServerConfig, ended: Callable[[], None]) -> AsyncIterator[TransportStreams]:
-    """The child has what it needs of our environment and what its configuration gives it: never our secrets."""
+async def _stdio(
+    server: ServerConfig, message_bytes: int, ended: Callable[[str], None]
+) -> AsyncIterator[TransportStreams]:
     reading, writing = os.pipe()
     with os.fdopen(reading, "rb", buffering=0) as pipe, os.fdopen(writing, "w", encoding="utf-8") as errlog:
         heard, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: Stderr(server.name), pipe)
         try:
-            child = StdioServerParameters(
-                command=server.command,
-                args=list(server.args),
-                env=server.env,
-                cwd=server.cwd,
-                encoding_error_handler="replace",
-            )
-            async with stdio_client(child, errlog=errlog) as (read, write):
+            async with child(server, stderr=errlog, message_bytes=message_bytes, broken=ended) as (read, write):
                 errlog.close()  # the child has its own end
                 yield Watched(read, ended), write
         finally:
@@ -56,14 +57,18 @@ async def _stdio(server: ServerConfig, ended: Callable[[], None]) -> AsyncIterat
 
 
 @asynccontextmanager
-async def _http(server: ServerConfig, ended: Callable[[], None]) -> AsyncIterator[TransportStreams]:
+async def _http(
+    server: ServerConfig, message_bytes: int, ended: Callable[[str], None]
+) -> AsyncIterator[TransportStreams]:
+    """The library follows redirects to the same origin only."""
     async with (
         httpx2.AsyncClient(
-            headers=server.headers,
+            headers=server.headers | {"accept-encoding": "identity"},
             timeout=httpx2.Timeout(HTTP_PATIENCE, read=None),
             trust_env=not _is_near(server.url),  # no proxy leads to our own machine
+            event_hooks={"response": [bounded(message_bytes, exceeded=lambda error: ended(f"it sent {error}"))]},
         ) as http,
-        streamable_http_client(server.url, http_client=http, max_sse_event_size=LARGEST_EVENT) as (read, write),
+        streamable_http_client(server.url, http_client=http, max_sse_event_size=message_bytes) as (read, write),
     ):
         yield Watched(read, ended), write
 
@@ -77,9 +82,13 @@ def _is_near(url: str) -> bool:
 
 
 class Watched:
-    """The stream of what a server sends; whoever reads it leaves it when it is over, and we hear of that."""
+    """The stream of what a server sends; whoever reads it leaves it when it is over, and we hear of that.
 
-    def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[], None]) -> None:
+    Schemas of results are left out of lists of tools: the library would hold results against them, and so evaluate
+    a stranger's regular expressions in our event loop.
+    """
+
+    def __init__(self, stream: ReadStream[SessionMessage | Exception], ended: Callable[[str], None]) -> None:
         self._stream, self._ended = stream, ended
 
     @property
@@ -88,7 +97,7 @@ class Watched:
         return getattr(self._stream, "last_context", None)
 
     async def receive(self) -> SessionMessage | Exception:
-        return await self._stream.receive()
+        return _without_output_schemas(await self._stream.receive())
 
     async def aclose(self) -> None:
         await self._stream.aclose()
@@ -97,7 +106,7 @@ class Watched:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
-        return await self._stream.__anext__()
+        return _without_output_schemas(await self._stream.__anext__())
 
     async def __aenter__(self) -> Self:
         await self._stream.__aenter__()
@@ -106,8 +115,17 @@ class Watched:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> bool | None:
-        self._ended()
+        self._ended("")
         return await self._stream.__aexit__(kind, error, trace)
+
+
+def _without_output_schemas(message: SessionMessage | Exception) -> SessionMessage | Exception:
+    if isinstance(message, SessionMessage) and isinstance(message.message, JSONRPCResponse):
+        tools = message.message.result.get("tools")
+        for tool in tools if isinstance(tools, list) else ():
+            if isinstance(tool, dict):
+                tool.pop("outputSchema", None)
+    return message
 
 
 class Stderr(asyncio.Protocol):
