@@ -9,9 +9,10 @@ from itertools import count
 from typing import Any
 
 import httpx2
-from openai import APIStatusError, AsyncOpenAI
+from openai import APIStatusError
 from pydantic import BaseModel
 
+from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelUnreachable
 from shared.llm.faults import BadReply, Names, Passing, Rejected, sort_fault
 from shared.llm.parsing import parse_reply
@@ -76,11 +77,10 @@ class OpenAIModel:
         self._abilities: dict[str, Ability] = {}
         self._default_model = ""
         self._names = _names(settings)
-        self._client = AsyncOpenAI(
+        self._client = openai_client(
+            settings,
             base_url=settings.model_url or f"http://127.0.0.1:{settings.rehearsal_port}/v1",
-            api_key=settings.model_key,
             timeout=httpx2.Timeout(settings.model_timeout, connect=CONNECT_TIMEOUT),
-            max_retries=0,
             http_client=http_client,
         )
 

@@ -68,12 +68,7 @@ class Embeddings:
         return vectors
 
     def _connected(self) -> "AsyncOpenAI":
-        from openai import AsyncOpenAI  # noqa: PLC0415  a second to import, and most processes never ask
+        from shared.llm.endpoint import openai_client  # noqa: PLC0415  a second to import, and most never ask
 
-        return AsyncOpenAI(
-            base_url=self._settings.model_url,
-            api_key=self._settings.model_key,
-            timeout=PATIENCE,
-            max_retries=0,
-            http_client=self._http_client,
-        )
+        settings = self._settings
+        return openai_client(settings, base_url=settings.model_url, timeout=PATIENCE, http_client=self._http_client)

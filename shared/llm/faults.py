@@ -8,9 +8,11 @@ from typing import NamedTuple
 import httpx2
 import openai
 
-from shared.llm.errors import ModelError, ModelMisconfigured, ModelUnreachable
+from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
+from shared.message_limits import TooLarge
 
 RETRY_AFTER_CAP = 30.0
+SETTINGS = "MODEL_MESSAGE_BYTES and MODEL_RESPONSE_BYTES"
 
 
 class Names(NamedTuple):
@@ -59,6 +61,10 @@ def sort_fault(error: Exception, *, names: Names) -> Exception:
     match error:
         case ModelError() | Passing() | Rejected() | BadReply():
             return error
+        case TooLarge():
+            return ModelFailed(f"the endpoint sent {error}: {SETTINGS} bound what it may send")
+        case openai.APIConnectionError(__cause__=TooLarge() as cause):
+            return sort_fault(cause, names=names)
         case TimeoutError():
             return Passing("the model did not finish in time")
         case openai.APITimeoutError() | openai.APIConnectionError():
