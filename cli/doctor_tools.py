@@ -45,7 +45,10 @@ async def check_mcp(settings: Settings, *, is_up: bool) -> Check:
 
 def _servers(path: Path) -> list[str]:
     """Their names. Raises OSError, ValueError; what else the file must be, the executor says."""
-    found = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deep") from None
     servers = found.get("mcpServers") if isinstance(found, dict) else None
     if not isinstance(servers, dict):
         raise ValueError("mcpServers is missing")

@@ -155,7 +155,7 @@ def _parsed(value: JsonValue) -> JsonValue:
         return value
     try:
         found: JsonValue = json.loads(value)
-    except ValueError:
+    except (ValueError, RecursionError):
         return value
     return found
 

@@ -14,6 +14,7 @@ KINDS = ("prompt", "tool", "ask", "set")
 TYPES = ("text", "number", "boolean", "list", "any")
 REFERENCE = re.compile(r"\$([A-Za-z_]\w*)((?:\.\w+)*)")
 ONE_OF = re.compile(r"one of \[(.+)\]", re.DOTALL)
+BYTES, NODES, DEPTH = 200_000, 5_000, 40  # of one file
 Text = Annotated[str, Field(min_length=1, max_length=20_000)]
 
 
@@ -133,7 +134,42 @@ def _references(value: JsonValue) -> set[str]:
 
 
 class _Loader(yaml.SafeLoader):
-    """As YAML is read, except that a key that stands twice is an error and not the last one."""
+    """As YAML is read, except that a key that stands twice is an error and not the last one, and that it is bounded.
+
+    A few lines of aliases can stand for more values than there is memory, and PyYAML's nodes share what an alias
+    repeats. So they are counted as often as they stand for something, before any of them is made a value.
+    """
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = self._nodes = 0
+        self._sizes: dict[yaml.Node, int] = {}
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        event, before = self.peek_event(), self._nodes
+        self._depth += 1
+        if self._depth > DEPTH:
+            raise _too_much(f"this is nested more than {DEPTH} deep", event)
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
+            raise _too_much(f"“{event.anchor}” is inside of itself", event)
+        self._nodes += self._sizes[node] if isinstance(event, yaml.AliasEvent) else 1
+        if self._nodes > NODES:
+            raise _too_much(f"there are more than {NODES:,} values, each alias counted as what it stands for", event)
+        if node is not None and node not in self._sizes:
+            self._sizes[node] = self._nodes - before
+        return node
+
+    def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
+        try:
+            return super().construct_object(node, deep=deep)
+        except ValueError as error:  # a date or a number that there is not
+            raise yaml.constructor.ConstructorError(None, None, str(error)[:100], node.start_mark) from error
+
+
+def _too_much(words: str, event: yaml.Event) -> yaml.MarkedYAMLError:
+    return yaml.composer.ComposerError(None, None, words, event.start_mark)
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:
@@ -149,11 +185,15 @@ _Loader.add_constructor(yaml.resolver.BaseResolver.DEFAULT_MAPPING_TAG, _mapping
 def read_form(path: Path) -> FlowForm:
     """Raises BadFlow: which file, which node, what is wrong, what to do."""
     try:
-        found = yaml.load(path.read_text(encoding="utf-8"), _Loader)  # noqa: S506  a safe loader
+        with path.open("rb") as file:
+            text = file.read(BYTES + 1)
+        found = yaml.load(text.decode(), _Loader) if len(text) <= BYTES else None  # noqa: S506  a safe loader
     except OSError as error:
         raise BadFlow(path.name, (f"{error.strerror}.",)) from error
     except (yaml.YAMLError, UnicodeDecodeError) as error:
-        raise BadFlow(path.name, (f"This is not YAML: {' '.join(str(error).split())[:300]}.",)) from error
+        raise BadFlow(path.name, (f"This cannot be read as YAML: {' '.join(str(error).split())[:300]}.",)) from error
+    if len(text) > BYTES:
+        raise BadFlow(path.name, (f"It has more than {BYTES:,} bytes: make several flows of it.",))
     if not isinstance(found, dict):
         raise BadFlow(path.name, ("Write name, description and nodes at the left margin.",))
     try:

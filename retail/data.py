@@ -26,7 +26,7 @@ def load(folder: Path) -> Data:
         path = folder / f"{kind}.json"
         try:
             found[kind] = json.loads(path.read_bytes())
-        except (OSError, ValueError) as error:
+        except (OSError, ValueError, RecursionError) as error:
             raise ValueError(f"{path} cannot be read as the store's {kind}: {error}") from error
         if not isinstance(found[kind], dict) or not all(isinstance(one, dict) for one in found[kind].values()):
             raise ValueError(f"{path} should be one JSON object of {kind} by id.")

@@ -85,7 +85,7 @@ class Batch:
             self._done = {int(index): result for index, result in found["done"].items()}
             self.rejections = Counter(found["rejections"])
             self.examples = dict(found["examples"])
-        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError) as error:
             raise Refused(
                 "bad_state", f"{self._path} cannot be read: {error!r}.", "Remove it to begin anew."
             ) from error

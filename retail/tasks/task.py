@@ -58,6 +58,8 @@ def read(path: Path) -> list[JsonValue]:
         raise ValueError(f"{path} cannot be read: {error}") from error
     try:
         found = json.loads(text)
+    except RecursionError:
+        raise ValueError(f"{path} is nested too deep to be tasks") from None
     except ValueError:
         found = _lines(path, text)
     if isinstance(found, dict):

@@ -60,6 +60,8 @@ def test_a_file_as_people_know_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     ("servers", "words"),
     [
         ("{", "this is not JSON (line 1)"),
+        ("[" * 100_000, "this is not JSON: it is nested too deep"),
+        (" " * 1_000_001, "it has more than 1,000,000 bytes"),
         ("[]", "mcpServers is missing"),
         ({"a": {}}, 'mcpServers.a: give either "command"'),
         ({"a": {"command": "x", "url": "http://h"}}, 'mcpServers.a: give either "command"'),

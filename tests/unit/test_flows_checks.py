@@ -135,7 +135,7 @@ def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: An
     assert [one.name for one in flows.all()] == ["greet", "complaint_triage", "mine", "small"]
     broken, raises, exits, again, empty = flows.troubles
     assert "a_broken.yaml" in broken
-    assert "This is not YAML" in broken
+    assert "cannot be read as YAML" in broken
     assert "c_raises.py: OSError: no disk" in raises
     assert "d_exits.py: SystemExit: 3" in exits
     assert "There is a flow of this name already" in again

@@ -1,5 +1,6 @@
 """Flows in YAML: the four kinds of nodes, what is said of a file that is wrong, and the one that ships."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -178,7 +179,7 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("name: [", "This is not YAML"),
+        ("name: [", "cannot be read as YAML"),
         ("- a", "Write name, description and nodes at the left margin."),
         ("name: g\nname: h", "“name” stands twice"),
         ("description: G.\nnodes: {}", "name: this is missing."),
@@ -215,6 +216,37 @@ def test_a_file_that_is_wrong_is_told_what_to_do(tmp_path: Path, text: str, told
         written(tmp_path, text)
     assert told in str(bad.value)
     assert len(str(bad.value)) < 800
+
+
+LAUGHS = "a: &a [x,x,x,x,x,x,x,x,x,x]\n" + "".join(
+    f"{after}: &{after} [{','.join([f'*{name}'] * 10)}]\n" for name, after in pairwise("abcdefghi")
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        (LAUGHS, "more than 5,000 values, each alias counted as what it stands for in .*line 4"),
+        ("a:\n  b: &b [*b]", "“b” is inside of itself in .*line 2"),
+        ("a: &a {<<: *a}", "“a” is inside of itself"),
+        ("\n" + "[" * 5_000, "nested more than 40 deep in .*line 2"),
+        (f"a: [{'x,' * 6_000}]", "more than 5,000 values"),
+        (f"a: {'x' * 250_000}", "more than 200,000 bytes"),
+        ("name: x\ndescription: 9999-99-99", "month must be in 1..12 in .*line 2"),
+        (f"name: {'1' * 6_000}", "integer string conversion.*line 1"),
+    ],
+)
+def test_a_file_that_stands_for_more_than_it_says_is_refused(tmp_path: Path, text: str, told: str) -> None:
+    """With its line, and before any of it is a value: the first would have been a hundred million."""
+    (tmp_path / "broken.yaml").write_text(text)
+    with pytest.raises(BadFlow, match=f"“broken.yaml” cannot be used: .*{told}"):
+        YamlFlow(tmp_path / "broken.yaml")
+
+
+def test_an_alias_may_stand_for_what_is_small(tmp_path: Path) -> None:
+    shared = GARDEN.replace("starts: [request]", "starts: [&r request]").replace("inputs: [request]", "inputs: [*r]")
+    (tmp_path / "f.yaml").write_text(shared)
+    assert YamlFlow(tmp_path / "f.yaml").name == "garden"
 
 
 def test_choices_are_read_from_their_words() -> None:

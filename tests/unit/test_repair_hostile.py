@@ -82,8 +82,8 @@ def test_what_is_wrong_with_a_schema_is_named(schema: Any, fault: str) -> None:
 
 
 def test_schemas_that_tools_really_have_are_taken() -> None:
-    tree = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "any": True}}
-    old = {"type": "object", "properties": {"pair": {"items": [{"type": "string"}, {}]}, "a": {"required": True}}}
+    tree: Any = {"type": "object", "properties": {"children": {"type": "array", "items": {"$ref": "#"}}, "any": True}}
+    old: Any = {"type": "object", "properties": {"pair": {"items": [{"type": "string"}, {}]}, "a": {"required": True}}}
     assert (fault_of(tree), fault_of(old), fault_of({"type": "object"})) == ("", "", "")
     assert repair({"children": [{"children": []}], "any": 1}, tree).problems == ()
 

@@ -18,6 +18,7 @@ from shared.logging import SECRET_NAME, keep_secret
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
 TAKEN = ("parley", "retail")  # where tools of Parley's own come from
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
+BYTES = 1_000_000
 _EXPANDED = ("command", "args", "env", "cwd", "url", "headers")
 
 
@@ -70,12 +71,16 @@ class ServerConfig(Part):
 def read_config(path: Path) -> tuple[ServerConfig, ...]:
     """The servers that the file names, by name. Raises BadConfig."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        with path.open("rb") as file:
+            text = file.read(BYTES + 1)
+        found = json.loads(text.decode()) if len(text) <= BYTES else None
     except OSError as error:
         raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP to another one.") from error
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise BadConfig(f"{path}: this is not JSON{where}: {_plain(error)}.") from None
+    if len(text) > BYTES:
+        raise BadConfig(f"{path}: it has more than {BYTES:,} bytes. Set PARLEY_MCP to the file that names the servers.")
     servers = found.get("mcpServers") if isinstance(found, dict) else None
     if not isinstance(servers, dict):
         raise BadConfig(f'{path}: mcpServers is missing: write {{"mcpServers": {{"name": {{"command": "…"}}}}}}.')
@@ -131,5 +136,7 @@ def _problem(where: str, error: ErrorDetails) -> str:
     return f"{place}: {error['msg'].removeprefix('Value error, ')}."
 
 
-def _plain(error: ValueError) -> str:
+def _plain(error: ValueError | RecursionError) -> str:
+    if isinstance(error, RecursionError):
+        return "it is nested too deep"
     return error.msg if isinstance(error, json.JSONDecodeError) else "it is not UTF-8 text"
