@@ -12,20 +12,11 @@ from grp import getgrnam
 from pathlib import Path
 from urllib.parse import quote
 
+from cli.entitlements import SECRETS_OF
 from cli.home import secret
 from shared.settings import Settings
 
-MODEL = ("openai_api_key", "internlm_api_key")
-GIVEN = {  # container, and its user on NATS: the settings that it finds in files
-    "plan_store": ("nats_url", "database_url"),
-    "planner": ("nats_url", *MODEL),
-    "generator": ("nats_url", *MODEL),
-    "verifier": ("nats_url", *MODEL),
-    "executor": ("nats_url", "database_url", "retail_database_url", "parley_database", *MODEL),
-    "gateway": ("nats_url", "parley_token", "parley_secret", "parley_api_keys", "parley_metrics_token"),
-    "parley": ("nats_url", "database_url"),  # the operator, and what prepares NATS
-}
-OWN = sorted({name for names in GIVEN.values() for name in names} | {"postgres", "reader"})
+OWN = sorted({name for names in SECRETS_OF.values() for name in names} | {"postgres", "reader"})
 _FOLDER, _FILE = 0o750, 0o640
 
 
@@ -52,16 +43,16 @@ def share(settings: Settings, *, replace: str = "", group: Callable[[str], int] 
 
     Raises NoSuchSecret; NotInContainers before anything is written.
     """
-    groups = {name: group(name) for name in (*GIVEN, "postgres", "nats")}  # before anything is written
+    groups = {name: group(name) for name in (*SECRETS_OF, "postgres", "nats")}  # before anything is written
     home = settings.parley_home
     secret(home, "postgres")  # the folder is there, and private
     if replace:
         _replace(home / "secrets", replace)
-    for container, names in GIVEN.items():
+    for container, names in SECRETS_OF.items():
         values = {name: _value(home, container, name) for name in names}
         _give(home / container, groups[container], {name: text for name, text in values.items() if text})
     _give(home / "postgres", groups["postgres"], {name: secret(home, name) for name in ("postgres", "reader")})
-    exported = "".join(_exported(user, _password(home, user)) for user in GIVEN)
+    exported = "".join(_exported(user, _password(home, user)) for user in SECRETS_OF)
     _give(home / "nats", groups["nats"], {"passwords": exported})
 
 

@@ -68,6 +68,8 @@ def check_home(settings: Settings) -> Check:
     parent = next(folder for folder in (home, *home.parents) if folder.exists())
     if not parent.is_dir() or not _writable(parent):
         return Check("PARLEY_HOME", "fail", f"{parent} cannot be written", "set PARLEY_HOME to a folder of yours")
+    if parent == home and home.stat().st_mode & 0o077:
+        return Check("PARLEY_HOME", "warn", f"{home} is open to other accounts", f"chmod 700 {home}")
     return Check("PARLEY_HOME", "ok", str(home) if parent == home else f"{home} (will be made)")
 
 

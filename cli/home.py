@@ -4,12 +4,18 @@ import contextlib
 import fcntl
 import os
 import secrets
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from shared.settings import Settings
+
+_PRIVATE = 0o700
+_OTHERS = 0o077
+# What Parley keeps in its home: the files beside the databases are SQLite's.
+_ENTRIES = ("lock", "running.json", "secrets", "nats", "logs", "parley.db*", "retail.db*")
 
 
 class HomeUnusable(Exception):
@@ -30,10 +36,11 @@ class Running(BaseModel):
 def hold(home: Path) -> Iterator[None]:
     """Hold `home` for this process alone; the kernel lets go of it however the process ends.
 
-    Raises HomeUnusable: it names the process that has it, or why the folder cannot be made or written.
+    Raises HomeUnusable: it names the process that has it, or why the folder cannot be made, written or kept private.
     """
     try:
-        home.mkdir(parents=True, exist_ok=True)
+        home.mkdir(mode=_PRIVATE, parents=True, exist_ok=True)
+        make_private(home)
         file = os.open(home / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise HomeUnusable(
@@ -51,6 +58,35 @@ def hold(home: Path) -> Iterator[None]:
         yield
     finally:
         os.close(file)
+
+
+def make_private(home: Path) -> None:
+    """Take from other accounts what earlier versions, or a lax umask, let them read of this home.
+
+    The folder itself is closed where it is ours and holds nothing else; in one that is shared with other things, all
+    that Parley keeps is. Raises HomeUnusable where every account may write: there they could replace what is kept.
+    """
+    status = home.stat()
+    entries = list(home.iterdir())
+    ours = [entry for entry in entries if any(entry.match(pattern) for pattern in _ENTRIES)]
+    if len(ours) == len(entries) and status.st_uid == os.geteuid() and not status.st_mode & stat.S_ISVTX:
+        home.chmod(_PRIVATE)
+    elif status.st_mode & stat.S_IWOTH:
+        raise HomeUnusable(f"{home} is open to every account: set PARLEY_HOME to a folder of its own, as {home}/parley")
+    for entry in ours:
+        _close(entry)
+        if entry.is_dir() and not entry.is_symlink():
+            for folder, folders, files in os.walk(entry):
+                for name in (*folders, *files):
+                    _close(Path(folder, name))
+
+
+def _close(path: Path) -> None:
+    """Neither group nor others may do anything with it. A link, and what has just gone, is left alone."""
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+        if mode & _OTHERS and not stat.S_ISLNK(mode):
+            path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
 
 
 def secret(home: Path, name: str) -> str:

@@ -11,6 +11,7 @@ import typer
 
 from cli import containers, keeping
 from cli.tasks import app as tasks
+from shared.environment import keep_files_private
 
 if TYPE_CHECKING:
     from shared.settings import Settings
@@ -30,7 +31,8 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 
 def main() -> None:
-    """The entry point."""
+    """The entry point. What it writes, and what it starts writes, is for this account alone."""
+    keep_files_private()
     app()
 
 
@@ -88,9 +90,8 @@ def up(
     """Start everything on this machine; Ctrl-C stops it."""
     from cli.up import up as start
 
-    settings = _settings()
-    chosen = settings.model_copy(update={"parley_database": database}) if database else settings
-    raise typer.Exit(start(chosen, verbose=verbose))
+    chosen = {"parley_database": database} if database else {}
+    raise typer.Exit(start(_settings().model_copy(update=chosen), verbose=verbose))
 
 
 @app.command()

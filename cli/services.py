@@ -7,10 +7,10 @@ from collections.abc import Callable
 
 from pydantic import SecretStr
 
+from cli.entitlements import environment_for
 from cli.home import secret
 from cli.ports import free_port, is_free, who_listens
 from cli.supervisor import Program
-from shared.environment import child_environment
 from shared.settings import Settings
 
 WORKERS = ("plan_store", "planner", "generator", "verifier", "executor")
@@ -96,25 +96,25 @@ def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str]
 
     `nats_url_of` names the URL with which a service comes to NATS: on a server of our own each is a user of its own.
     """
-    environment = child_environment(
-        DATABASE_URL=settings.database_url,
-        PARLEY_HOME=str(settings.parley_home),
-        AGENT_HOST=settings.agent_host,
-        AGENT_PORT=str(settings.agent_port),
-        PARLEY_AUTH=settings.parley_auth,
-        REHEARSAL_PORT=str(settings.rehearsal_port),
-        PARLEY_TOKEN=settings.parley_token.get_secret_value(),
-        PARLEY_SECRET=settings.parley_secret.get_secret_value(),
-        OPENAI_BASE_URL=settings.openai_base_url,
-        OPENAI_MODEL=settings.openai_model,
-        PARLEY_DATABASE=settings.parley_database,
-        GRACEFUL_TIMEOUT=str(settings.graceful_timeout),
-        HEALTH_PORT="0",  # side by side they cannot all have the one that a container would be given
-    )
-    found = [_program(name, environment | {"NATS_URL": nats_url_of(name)}) for name in (*WORKERS, "gateway")]
+    chosen = {
+        "DATABASE_URL": settings.database_url,
+        "PARLEY_HOME": str(settings.parley_home),
+        "AGENT_HOST": settings.agent_host,
+        "AGENT_PORT": str(settings.agent_port),
+        "PARLEY_AUTH": settings.parley_auth,
+        "REHEARSAL_PORT": str(settings.rehearsal_port),
+        "PARLEY_TOKEN": settings.parley_token.get_secret_value(),
+        "PARLEY_SECRET": settings.parley_secret.get_secret_value(),
+        "OPENAI_BASE_URL": settings.openai_base_url,
+        "OPENAI_MODEL": settings.openai_model,
+        "PARLEY_DATABASE": settings.parley_database,
+        "GRACEFUL_TIMEOUT": str(settings.graceful_timeout),
+        "HEALTH_PORT": "0",  # side by side they cannot all have the one that a container would be given
+    }
+    services = [_program(name, chosen | {"NATS_URL": nats_url_of(name)}) for name in (*WORKERS, "gateway")]
     if rehearsal:  # for this machine only, wherever the page is served
-        found.insert(0, _program(REHEARSAL_MODEL, environment | {"AGENT_HOST": "127.0.0.1"}))
-    return found
+        services.insert(0, _program(REHEARSAL_MODEL, chosen | {"AGENT_HOST": "127.0.0.1"}))
+    return services
 
 
 def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
@@ -125,9 +125,9 @@ def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
     return urls
 
 
-def _program(name: str, environment: dict[str, str]) -> Program:
+def _program(name: str, chosen: dict[str, str]) -> Program:
     module = "rehearsal.app" if name == REHEARSAL_MODEL else f"services.{name}.app"
-    return Program(name, (sys.executable, "-m", module), environment)
+    return Program(name, (sys.executable, "-m", module), environment_for(name, **chosen))
 
 
 def page_url(settings: Settings, *, login: bool = True) -> str:

@@ -9,6 +9,7 @@ from types import ModuleType
 from typing import Any
 
 from cli.console import Console, says_ready
+from cli.entitlements import environment_for
 from cli.home import HomeUnusable, Running, announce, hold
 from cli.nats_server import MINIMUM, Info, NatsMissing, find_binary, prepare, probe, version_of, without_secrets
 from cli.readiness import missing, watch
@@ -23,7 +24,6 @@ from cli.services import (
     programs,
 )
 from cli.supervisor import Program, Supervisor
-from shared.environment import child_environment
 from shared.settings import Settings
 
 # Seconds that a service has to finish what it does when all is stopped: what is left is redelivered at the next start.
@@ -122,7 +122,7 @@ async def _connect(
         binary, origin = await asyncio.to_thread(find_binary)
         await bus  # it knows the users; of two threads that load it at once, one would see half of it
         place = prepare(settings.parley_home)
-        broker.start(Program("nats", place.command(binary), child_environment()))
+        broker.start(Program("nats", place.command(binary), environment_for("nats")))
         settings, url_of = settings.model_copy(update={"nats_url": place.url}), place.url_of
     shown = without_secrets(settings.nats_url)
     info = await _answer(

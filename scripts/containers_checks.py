@@ -2,10 +2,10 @@
 
 import json
 
-from cli.container_secrets import GIVEN
+from cli.entitlements import SECRETS_OF
 from scripts.containers_stack import IMAGE, Container, Stack, must
 
-FOLDERS = " ".join((*GIVEN, "nats", "postgres", "secrets"))
+FOLDERS = " ".join((*SECRETS_OF, "nats", "postgres", "secrets"))
 OWN = {"reader": "postgres", "provision": "parley"}  # containers whose folder of secrets has another name
 ALIVE = {"nats", "postgres", "rehearsal", "plan_store", "planner", "generator", "verifier", "executor", "gateway"}
 

@@ -20,7 +20,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "starts a server of its own where this is not set",
         "nats_replicas": "copies of each stream; 3 in a cluster. Used when streams are made (`parley provision`)",
         "database_url": "`postgresql://…` or `sqlite:///…`. Empty: a SQLite file in `PARLEY_HOME`",
-        "parley_home": "all local state: the log, the database, secrets, logs of `parley up`. One running `parley up` a folder",
+        "parley_home": "all local state: the log, the database, secrets, logs of `parley up`, which closes it to other accounts. One running `parley up` a folder",
         "agent_host": "address that the gateway listens on",
         "agent_port": "its port. 0: any free one",
         "rehearsal_port": "port of the rehearsal model on 127.0.0.1; `parley up` takes another one if it is in use",

@@ -28,6 +28,7 @@ from services.gateway.state import Gateway
 from services.gateway.tickets import Tickets
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
+from shared.environment import keep_files_private
 from shared.log import Log
 from shared.logging import configure_logging
 from shared.protocol.server import Greeting
@@ -149,6 +150,7 @@ class _Server(uvicorn.Server):
 
 
 def main() -> None:
+    keep_files_private()
     settings = Settings()
     configure_logging("gateway", settings.log_level, settings.secrets)
     bus = NatsBus(settings, "gateway")

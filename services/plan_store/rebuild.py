@@ -13,6 +13,7 @@ from services.plan_store.history import EVERYTHING, StoreLog
 from services.plan_store.projection import Projector
 from services.plan_store.tables import PROJECTED, journal, parked, sessions
 from shared.bus import Bus
+from shared.environment import keep_files_private
 from shared.log import LogDown
 from shared.logging import configure_logging
 from shared.settings import Settings
@@ -95,6 +96,7 @@ async def _report(database: Database, seconds: float) -> RebuildReport:
 
 def main() -> int:
     """Progress on standard error, one line of result on standard output; 1 where it could not be done."""
+    keep_files_private()
     settings = Settings()
     configure_logging("rebuild", "ERROR")
     told = [0.0]

@@ -11,6 +11,7 @@ import structlog
 import uvloop
 
 from shared.bus import Bus
+from shared.environment import keep_files_private
 from shared.events.values import Service
 from shared.logging import configure_logging
 from shared.settings import Settings
@@ -95,6 +96,7 @@ async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool
 
 def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable[None]]) -> None:
     """Run `live` until SIGTERM or SIGINT sets its event; a second signal ends at once."""
+    keep_files_private()
     configure_logging(name, settings.log_level, settings.secrets)
     gc.freeze()  # what is loaded stays: looking through it again and again is an eighth of a busy service's time
     gc.set_threshold(10_000, 20, 20)

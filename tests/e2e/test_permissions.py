@@ -4,11 +4,13 @@ import asyncio
 import json
 import os
 import sys
+from pathlib import Path
 from typing import Any
 
 import httpx2
 import pytest
 
+from cli.services import WORKERS
 from sdk.client import Parley as Client
 from sdk.client import Session
 from shared.bus import Bus
@@ -112,6 +114,27 @@ async def test_who_asks_cannot_have_an_answer_sent_elsewhere(running: Parley) ->
     await bus.stop()
     assert {name: running.pid_of(name) for name in before} == before
     assert await violations(running) == []
+
+
+def test_each_process_knows_its_own_secrets_only(running: Parley) -> None:
+    """By value, as the kernel shows the environments."""
+    folder = running.home / "secrets"
+    secrets = {path.name: path.read_bytes() for path in folder.iterdir()}
+    assert {"signing-secret", "nats-gateway", "nats-parley"} <= secrets.keys()
+    known = {
+        name: {secret for secret, value in secrets.items() if value in environment}
+        for name in (*WORKERS, "gateway", "rehearsal", "nats")
+        if (environment := Path(f"/proc/{running.pid_of(name)}/environ").read_bytes())
+    }
+    own = {name: {f"nats-{name}"} for name in WORKERS}
+    assert known == own | {"gateway": {"nats-gateway", "signing-secret"}, "rehearsal": set(), "nats": set()}
+
+
+def test_no_file_of_a_running_parley_can_be_read_by_others(running: Parley) -> None:
+    paths = [path for name in ("lock", "secrets", "nats", "logs") for path in (running.home / name).rglob("*")]
+    paths += [*running.home.glob("*.db*"), running.home / "lock", running.home / "logs", running.home / "nats"]
+    assert {path.name for path in paths} >= {"parley.db", "retail.db", "planner.log", "nats.conf", "store"}
+    assert [str(path) for path in paths if path.exists() and path.stat().st_mode & 0o077] == []
 
 
 async def test_a_service_that_may_not_ends_and_it_is_seen(running: Parley) -> None:

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from cli.container_secrets import GIVEN, OWN, NoSuchSecret, share
+from cli.container_secrets import OWN, NoSuchSecret, share
+from cli.entitlements import SECRETS_OF
 from shared.bus.users import USERS
 from shared.settings import Settings
 
@@ -85,12 +86,14 @@ def test_who_they_are_agrees_with_the_image() -> None:
     for name in ("postgres", "reader"):
         assert SERVICES[name]["group_add"] == [str(IDS["postgres"])]
     (groups,) = re.findall(r"usermod -G (\S+) secrets", DOCKERFILE)
-    assert set(groups.split(",")) == {*GIVEN, "nats", "postgres"}
+    assert set(groups.split(",")) == {*SECRETS_OF, "nats", "postgres"}
 
 
 def test_each_service_is_pointed_at_its_own_folder() -> None:
     told = {name: service.get("environment", {}).get("SECRETS_DIR") for name, service in SERVICES.items()}
-    expected = {name: f"/run/parley/{name}" for name in GIVEN if name in SERVICES} | {"provision": "/run/parley/parley"}
+    expected = {name: f"/run/parley/{name}" for name in SECRETS_OF if name in SERVICES} | {
+        "provision": "/run/parley/parley"
+    }
     assert {name: folder for name, folder in told.items() if folder} == expected
 
 
@@ -99,7 +102,7 @@ def test_each_service_is_pointed_at_its_own_folder() -> None:
 
 def test_every_user_of_nats_gets_a_password_of_its_own(home: Path) -> None:
     files = shared(home)
-    assert set(GIVEN) == set(USERS)
+    assert set(SECRETS_OF) == set(USERS)
     exported = dict(line.split("=", 1) for line in files["nats/passwords"].splitlines())
     for user in USERS:
         password = exported[f"NATS_PASSWORD_{user.upper()}"].strip("'\"")

@@ -9,6 +9,7 @@ import kubernetes_validate  # type: ignore[import-untyped]
 import pytest
 import yaml
 
+from cli.entitlements import SECRETS_OF
 from cli.nats_server import find_binary
 from shared.bus.topology import consumers
 from shared.bus.users import OPERATOR, USERS
@@ -134,11 +135,12 @@ def test_each_service_gets_its_own_password_that_nats_knows() -> None:
     assert made() != made()
 
 
-def test_entries_are_settings() -> None:
+def test_each_service_gets_settings_that_it_reads() -> None:
     """A file in SECRETS_DIR that is no setting would be ignored without a word."""
-    for name, entries in made(PARLEY_DATABASE="sqlite:///x.db").items():
-        if name not in ("parley-nats", "parley-postgres"):
-            assert entries.keys() <= Settings.model_fields.keys()
+    given = made(PARLEY_DATABASE="sqlite:///x.db", OPENAI_API_KEY="k", PARLEY_API_KEYS="alice=k")
+    for user, names in SECRETS_OF.items():
+        name = "operator" if user == OPERATOR else user.replace("_", "-")
+        assert given[f"parley-{name}"].keys() <= set(names) <= Settings.model_fields.keys()
 
 
 def test_nats_reads_its_configuration() -> None:

@@ -103,10 +103,12 @@ def test_what_is_chosen_reaches_every_service(tmp_path: Path) -> None:
     for program in started_with(found):
         assert program.env["AGENT_PORT"] == str(found.agent_port) != "0"
         assert program.env["AGENT_HOST"] == "::"
-        assert program.env["DATABASE_URL"] == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
-        assert program.env["PARLEY_TOKEN"] == found.parley_token.get_secret_value() != ""
-        assert len(program.env["PARLEY_SECRET"]) >= 32
+        assert program.env["PARLEY_HOME"] == str(tmp_path)
         assert program.env["NATS_URL"] == f"nats://{program.name}:secret@127.0.0.1:4222"
+    started = {program.name: program.env for program in started_with(found)}
+    assert started["plan_store"]["DATABASE_URL"] == f"sqlite+aiosqlite:///{tmp_path}/parley.db"
+    assert started["gateway"]["PARLEY_TOKEN"] == found.parley_token.get_secret_value() != ""
+    assert len(started["gateway"]["PARLEY_SECRET"]) >= 32
     assert page_url(found) == f"http://[::1]:{found.agent_port}/?token={found.parley_token.get_secret_value()}"
     assert health_urls(found, rehearsal=False) == {"gateway": f"http://[::1]:{found.agent_port}/readyz"}
 

@@ -1,0 +1,89 @@
+"""Each program is given the secrets that it uses, and nothing else of what the operator's environment holds."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from pydantic import SecretStr
+
+from cli.entitlements import CONFIDENTIAL, SECRETS_OF, environment_for
+from cli.services import WORKERS, complete, programs
+from shared.settings import Settings
+
+URLS = ("nats_url", "database_url", "retail_database_url", "parley_database", "openai_base_url", "internlm_api_url")
+FOREIGN = ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SHOP_PASSWORD", "SOMETHING")
+NEEDED = {
+    "plan_store": {"DATABASE_URL", "PGPASSWORD"},
+    "planner": {"OPENAI_API_KEY", "INTERNLM_API_KEY", "OPENAI_BASE_URL", "INTERNLM_API_URL", "HTTPS_PROXY"},
+    "executor": {"DATABASE_URL", "RETAIL_DATABASE_URL", "PARLEY_DATABASE", "PGPASSWORD", *FOREIGN},
+    "gateway": {"PARLEY_TOKEN", "PARLEY_SECRET", "PARLEY_API_KEYS", "PARLEY_METRICS_TOKEN"},
+    "rehearsal": set(),
+    "nats": set(),
+}
+NEEDED["generator"] = NEEDED["verifier"] = NEEDED["planner"]
+NEEDED["executor"] |= NEEDED["planner"]
+
+
+def mark(name: str) -> str:
+    return f"mark-{name.lower()}-0123456789"
+
+
+def value(name: str) -> str:
+    scheme = {"nats_url": "nats", "openai_base_url": "http", "internlm_api_url": "http"}.get(name, "postgresql")
+    return f"{scheme}://user:{mark(name)}@127.0.0.1:1/x" if name in URLS else mark(name)
+
+
+def secrets_in(environment: Mapping[str, str]) -> set[str]:
+    """The variables in which a marked secret is found."""
+    return {name for name, text in environment.items() if "mark-" in text}
+
+
+@pytest.fixture
+def _everything_is_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every secret there is, in the environment of `parley up`."""
+    names = {name for name in CONFIDENTIAL if name not in ("secrets_dir", "otel_exporter_otlp_endpoint")}
+    for name in (*(name.upper() for name in names), *FOREIGN, "PGPASSWORD", "HTTPS_PROXY"):
+        monkeypatch.setenv(name, value(name.lower()))
+
+
+def test_every_setting_that_can_hold_a_secret_is_in_the_table() -> None:
+    listed = {name for names in SECRETS_OF.values() for name in names}
+    typed = {name for name, field in Settings.model_fields.items() if field.annotation is SecretStr}
+    assert typed <= listed
+    assert listed <= CONFIDENTIAL <= Settings.model_fields.keys()
+
+
+@pytest.mark.usefixtures("_everything_is_set")
+@pytest.mark.parametrize("name", NEEDED)
+def test_a_program_gets_the_secrets_it_uses_and_no_others(name: str) -> None:
+    expected = NEEDED[name] | ({"NATS_URL"} if name in SECRETS_OF else set())
+    assert secrets_in(environment_for(name)) == expected
+
+
+@pytest.mark.usefixtures("_everything_is_set")
+def test_what_parley_up_hands_down(tmp_path: Path) -> None:
+    found = complete(Settings(parley_home=tmp_path))
+    started = programs(found, rehearsal=True, nats_url_of=lambda name: f"nats://{name}:{mark('nats')}@127.0.0.1:1")
+    assert {program.name for program in started} == {*WORKERS, "gateway", "rehearsal"}
+    for program in started:
+        expected = NEEDED[program.name] | ({"NATS_URL"} if program.name in SECRETS_OF else set())
+        assert secrets_in(program.env) == expected, program.name
+        assert "PATH" in program.env
+
+
+def test_secrets_in_files_are_handed_on_one_by_one_and_the_folder_to_nobody(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("OPENAI_API_KEY", "PARLEY_SECRET", "PARLEY_SQL_ROWS"):
+        monkeypatch.delenv(name, raising=False)
+        (tmp_path / name.lower()).write_text(f"{mark(name)}\n")
+    (tmp_path / "unknown").write_text(mark("unknown"))
+    monkeypatch.setenv("SECRETS_DIR", str(tmp_path))
+    monkeypatch.setenv("PARLEY_SECRET", mark("environment"))
+    planner, gateway = environment_for("planner"), environment_for("gateway")
+    assert planner["OPENAI_API_KEY"] == mark("OPENAI_API_KEY")
+    assert planner["PARLEY_SQL_ROWS"] == mark("PARLEY_SQL_ROWS")
+    assert gateway["PARLEY_SECRET"] == mark("environment")
+    assert "PARLEY_SECRET" not in planner
+    assert "OPENAI_API_KEY" not in gateway
+    assert not {"SECRETS_DIR", "UNKNOWN"} & {*planner, *gateway}
