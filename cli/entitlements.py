@@ -16,7 +16,7 @@ SECRETS_OF: dict[str, tuple[str, ...]] = {  # a service, and its user on NATS: t
     "verifier": ("nats_url", *MODEL),
     "executor": ("nats_url", "database_url", "retail_database_url", "parley_database", *MODEL),
     "gateway": (
-        *("nats_url", "parley_token", "parley_secret", "parley_api_keys"),
+        *("nats_url", "parley_token", "parley_secret", "parley_jwt_secret", "parley_api_keys"),
         "parley_metrics_token",
     ),
     "parley": ("nats_url", "database_url"),  # the operator, and what prepares NATS

@@ -1,6 +1,5 @@
 """What `parley up` starts and with which environment: the settings, completed for one machine."""
 
-import ipaddress
 import secrets
 import sys
 from collections.abc import Callable
@@ -11,11 +10,11 @@ from cli.entitlements import environment_for
 from cli.home import secret
 from cli.ports import free_port, is_free, who_listens
 from cli.supervisor import Program
+from shared.login import login_problem
 from shared.settings import Settings
 
 WORKERS = ("plan_store", "planner", "generator", "verifier", "executor")
 REHEARSAL_MODEL = "rehearsal"
-MIN_SECRET = 32  # bytes
 
 
 class CannotStart(Exception):
@@ -23,13 +22,8 @@ class CannotStart(Exception):
 
 
 def check_address(settings: Settings) -> None:
-    """Raises CannotStart where the page may not or cannot be served."""
+    """Raises CannotStart where the page cannot be served."""
     host, port = settings.agent_host, settings.agent_port
-    if settings.parley_auth == "none" and not is_loopback(host):
-        raise CannotStart(
-            f"PARLEY_AUTH=none lets everybody in, and AGENT_HOST={host} can be reached from other machines: "
-            "use AGENT_HOST=127.0.0.1, or PARLEY_AUTH=token, keys or jwt"
-        )
     try:
         free = not port or is_free(host, port)
     except OSError as error:
@@ -42,20 +36,9 @@ def check_address(settings: Settings) -> None:
 
 
 def check_login(settings: Settings) -> None:
-    """Raises CannotStart where nobody could log in: the gateway would end again and again."""
-    keys, secret = settings.parley_api_keys.get_secret_value(), settings.parley_secret.get_secret_value()
-    if settings.parley_auth == "keys" and not keys:
-        raise CannotStart("PARLEY_AUTH=keys needs PARLEY_API_KEYS: alice=key1,bob=key2")
-    if settings.parley_auth != "none" and 0 < len(secret.encode()) < MIN_SECRET:
-        raise CannotStart(f"PARLEY_SECRET is too short: at least {MIN_SECRET} random bytes are needed")
-
-
-def is_loopback(host: str) -> bool:
-    """Can only this machine reach `host`?"""
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
+    """Raises CannotStart where everybody could log in, or nobody: the gateway would end again and again."""
+    if wrong := login_problem(settings):
+        raise CannotStart(wrong)
 
 
 def complete(settings: Settings) -> Settings:
@@ -68,7 +51,7 @@ def complete(settings: Settings) -> Settings:
     if not settings.parley_secret.get_secret_value():
         chosen["parley_secret"] = SecretStr(secret(home, "signing-secret"))
     if settings.parley_auth == "token" and not settings.parley_token.get_secret_value():
-        chosen["parley_token"] = SecretStr(secrets.token_urlsafe(24))
+        chosen |= {"parley_token": SecretStr(secrets.token_urlsafe(24)), "parley_token_per_start": True}
     if not settings.model_url:
         port = free_port(preferred=settings.rehearsal_port)
         chosen |= {
@@ -104,6 +87,7 @@ def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str]
         "PARLEY_AUTH": settings.parley_auth,
         "REHEARSAL_PORT": str(settings.rehearsal_port),
         "PARLEY_TOKEN": settings.parley_token.get_secret_value(),
+        "PARLEY_TOKEN_PER_START": str(settings.parley_token_per_start),
         "PARLEY_SECRET": settings.parley_secret.get_secret_value(),
         "OPENAI_BASE_URL": settings.openai_base_url,
         "OPENAI_MODEL": settings.openai_model,
@@ -119,7 +103,7 @@ def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str]
 
 def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
     """Where the programs that speak HTTP say, with a 200, that they are up; the others write it into their logs."""
-    urls = {"gateway": f"{page_url(settings, login=False)}readyz"}
+    urls = {"gateway": f"{page_url(settings, with_token=False)}readyz"}
     if rehearsal:
         urls[REHEARSAL_MODEL] = f"http://127.0.0.1:{settings.rehearsal_port}/healthz"
     return urls
@@ -130,9 +114,9 @@ def _program(name: str, chosen: dict[str, str]) -> Program:
     return Program(name, (sys.executable, "-m", module), environment_for(name, **chosen))
 
 
-def page_url(settings: Settings, *, login: bool = True) -> str:
-    """Where a browser on this machine finds the page; with the one-time token if one is needed and `login` is set."""
+def page_url(settings: Settings, *, with_token: bool = True) -> str:
+    """Where a browser on this machine finds the page; with the login token, if one is needed and wanted."""
     host = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(settings.agent_host, settings.agent_host)  # noqa: S104
     base = f"http://{f'[{host}]' if ':' in host else host}:{settings.agent_port}/"
     token = settings.parley_token.get_secret_value()
-    return f"{base}?token={token}" if login and settings.parley_auth == "token" and token else base
+    return f"{base}?token={token}" if with_token and settings.parley_auth == "token" and token else base

@@ -64,12 +64,12 @@ async def _until_signal(work: Coroutine[Any, Any, None]) -> None:
 
 
 async def _run(settings: Settings, console: Console) -> None:
-    check_login(settings)
     check_address(settings)
     await check_database(settings)
     home, drain = settings.parley_home.resolve(), min(settings.graceful_timeout, _DRAIN)
     with hold(home):
         chosen = complete(settings.model_copy(update={"parley_home": home, "graceful_timeout": drain}))
+        check_login(chosen)
         await _start(chosen, console, rehearsal=not settings.model_url)
 
 

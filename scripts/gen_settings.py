@@ -28,9 +28,16 @@ GROUPS: dict[str, dict[str, str]] = {
     },
     "Who may come in": {
         "parley_auth": "`token`, `keys`, `jwt`, or `none` (refused where `AGENT_HOST` is not a loopback address)",
-        "parley_token": "with `token`: what people log in with. `parley up` makes one at every start where this is not set",
-        "parley_secret": "signs cookies and, with `jwt`, tokens; at least 32 bytes. `parley up` makes one and keeps it in `PARLEY_HOME`",
-        "parley_api_keys": "with `keys`: `alice=key1,bob=key2`",
+        "parley_token": "with `token`: what people log in with, at least 16 characters unless `AGENT_HOST` is a loopback address; another one ends "
+        "the logins by the old one. `parley up` makes one at every start where this is not set",
+        "parley_token_per_start": "set by `parley up` where it made the token for this start: then logins outlive it",
+        "parley_secret": "what signs cookies and tickets is derived from it, a key for each purpose; at least 32 bytes. Another one ends all logins. "
+        "`parley up` makes one and keeps it in `PARLEY_HOME`",
+        "parley_api_keys": "with `keys`: `alice=key1,bob=key2`; each key has at least 16 characters unless `AGENT_HOST` is a loopback address",
+        "parley_jwt_secret": "with `jwt`: what the issuer signs its tokens with (HS256); at least 32 bytes. Empty: `PARLEY_SECRET`, which then the issuer knows, too",
+        "parley_jwt_issuer": "with `jwt`: the `iss` that a token must have. Empty: it is not looked at",
+        "parley_jwt_audience": "with `jwt`: the `aud` that a token must have. Empty: a token must have none",
+        "parley_jwt_max_age": "with `jwt`: seconds from now within which a token must end (`exp`, which every token must have). 0: whenever it says",
         "parley_origins": "origins of pages that may use this gateway besides its own, with commas",
         "requests_per_second": "requests that one user may make over REST at one gateway, and ten times as many at once; "
         "beyond, 429 with `Retry-After`. 0: no limit",
@@ -89,8 +96,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "log_level": "`DEBUG`, `INFO`, `WARNING` or `ERROR`; logs are JSON lines on stderr",
         "otel_exporter_otlp_endpoint": "a collector that takes traces as OTLP over HTTP, like `http://127.0.0.1:4318`. Empty: no traces. "
         "OpenTelemetry's other variables (sampling, headers, certificates) are read by its library: docs/observability.md",
-        "parley_metrics_token": "what Prometheus sends to the gateway's `/metrics` as `Authorization: Bearer …`. Empty: whoever may log in "
-        "may read it",
+        "parley_metrics_token": "what Prometheus sends to the gateway's `/metrics` as `Authorization: Bearer …`, as long as a "
+        "login token. The operator may read it without: that is the user of `token` and `none`",
     },
 }
 

@@ -43,9 +43,14 @@ class Settings(BaseSettings):
 
     # who may come in
     parley_auth: Auth = "token"
-    parley_token: SecretStr = SecretStr("")  # token: the one-time login token; `parley up` makes one
-    parley_secret: SecretStr = SecretStr("")  # signs cookies and, with jwt, tokens; at least 32 bytes
+    parley_token: SecretStr = SecretStr("")  # token: what people log in with; `parley up` makes one
+    parley_token_per_start: bool = False  # `parley up` made it for this start: logins outlive it
+    parley_secret: SecretStr = SecretStr("")  # the keys of cookies and tickets come from it; at least 32 bytes
     parley_api_keys: SecretStr = SecretStr("")  # keys: "alice=key1,bob=key2"
+    parley_jwt_secret: SecretStr = SecretStr("")  # jwt: what the issuer signs with; empty: parley_secret
+    parley_jwt_issuer: str = ""  # jwt: the `iss` that a token must have; empty: any
+    parley_jwt_audience: str = ""  # jwt: the `aud` that a token must have; empty: a token must have none
+    parley_jwt_max_age: float = Field(0, ge=0)  # jwt: how far ahead a token may end; 0: any time
     parley_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
     requests_per_second: float = Field(100, ge=0)  # of one user over REST, ten times as many at once; 0: no limit
     sockets_per_user: int = Field(1000, ge=0)  # at one gateway; 0: no limit
@@ -94,7 +99,7 @@ class Settings(BaseSettings):
     # what can be seen from outside
     log_level: str = "INFO"
     otel_exporter_otlp_endpoint: str = ""  # a collector of traces, OTLP over HTTP; empty: no traces
-    parley_metrics_token: SecretStr = SecretStr("")  # opens the gateway's /metrics; empty: whoever may log in
+    parley_metrics_token: SecretStr = SecretStr("")  # opens the gateway's /metrics, as the operator may
 
     @classmethod
     def settings_customise_sources(

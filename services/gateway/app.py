@@ -17,8 +17,10 @@ from services.gateway.auth import ConfigurationError, Door
 from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
 from services.gateway.inbound import MAX_MESSAGE
+from services.gateway.keys import SESSION_ID, derive
 from services.gateway.late_log import LateLog
 from services.gateway.limits import Guesses, Requests
+from services.gateway.logouts import Logouts
 from services.gateway.outbox import Outbox
 from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
 from services.gateway.ports import Bus, Core, Store
@@ -53,8 +55,9 @@ class _Application(FastAPI):
 
 def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings it must not be started with."""
-    core = Core(bus, store, log, settings.nats_replicas)
-    door, guesses = Door(settings), Guesses(settings)
+    id_key = derive(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
+    core = Core(bus, store, log, settings.nats_replicas, id_key)
+    door, guesses, logouts = Door(settings), Guesses(settings), Logouts(bus)
     app = _Application(
         title="Parley",
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
@@ -85,6 +88,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         tickets=Tickets(door, bus),
         requests=Requests(settings),
         guesses=guesses,
+        logouts=logouts,
         readiness=Readiness(core),
         greeting=_greeting(settings),
         page=serve_page(app, page),
@@ -109,7 +113,7 @@ def _greeting(settings: Settings) -> Greeting:
 async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     """NATS may come later: the connection is made in the background, and requests say so until it is there."""
     bus = app.state.gateway.core.bus
-    connecting = asyncio.create_task(bus.start(), name="connect to NATS")
+    connecting = asyncio.create_task(_connect(app.state.gateway), name="connect to NATS")
     connecting.add_done_callback(_report)
     async with observed("gateway", app.state.gateway.settings):
         yield
@@ -117,6 +121,11 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
         with suppress(asyncio.CancelledError):
             await connecting
         await bus.stop()
+
+
+async def _connect(here: Gateway) -> None:
+    await here.core.bus.start()
+    await here.logouts.follow()
 
 
 def _report(connecting: asyncio.Task[None]) -> None:
@@ -130,12 +139,13 @@ async def socket(ws: WebSocket) -> None:
     with ExitStack() as open_:
         try:
             login = await here.welcome_socket(ws)
+            ended = open_.enter_context(here.logouts.watch(login))
             open_.enter_context(here.requests.socket(login.user.id))
         except (Trouble, *AWAY) as error:
             await ws.send_denial_response(refusals.told(error))
             return
         await ws.accept()
-        client = Socket(ws, login, core=here.core, hub=here.hub, outbox=Outbox())
+        client = Socket(ws, login.user, ended, core=here.core, hub=here.hub, outbox=Outbox())
         await client.serve(here.greeting.model_copy(update={"user": login.user.id}))
 
 

@@ -1,24 +1,23 @@
 """Who is at the door: tokens, API keys, JWTs and the cookie that a browser gets for one of them."""
 
-import hashlib
 import hmac
-import ipaddress
 import math
 import secrets
 import time
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import jwt
 
+from services.gateway.keys import COOKIE, PROOF, derive
 from services.gateway.trouble import Trouble
 from services.gateway.users import LOCAL, User
+from shared.login import MIN_SECRET, api_keys, is_name, login_problem
 from shared.settings import Settings
 
 COOKIE_DAYS = 30
-COOKIE_AUDIENCE = "parley-page"
-MAX_NAME = 150  # characters of a user's id
-MIN_SECRET = 32  # bytes
+LEEWAY = 10  # seconds that the clock of a JWT's issuer may be off
 
 
 class ConfigurationError(Exception):
@@ -31,19 +30,25 @@ class Login(NamedTuple):
     user: User
     proof: str
     until: int | None = None  # seconds since 1970, where a JWT or a cookie says so
+    id: str = ""  # of a cookie, and of tickets that were asked for with it: by this it can be ended
 
 
 class Door:
     """Decides by the settings who comes in. Every comparison of secrets takes the same time."""
 
     def __init__(self, settings: Settings, *, clock: Callable[[], float] = time.time) -> None:
-        _check(settings)
+        if wrong := login_problem(settings):
+            raise ConfigurationError(wrong)
+        secret = settings.parley_secret.get_secret_value().encode() or secrets.token_bytes(MIN_SECRET)
+        self._key = partial(derive, secret)
         self._mode = settings.parley_auth
         self._token = settings.parley_token.get_secret_value()
-        self._secret = settings.parley_secret.get_secret_value() or secrets.token_hex(MIN_SECRET)
-        self._keys = _keys(settings.parley_api_keys.get_secret_value())
+        self._keys = api_keys(settings)
+        self._jwt_key = settings.parley_jwt_secret.get_secret_value().encode() or secret
+        # Of a token that is new at each start the logins shall not be: they outlive restarts.
+        self._rotates = "" if settings.parley_token_per_start else self._token
+        self._settings = settings
         self._clock = clock
-        self._port = settings.agent_port
 
     @property
     def open(self) -> bool:
@@ -53,7 +58,7 @@ class Door:
     def cookie(self, *, secure: bool) -> str:
         """The cookie's name, of its own for each Parley on a host. Over https no other host, and no page of plain
         http, can set one that begins with `__Host-`."""
-        return f"{'__Host-' if secure else ''}parley_{self._port}"
+        return f"{'__Host-' if secure else ''}parley_{self._settings.agent_port}"
 
     def login(self, *, bearer: str, cookie: str) -> Login:
         """Whoever shows these ("" for what they do not have). Raises Trouble(unauthorized)."""
@@ -68,94 +73,82 @@ class Door:
         """The user that a token, key or JWT stands for."""
         match self._mode:
             case "token":
-                return Login(LOCAL, "token") if _same(secret, self._token) else None
+                return Login(LOCAL, self._proof("")) if _same(secret, self._token) else None
             case "keys":
                 names = [name for name, key in self._keys.items() if _same(secret, key)]
                 return Login(User(names[0]), self._proof(names[0])) if names else None
             case "jwt":
-                claims = self._decode(secret)
-                if claims is None or not 0 < len(claims["sub"]) <= MAX_NAME:
-                    return None
-                return Login(User(claims["sub"]), "jwt", int(claims["exp"]) if "exp" in claims else None)
+                return self._from_jwt(secret)
             case "none":
                 return Login(LOCAL, "none")
 
     def sign(self, login: Login) -> str:
-        """The cookie's value."""
-        return self.seal(login, COOKIE_AUDIENCE, COOKIE_DAYS * 86_400)
+        """The value of a new cookie."""
+        return self.seal(login._replace(id=secrets.token_hex(16)), COOKIE, COOKIE_DAYS * 86_400)
 
-    def seal(self, login: Login, audience: str, seconds: int, **more: object) -> str:
+    def seal(self, login: Login, purpose: str, seconds: int, **more: object) -> str:
         """Signed words that say who this is, to be shown again within these seconds, and for this purpose only."""
         now = int(self._clock())
         ends = int(min(now + seconds, login.until or math.inf))
-        claims = {"sub": login.user.id, "aud": audience, "iat": now, "exp": ends, "proof": login.proof}
-        return jwt.encode(claims | more, self._secret, algorithm="HS256")
+        who = {"sub": login.user.id, "proof": login.proof, "login": login.id}
+        when = {"aud": purpose, "iat": now, "exp": ends}
+        return jwt.encode(who | when | more, self._key(purpose), algorithm="HS256")
 
-    def unseal(self, text: str, audience: str) -> Mapping[str, Any] | None:
+    def unseal(self, text: str, purpose: str) -> Mapping[str, Any] | None:
         """The claims of `seal`, while they hold, and the key they came from does."""
-        claims = self._decode(text, audience=audience)
+        claims = self._decode(text, self._key(purpose), audience=purpose)
         if not claims or not _same(str(claims.get("proof", "")), self._proof(claims["sub"])):
             return None
         return claims
 
     def login_of(self, claims: Mapping[str, Any], until: int | None) -> Login:
         """Whom `unseal` has told of."""
-        return Login(User(claims["sub"]) if self._mode in ("keys", "jwt") else LOCAL, claims["proof"], until)
+        user = User(claims["sub"]) if self._mode in ("keys", "jwt") else LOCAL
+        return Login(user, claims["proof"], until, claims["login"])
 
     def _from_cookie(self, cookie: str) -> Login | None:
-        claims = self.unseal(cookie, COOKIE_AUDIENCE)
+        claims = self.unseal(cookie, COOKIE)
         return self.login_of(claims, int(claims["exp"])) if claims else None
 
-    def _proof(self, name: str) -> str:
-        """Changes with the user's API key; "" for a user who no longer has one."""
-        if self._mode != "keys":
-            return self._mode
-        key = self._keys.get(name)
-        return hmac.new(self._secret.encode(), key.encode(), hashlib.sha256).hexdigest() if key else ""
+    def _from_jwt(self, token: str) -> Login | None:
+        chosen = self._settings
+        claims = self._decode(
+            token,
+            self._jwt_key,
+            audience=chosen.parley_jwt_audience or None,
+            issuer=chosen.parley_jwt_issuer or None,
+            leeway=LEEWAY,
+        )
+        if not claims or not is_name(claims["sub"]):
+            return None
+        ends = int(claims["exp"])
+        if chosen.parley_jwt_max_age and ends > self._clock() + chosen.parley_jwt_max_age + LEEWAY:
+            return None
+        return Login(User(claims["sub"]), self._proof(claims["sub"]), ends)
 
-    def _decode(self, token: str, audience: str | None = None) -> Mapping[str, Any] | None:
+    def _proof(self, name: str) -> str:
+        """Changes with the secret that let the user in; "" for a user who no longer has one."""
+        match self._mode:
+            case "token":
+                secret = f"token\n{self._rotates}"
+            case "keys":
+                secret = f"keys\n{self._keys[name]}" if name in self._keys else ""
+            case "jwt":
+                secret = "jwt\n" + self._jwt_key.hex()
+            case "none":
+                secret = ""
+        return hmac.digest(self._key(PROOF), secret.encode(), "sha256").hex() if secret else ""
+
+    @staticmethod
+    def _decode(token: str, key: bytes, **wanted: Any) -> Mapping[str, Any] | None:
         try:
-            claims = jwt.decode(
-                token, self._secret, algorithms=["HS256"], audience=audience, options={"require": ["sub"]}
+            claims: Mapping[str, Any] = jwt.decode(
+                token, key, algorithms=["HS256"], options={"require": ["sub", "exp"]}, **wanted
             )
-        except jwt.PyJWTError:
+        except (jwt.PyJWTError, OverflowError):  # the latter: an `exp` beyond all numbers
             return None
         return claims
 
 
 def _same(one: str, other: str) -> bool:
     return bool(other) and hmac.compare_digest(one.encode(), other.encode())
-
-
-def _keys(text: str) -> dict[str, str]:
-    """`alice=key1,bob=key2`"""
-    pairs = [part.strip().partition("=") for part in text.split(",") if part.strip()]
-    if any(not name or not key for name, _, key in pairs):
-        raise ConfigurationError("PARLEY_API_KEYS reads: alice=key1,bob=key2")
-    return {name: key for name, _, key in pairs}
-
-
-def _check(settings: Settings) -> None:
-    """Raises ConfigurationError for settings that would let in everybody, or nobody."""
-    mode = settings.parley_auth
-    if mode == "none":
-        if not is_loopback(settings.agent_host):
-            raise ConfigurationError(
-                f"PARLEY_AUTH=none lets everybody in, and AGENT_HOST={settings.agent_host} can be reached from other "
-                "machines: use AGENT_HOST=127.0.0.1, or PARLEY_AUTH=token, keys or jwt."
-            )
-        return
-    if len(settings.parley_secret.get_secret_value().encode()) < MIN_SECRET:
-        raise ConfigurationError(f"PARLEY_AUTH={mode} needs PARLEY_SECRET: at least {MIN_SECRET} random bytes.")
-    if mode == "token" and not settings.parley_token.get_secret_value():
-        raise ConfigurationError("PARLEY_AUTH=token needs PARLEY_TOKEN: what people log in with.")
-    if mode == "keys" and not settings.parley_api_keys.get_secret_value():
-        raise ConfigurationError("PARLEY_AUTH=keys needs PARLEY_API_KEYS: alice=key1,bob=key2")
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach (or name) this host."""
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return host.lower() == "localhost"

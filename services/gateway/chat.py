@@ -45,7 +45,7 @@ async def chat(asked: ChatRequest, user: Me, here: Here) -> ChatReply | Response
     """
     if asked.messages[-1].role != "user":
         raise Trouble("invalid", "The last message is not the user's.", "End `messages` with what the user says.")
-    follower = Follower(here.hub, asked.session_id or session_id_for(user, asked.id), user)
+    follower = Follower(here.hub, asked.session_id or session_id_for(user, asked.id, here.core), user)
     streaming = False
     try:
         version = await walks.say(asked, partial(_words, asked), user, here.core, follower)

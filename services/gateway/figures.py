@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.state import Here, bearer, login
+from services.gateway.trouble import Trouble
 from shared.telemetry import metrics
 
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -17,10 +18,12 @@ router = APIRouter()
 
 @router.get("/metrics", include_in_schema=False)
 async def figures(request: Request, here: Here) -> Response:
-    """For Prometheus: with the token of PARLEY_METRICS_TOKEN, where there is one, else for whoever may log in."""
+    """For Prometheus, with the token of PARLEY_METRICS_TOKEN, and for the operator: they tell of everybody's work."""
     wanted = here.settings.parley_metrics_token.get_secret_value()
-    if not (wanted and compare_digest(bearer(request).encode(), wanted.encode())):
-        login(request)
+    scrapes = wanted and compare_digest(bearer(request).encode(), wanted.encode())
+    if not (scrapes or login(request).user.everything):
+        hint = "Send PARLEY_METRICS_TOKEN as Authorization: Bearer."
+        raise Trouble("forbidden", "These figures tell of everybody: only the operator sees them.", hint)
     return Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)
 
 

@@ -1,6 +1,6 @@
 """A client's message becomes facts: load the session, may they, what does it ask, append."""
 
-import hashlib
+import hmac
 import secrets
 import time
 from contextlib import suppress
@@ -138,7 +138,7 @@ async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Cor
     if parent.phase in SERVICE_OF:
         raise OutOfTurn(f"At version {parent.version} the session is {parent.phase}: fork it where a person is asked.")
     key = message.id or secrets.token_hex(8)
-    new_id = hashlib.sha256(f"{session_id}\n{user.id}\n{key}".encode()).hexdigest()[:16]
+    new_id = _id_from(core, session_id, user.id, key)
     by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
     with suppress(LostRace):  # the same message has begun it before
         await fork(core.log, parent, new_id, by)
@@ -150,6 +150,11 @@ def new_session_id() -> str:
     return secrets.token_hex(8)
 
 
-def session_id_for(user: User, key: str | None) -> str:
+def session_id_for(user: User, key: str | None, core: Core) -> str:
     """A new session's id; the same for the same user and key, so that beginning twice begins one."""
-    return hashlib.sha256(f"{user.id}\n{key}".encode()).hexdigest()[:16] if key else new_session_id()
+    return _id_from(core, user.id, key) if key else new_session_id()
+
+
+def _id_from(core: Core, *parts: str) -> str:
+    """Whoever could work it out for another user could begin that session first, and so keep the user out of it."""
+    return hmac.digest(core.id_key, "\n".join(parts).encode(), "sha256").hex()[:16]

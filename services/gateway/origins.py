@@ -5,8 +5,8 @@ from urllib.parse import SplitResult, urlsplit
 
 from starlette.requests import HTTPConnection
 
-from services.gateway.auth import is_loopback
 from services.gateway.trouble import Trouble
+from shared.login import is_loopback
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 PLAIN = {"ws": "http", "wss": "https"}

@@ -39,7 +39,7 @@ async def plan(asked: PlanRequest, user: Me, here: Here) -> PathReply:
 
     Approve it with `POST /api/sessions/{session_id}/messages`, or in the page, where it can be changed first.
     """
-    follower = Follower(here.hub, session_id_for(user, asked.id), user)
+    follower = Follower(here.hub, session_id_for(user, asked.id, here.core), user)
     try:
         message = walks.first(asked, asked.request, asked.messages, confirm="path")
         version = await walks.say(asked, lambda _: message, user, here.core, follower)

@@ -1,7 +1,6 @@
 """One WebSocket connection: a reader, a writer, and the sessions it looks at. It owns nothing that outlives it."""
 
 import asyncio
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 
@@ -9,7 +8,6 @@ import structlog
 from fastapi import WebSocket, WebSocketDisconnect
 
 from services.gateway import handlers, views
-from services.gateway.auth import Login
 from services.gateway.commands import SessionMessage, Shown
 from services.gateway.hub import PAGE, Hub, shows
 from services.gateway.inbound import parse
@@ -18,7 +16,7 @@ from services.gateway.outbox import Letter, Outbox
 from services.gateway.ports import Core, query
 from services.gateway.seat import Seat
 from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
-from services.gateway.users import may_read, missing
+from services.gateway.users import User, may_read, missing
 from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.store_api import JOURNAL_READ, ReadJournal
@@ -34,8 +32,10 @@ log = structlog.get_logger("socket")
 class Socket:
     """What the client says is done one message after the other; what it hears is written by one task."""
 
-    def __init__(self, ws: WebSocket, login: Login, *, core: Core, hub: Hub, outbox: Outbox) -> None:
-        self._ws, self._user, self._until = ws, login.user, login.until
+    def __init__(  # noqa: PLR0913  what a socket works with
+        self, ws: WebSocket, user: User, login_ended: asyncio.Event, *, core: Core, hub: Hub, outbox: Outbox
+    ) -> None:
+        self._ws, self._user, self._login_ended = ws, user, login_ended
         self._core, self._hub = core, hub
         self._outbox = outbox
         self._bucket = TokenBucket()
@@ -50,21 +50,18 @@ class Socket:
             asyncio.create_task(self._read(), name="socket reader"),
             asyncio.create_task(self._write(), name="socket writer"),
             asyncio.create_task(self._outbox.overflowed.wait(), name="socket overflow"),
+            asyncio.create_task(self._login_ended.wait(), name="socket login"),
         ]
         try:
-            done, _ = await asyncio.wait(tasks, timeout=self._left(), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
         finally:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
             for session_id, seat in self._seats.items():
                 await self._hub.leave(session_id, seat)
-        await self._say_goodbye(late=not done)
+        await self._say_goodbye()
         _complain(ended)
-
-    def _left(self) -> float | None:
-        """Seconds until the login ends; None: it does not."""
-        return None if self._until is None else max(0.0, self._until - time.time())
 
     # --- out
 
@@ -78,9 +75,9 @@ class Socket:
             if letter.shows:
                 self._shown[letter.session_id] = letter.shows
 
-    async def _say_goodbye(self, *, late: bool) -> None:
+    async def _say_goodbye(self) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if self._outbox.overflowed.is_set() else (1000, "")
-        if late:
+        if self._login_ended.is_set():
             code, reason = LOGIN_ENDED, "your login has ended"
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left already, or does not read at all
             async with asyncio.timeout(GRACE):

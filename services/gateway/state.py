@@ -9,6 +9,7 @@ from starlette.requests import HTTPConnection
 from services.gateway.auth import Door, Login
 from services.gateway.hub import Hub
 from services.gateway.limits import Guesses, Requests
+from services.gateway.logouts import Logouts
 from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
 from services.gateway.ports import Core
 from services.gateway.readiness import Readiness
@@ -29,6 +30,7 @@ class Gateway:
     tickets: Tickets
     requests: Requests
     guesses: Guesses
+    logouts: Logouts
     readiness: Readiness
     greeting: Greeting
     page: str  # "ok", or what to do about a page that is missing
@@ -48,6 +50,7 @@ class Gateway:
         self._expect(connection)
         said = bearer(connection) or self.cookie(connection)
         login = await self.tickets.redeem(ticket, self._recognise(connection) if said else None)
+        self.logouts.check(login)
         self.requests.count(login.user.id)
         return login
 
@@ -63,7 +66,9 @@ class Gateway:
     def _recognise(self, connection: HTTPConnection) -> Login:
         secret = bearer(connection)
         with self.guesses.attempt(connection, secret):
-            return self.door.login(bearer=secret, cookie=self.cookie(connection))
+            login = self.door.login(bearer=secret, cookie=self.cookie(connection))
+        self.logouts.check(login)
+        return login
 
 
 def bearer(connection: HTTPConnection) -> str:

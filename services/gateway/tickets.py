@@ -4,11 +4,11 @@ import secrets
 from typing import Any
 
 from services.gateway.auth import Door, Login
+from services.gateway.keys import TICKET
 from services.gateway.ports import Bus
 from services.gateway.trouble import Trouble
 
 SECONDS = 30
-AUDIENCE = "parley-socket"
 HINT = "POST /api/tickets gives a new one."
 
 
@@ -20,14 +20,14 @@ class Tickets:
 
     def issue(self, login: Login) -> str:
         """For whoever asks, who has logged in."""
-        return self._door.seal(login, AUDIENCE, SECONDS, jti=secrets.token_hex(16), until=login.until)
+        return self._door.seal(login, TICKET, SECONDS, jti=secrets.token_hex(16), until=login.until)
 
     async def redeem(self, ticket: str, known: Login | None) -> Login:
         """Whoever asked for it. `known`: who shows it, as far as they say so by other means.
 
         Raises Trouble(unauthorized), or BusDown: then it may have been used, and another one is needed.
         """
-        claims = self._door.unseal(ticket, AUDIENCE)
+        claims = self._door.unseal(ticket, TICKET)
         if claims is None:
             raise _refused("This ticket is not valid, or not any more.")
         login = self._door.login_of(claims, _until(claims))

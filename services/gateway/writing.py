@@ -21,7 +21,7 @@ router = APIRouter(prefix="/api", responses=REFUSALS)
 @router.post("/sessions", status_code=201)
 async def begin(new: NewSession, user: Me, core: Behind, here: Here) -> Accepted:
     """Begin a session with its first request."""
-    session_id = handlers.session_id_for(user, new.id)
+    session_id = handlers.session_id_for(user, new.id, core)
     message = m.UserMessage(
         type="user_message",
         id=new.id,

@@ -17,6 +17,7 @@ from shared.bus.connection import connect
 from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
 from shared.bus.jetstream import JetStreamLog
+from shared.bus.logouts import end_login, ended_logins
 from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.bus.users import ANSWER_WITHIN, INBOX
@@ -136,6 +137,14 @@ class Bus:
     async def redeem(self, ticket_id: str) -> bool:
         """Use a one-time ticket up; False if it has been before, here or at another gateway. Raises BusDown."""
         return await redeem(self.client, ticket_id)
+
+    async def end_login(self, login_id: str) -> None:
+        """Have every gateway know that this login has ended. Raises BusDown."""
+        await end_login(self.client, login_id)
+
+    async def ended_logins(self) -> set[str]:
+        """The ids of the logins that were ended before their time. Raises BusDown."""
+        return await ended_logins(self.client)
 
     # --- core NATS
 

@@ -7,12 +7,13 @@ from typing import Any
 
 from shared.settings import Settings
 
-SESSIONS, TIMERS, DEAD, TICKETS = "SESSIONS", "TIMERS", "DEAD", "TICKETS"
+SESSIONS, TIMERS, DEAD, TICKETS, LOGOUTS = "SESSIONS", "TIMERS", "DEAD", "TICKETS", "LOGOUTS"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
-KEPT = (SESSIONS, TIMERS, DEAD, ARTEFACTS)  # what a backup has
+KEPT = (SESSIONS, TIMERS, DEAD, ARTEFACTS, LOGOUTS)  # what a backup has
 WORKERS = ("planner", "executor", "verifier", "generator")
 NANO = 1_000_000_000
+MOST_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 MIN_SERVER = (2, 12)
 
@@ -20,7 +21,7 @@ type Config = dict[str, Any]
 
 
 def streams(settings: Settings) -> list[Config]:
-    """The log, the broker's timers, the dead letters (the advisories tell where), the object store, the tickets."""
+    """The log, the broker's timers, dead letters (the advisories tell where), the object store, tickets, logouts."""
     common: Config = {
         "retention": "limits",
         "storage": "file",
@@ -71,6 +72,16 @@ def streams(settings: Settings) -> list[Config]:
             "max_age": 120 * NANO,
             "max_msgs": 1_000_000,
             "discard": "new",  # full, it refuses: forgetting one would let it be used again
+        },
+        common
+        | {
+            "name": LOGOUTS,
+            "description": "Logins that were ended before their time, for longer than one can last",
+            "subjects": ["logout.*"],
+            "max_age": 31 * 24 * 3600 * NANO,
+            "max_msgs": MOST_LOGOUTS,
+            "max_msgs_per_subject": 1,
+            "discard": "new",
         },
     ]
 

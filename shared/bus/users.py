@@ -13,7 +13,7 @@ looks at it first.
 import json
 from collections.abc import Mapping
 
-from shared.bus.topology import ARTEFACTS, BUCKET, DEAD, SESSIONS, TIMERS, WORKERS
+from shared.bus.topology import ARTEFACTS, BUCKET, DEAD, LOGOUTS, SESSIONS, TIMERS, WORKERS
 
 OPERATOR = "parley"
 SERVICES = (*WORKERS, "plan_store", "gateway")
@@ -76,7 +76,11 @@ _ELSE: dict[str, tuple[str, ...]] = {
         *(f"$JS.API.DIRECT.GET.{SESSIONS}", f"$JS.API.STREAM.PURGE.{SESSIONS}"),
         *(f"$JS.API.STREAM.INFO.{ARTEFACTS}", f"$JS.API.STREAM.PURGE.{ARTEFACTS}"),
     ),
-    "gateway": ("ticket.*", f"$JS.API.STREAM.INFO.{ARTEFACTS}", f"$JS.API.STREAM.MSG.GET.{ARTEFACTS}"),
+    "gateway": (
+        *("ticket.*", "logout.*", f"$JS.API.STREAM.INFO.{LOGOUTS}"),
+        f"$JS.API.STREAM.INFO.{ARTEFACTS}",
+        f"$JS.API.STREAM.MSG.GET.{ARTEFACTS}",
+    ),
 }
 
 
@@ -103,7 +107,7 @@ def permissions(user: str) -> dict[str, list[str]]:
         publish += ["delta.*.*"]
         subscribe += ["feed.*.*.session.stopped"]
     if user == "gateway":
-        subscribe += ["feed.>", "delta.>"]
+        subscribe += ["feed.>", "delta.>", "logout.*"]
     return {"publish": publish, "subscribe": subscribe}
 
 

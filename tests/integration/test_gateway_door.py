@@ -14,6 +14,7 @@ from websockets.exceptions import InvalidStatus
 
 from services.gateway import readiness
 from services.gateway.app import build
+from services.gateway.keys import COOKIE, derive
 from services.gateway.page import HEADERS, NONCE
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
@@ -80,19 +81,21 @@ async def test_programs_use_bearer_tokens() -> None:
 async def test_forged_and_expired_cookies() -> None:
     world = World(**LOGIN)
     now = int(time.time())
-    good = {"sub": "local", "aud": "parley-page", "proof": "token", "exp": now + 60}
+    known, key = world.app.state.gateway.door.credential(TOKEN), derive(SECRET.encode(), COOKIE)
+    good = {"sub": "local", "aud": COOKIE, "proof": known.proof, "login": "a" * 32, "exp": now + 60}
     bad = [
         jwt.encode(good, "x" * 40, algorithm="HS256"),
-        jwt.encode(good | {"exp": now - 1}, SECRET, algorithm="HS256"),
-        jwt.encode(good | {"aud": "other"}, SECRET, algorithm="HS256"),
-        jwt.encode(good | {"proof": ""}, SECRET, algorithm="HS256"),
+        jwt.encode(good, SECRET, algorithm="HS256"),
+        jwt.encode(good | {"exp": now - 1}, key, algorithm="HS256"),
+        jwt.encode(good | {"aud": "other"}, key, algorithm="HS256"),
+        jwt.encode(good | {"proof": ""}, key, algorithm="HS256"),
         "nonsense",
     ]
     async with serving(world.app) as address, _http(address) as browser:
         name = world.app.state.gateway.door.cookie(secure=False)
         for cookie in bad:
             assert (await browser.get("/api/me", headers={"cookie": f"{name}={cookie}"})).status_code == 401
-        fine = jwt.encode(good, SECRET, algorithm="HS256")
+        fine = jwt.encode(good, key, algorithm="HS256")
         assert (await browser.get("/api/me", headers={"cookie": f"{name}={fine}"})).status_code == 200
 
 

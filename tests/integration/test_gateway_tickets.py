@@ -12,9 +12,9 @@ from websockets.exceptions import InvalidStatus
 from cli.nats_server import NatsServer
 from sdk import Parley
 from services.gateway.app import build
-from services.gateway.auth import COOKIE_AUDIENCE
+from services.gateway.keys import COOKIE, TICKET, derive
 from services.gateway.late_log import LateLog
-from services.gateway.tickets import AUDIENCE, SECONDS
+from services.gateway.tickets import SECONDS
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import Store
@@ -22,7 +22,8 @@ from tests.support.gateway import SECRET, TOKEN, World, client, gateway_settings
 
 KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
 NOW = int(time.time())
-CLAIMS = {"sub": "alice", "aud": AUDIENCE, "iat": NOW, "exp": NOW + 30, "jti": "a" * 32}
+CLAIMS = {"sub": "alice", "aud": TICKET, "iat": NOW, "exp": NOW + 30, "jti": "a" * 32, "login": ""}
+KEY = derive(SECRET.encode(), TICKET)
 
 
 async def ticket(address: str, key: str = "ka") -> str:
@@ -83,11 +84,11 @@ async def test_it_is_not_given_to_strangers_nor_to_foreign_pages() -> None:
         ("%00", "not valid"),
         ("x" * 5_000, "not valid"),
         ("ka", "not valid"),
-        (jwt.encode(CLAIMS | {"exp": NOW - 1, "proof": "keys"}, SECRET), "not valid"),
+        (jwt.encode(CLAIMS | {"exp": NOW - 1, "proof": "keys"}, KEY), "not valid"),
         (jwt.encode(CLAIMS | {"proof": "keys"}, "x" * 40), "not valid"),
-        (jwt.encode(CLAIMS | {"proof": "keys"}, SECRET), "not valid"),
-        (jwt.encode(CLAIMS, SECRET), "not valid"),
-        (jwt.encode(CLAIMS | {"aud": COOKIE_AUDIENCE, "proof": "keys"}, SECRET), "not valid"),
+        (jwt.encode(CLAIMS | {"proof": "keys"}, KEY), "not valid"),
+        (jwt.encode(CLAIMS, KEY), "not valid"),
+        (jwt.encode(CLAIMS | {"aud": COOKIE, "proof": "keys"}, KEY), "not valid"),
     ],
     ids=["word", "dots", "nul", "long", "key", "expired", "forged", "proof", "unproven", "cookie"],
 )

@@ -9,7 +9,6 @@ from typing import Any
 
 import httpx2
 import pytest
-from pydantic import SecretStr
 
 from cli.ports import free_port
 from services.gateway.app import build
@@ -248,9 +247,7 @@ async def _shown(settings: Settings, service: str, wanted: str) -> str:
 
 
 async def test_who_may_read_the_gateways_figures() -> None:
-    world = World(
-        parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token=SecretStr("scrape-me")
-    )
+    world = World(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, parley_metrics_token="scrape-me")
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
 
         async def status(token: str | None) -> int:

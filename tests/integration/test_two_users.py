@@ -1,6 +1,8 @@
 """One user against another's sessions: by every route the gateway has and every message the protocol has, over MCP, the
 SDK and tickets. All is refused as if there were no such session, nothing is told, and nothing is recorded."""
 
+import hashlib
+import hmac
 import json
 import re
 from collections.abc import AsyncIterator
@@ -36,17 +38,22 @@ NOBODYS = "0123456789abcdef"  # no session has this id
 # What bob may ask without naming a session, and what then: his own is his, and what is everybody's is everybody's.
 SHARED = {
     ("POST", "/api/tickets"),
+    ("POST", "/api/logout"),
     ("GET", "/api/me"),
     ("GET", "/api/tools"),
     ("GET", "/api/planning/flows"),
     ("GET", "/api/planning/flows/{name}"),
     ("GET", "/healthz"),
     ("GET", "/readyz"),
-    ("GET", "/metrics"),
 }
 LISTS = {"/api/sessions", "/api/inbox", "/api/memories", "/api/plans", "/api/library", "/api/planning/proposals"}
 PAGE = ("/", "/index.html", "/s/{session_id}")  # one file for everybody, without a word of any session
-ELSEWHERE = {("GET", "/api/usage"), ("GET", "/api/dead"), ("POST", "/api/chat")}  # each in a test of its own
+ELSEWHERE = {  # each in a test of its own
+    ("GET", "/api/usage"),
+    ("GET", "/api/dead"),
+    ("GET", "/metrics"),
+    ("POST", "/api/chat"),
+}
 BEGINS = {("POST", "/api/sessions"), ("POST", "/api/planning/plan")}
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
@@ -174,6 +181,7 @@ async def test_lists_show_ones_own(there: There) -> None:
         assert (answer.status_code, answer.json()["code"]) == (404, "not_found")
     assert (await there.bob.get("/api/usage")).json()["rows"] == []
     assert (await there.bob.get("/api/dead")).status_code == 403
+    assert (await there.bob.get("/metrics")).status_code == 403
 
 
 async def test_the_same_id_begins_ones_own_session(there: There) -> None:
@@ -186,6 +194,17 @@ async def test_the_same_id_begins_ones_own_session(there: There) -> None:
         assert answer.status_code in (200, 201), answer.text
         assert answer.json()["session_id"] not in there.sessions
         assert MARK not in answer.text
+
+
+async def test_nobody_begins_the_session_that_anothers_message_will_begin(there: There) -> None:
+    words = b"alice\nforeseen"
+    for guess in (hashlib.sha256(words), hmac.new(b"", words, "sha256"), hmac.new(SECRET.encode(), words, "sha256")):
+        taken = f"/api/sessions/{guess.hexdigest()[:16]}/messages"
+        assert (await there.bob.post(taken, json={"type": "user_message", "content": "Mine"})).status_code == 200
+    answer = await there.alice.post("/api/sessions", json={"request": "Hers", "id": "foreseen"})
+    assert answer.status_code == 201, answer.text
+    again = await there.alice.post("/api/sessions", json={"request": "Hers", "id": "foreseen"})
+    assert again.json()["session_id"] == answer.json()["session_id"]
 
 
 async def test_no_chat_goes_on_in_anothers_session(there: There) -> None:

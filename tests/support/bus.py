@@ -25,6 +25,7 @@ class FakeBus:
         self.answers: dict[str, Callable[[bytes], bytes]] = {}
         self.kept: dict[str, bytes] = {}
         self.redeemed: set[str] = set()
+        self.ended: set[str] = set()
         self.subscribed: list[tuple[str, Handler]] = []
         self._responders: list[tuple[str, Responder]] = []
         self._consumers: dict[str, Consumer] = {}
@@ -63,7 +64,7 @@ class FakeBus:
             raise BusDown(f"Nobody answers on {subject}.")
         return self.draft
 
-    # --- the object store, and tickets
+    # --- the object store, tickets and logouts
 
     async def keep(self, name: str, data: bytes) -> Artefact:
         self.kept[name] = data
@@ -80,6 +81,17 @@ class FakeBus:
         first = ticket_id not in self.redeemed
         self.redeemed.add(ticket_id)
         return first
+
+    async def end_login(self, login_id: str) -> None:
+        if self.down:
+            raise BusDown("Not connected.")
+        self.ended.add(login_id)
+        await self.publish(f"logout.{login_id}", b"")
+
+    async def ended_logins(self) -> set[str]:
+        if self.down:
+            raise BusDown("Not connected.")
+        return set(self.ended)
 
     # --- messages
 

@@ -66,7 +66,7 @@ class World:
 
 def gateway_settings(**chosen: Any) -> Settings:
     """Of a gateway that everybody on this machine may use, unless something else is chosen."""
-    names = ("parley_token", "parley_secret", "parley_api_keys")
+    names = ("parley_token", "parley_secret", "parley_api_keys", "parley_jwt_secret", "parley_metrics_token")
     secrets = {name: SecretStr(chosen.pop(name)) for name in names if name in chosen}
     return Settings().model_copy(update={"parley_auth": "none", "agent_host": "127.0.0.1"} | secrets | chosen)
 

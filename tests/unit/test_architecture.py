@@ -22,6 +22,7 @@ SHARED = {
     "llm",
     "log",
     "logging",
+    "login",
     "message_limits",
     "protocol",
     "repair",

@@ -6,7 +6,8 @@ from typing import Any
 import jwt
 import pytest
 
-from services.gateway.auth import COOKIE_AUDIENCE, ConfigurationError, Door
+from services.gateway.auth import ConfigurationError, Door
+from services.gateway.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
 from services.gateway.trouble import Trouble
 from services.gateway.users import LOCAL, User, may_read, may_write
 from shared.domain.session import Session
@@ -24,12 +25,33 @@ from tests.support.gateway import SECRET, TOKEN, gateway_settings
         ({"parley_auth": "token", "parley_secret": SECRET}, "PARLEY_TOKEN"),
         ({"parley_auth": "keys", "parley_secret": SECRET}, "PARLEY_API_KEYS"),
         ({"parley_auth": "keys", "parley_secret": SECRET, "parley_api_keys": "alice"}, "PARLEY_API_KEYS"),
+        ({"parley_auth": "keys", "parley_secret": SECRET, "parley_api_keys": "al\u202eice=one"}, "PARLEY_API_KEYS"),
         ({"parley_auth": "jwt"}, "PARLEY_SECRET"),
+        ({"parley_auth": "jwt", "parley_secret": SECRET, "parley_jwt_secret": "short"}, "PARLEY_JWT_SECRET"),
     ],
 )
 def test_it_does_not_start(settings: dict[str, Any], names: str) -> None:
     with pytest.raises(ConfigurationError, match=names):
         Door(gateway_settings(**settings))
+
+
+GUESSABLE: list[tuple[dict[str, Any], str]] = [
+    ({"parley_auth": "token", "parley_token": "fifteen-letters"}, "PARLEY_TOKEN"),
+    ({"parley_auth": "keys", "parley_api_keys": f"alice={'a' * 16},bob=short"}, "the key of bob in PARLEY_API_KEYS"),
+    ({"parley_auth": "jwt", "parley_metrics_token": "short"}, "PARLEY_METRICS_TOKEN"),
+]
+
+
+@pytest.mark.parametrize(("settings", "names"), GUESSABLE)
+def test_what_can_be_guessed_is_for_one_s_own_machine_only(settings: dict[str, Any], names: str) -> None:
+    Door(gateway_settings(parley_secret=SECRET, **settings))
+    with pytest.raises(ConfigurationError, match=f"{names} has fewer than 16 characters.*openssl rand -hex 24"):
+        Door(gateway_settings(parley_secret=SECRET, agent_host="0.0.0.0", **settings))
+
+
+def test_what_cannot_be_guessed_is_for_every_machine() -> None:
+    chosen = {"parley_token": "t" * 16, "parley_metrics_token": "m" * 16, "parley_secret": SECRET}
+    Door(gateway_settings(parley_auth="token", agent_host="0.0.0.0", **chosen))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "::1", "127.0.0.9"])
@@ -49,9 +71,105 @@ def test_a_cookie_ends_with_the_key_it_came_from() -> None:
             Door(gateway_settings(parley_api_keys=changed, **keys)).login(bearer="", cookie=cookie)
 
 
+LOGINS: dict[str, tuple[dict[str, Any], str]] = {
+    "token": ({"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}, TOKEN),
+    "keys": ({"parley_auth": "keys", "parley_api_keys": "alice=one", "parley_secret": SECRET}, "one"),
+    "jwt": ({"parley_auth": "jwt", "parley_jwt_secret": "j" * 32, "parley_secret": SECRET}, ""),
+}
+
+
+@pytest.mark.parametrize(
+    ("mode", "changed"),
+    [
+        ("token", {"parley_token": "another"}),
+        ("token", {"parley_secret": "x" * 40}),
+        ("keys", {"parley_api_keys": "alice=two"}),
+        ("keys", {"parley_secret": "x" * 40}),
+        ("jwt", {"parley_jwt_secret": "k" * 32}),
+        ("jwt", {"parley_secret": "x" * 40}),
+    ],
+)
+def test_a_login_ends_with_each_secret_it_rests_on(mode: str, changed: dict[str, Any]) -> None:
+    chosen, secret = LOGINS[mode]
+    door = Door(gateway_settings(**chosen))
+    login = door.credential(secret or token(key="j" * 32))
+    assert login is not None
+    cookie, ticket = door.sign(login), door.seal(login, TICKET, 30)
+    again = Door(gateway_settings(**chosen))  # as after a restart
+    assert again.login(bearer="", cookie=cookie).user == login.user
+    assert again.unseal(ticket, TICKET)
+    rotated = Door(gateway_settings(**chosen | changed))
+    assert rotated.unseal(cookie, COOKIE) is None
+    assert rotated.unseal(ticket, TICKET) is None
+
+
+def test_a_token_that_is_made_for_each_start_ends_no_logins() -> None:
+    chosen: dict[str, Any] = {"parley_auth": "token", "parley_secret": SECRET, "parley_token_per_start": True}
+    door = Door(gateway_settings(parley_token=TOKEN, **chosen))
+    login = door.credential(TOKEN)
+    assert login is not None
+    assert Door(gateway_settings(parley_token="another", **chosen)).unseal(door.sign(login), COOKIE)
+
+
+def test_each_purpose_has_a_key_of_its_own() -> None:
+    # test case 3 of RFC 5869: no salt, no info; the first block of 32 bytes
+    assert derive(b"\x0b" * 22, "").hex() == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d"
+    keys = {derive(SECRET.encode(), purpose) for purpose in (COOKIE, TICKET, PROOF, SESSION_ID)}
+    assert len(keys | {SECRET.encode()}) == 5
+    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
+    good = {"sub": "carol", "aud": COOKIE, "exp": int(time.time()) + 60, "login": ""}
+    login = door.credential(token())
+    assert login is not None
+    claims = good | {"proof": login.proof}
+    assert door.unseal(jwt.encode(claims, derive(SECRET.encode(), COOKIE)), COOKIE)
+    for key in (SECRET.encode(), derive(SECRET.encode(), TICKET)):
+        assert door.unseal(jwt.encode(claims, key), COOKIE) is None
+
+
+def token(*, key: str = SECRET, **claims: Any) -> str:
+    """A JWT as an issuer would make it; a claim of None is left out."""
+    all_claims = {"sub": "carol", "exp": int(time.time()) + 60} | claims
+    return jwt.encode({name: value for name, value in all_claims.items() if value is not None}, key, algorithm="HS256")
+
+
+NOW = int(time.time())
+
+
+@pytest.mark.parametrize(
+    ("chosen", "claims", "known"),
+    [
+        ({}, {}, True),
+        ({}, {"exp": None}, False),
+        ({}, {"exp": NOW - 60}, False),
+        ({}, {"exp": float("inf")}, False),
+        ({}, {"exp": "soon"}, False),
+        ({}, {"sub": None}, False),
+        ({}, {"sub": ""}, False),
+        ({}, {"sub": "a" * 151}, False),
+        ({}, {"sub": "a\0b"}, False),
+        ({}, {"sub": "\u202ealice"}, False),
+        ({}, {"aud": "parley"}, False),
+        ({}, {"iss": "https://id.example"}, True),
+        ({"parley_jwt_audience": "parley"}, {"aud": "parley"}, True),
+        ({"parley_jwt_audience": "parley"}, {"aud": "other"}, False),
+        ({"parley_jwt_audience": "parley"}, {}, False),
+        ({"parley_jwt_issuer": "https://id.example"}, {"iss": "https://id.example"}, True),
+        ({"parley_jwt_issuer": "https://id.example"}, {"iss": "https://evil.example"}, False),
+        ({"parley_jwt_issuer": "https://id.example"}, {}, False),
+        ({"parley_jwt_max_age": 3600}, {}, True),
+        ({"parley_jwt_max_age": 3600}, {"exp": NOW + 90_000}, False),
+        ({"parley_jwt_secret": "j" * 32}, {}, False),
+        ({"parley_jwt_secret": "j" * 32}, {"key": "j" * 32}, True),
+    ],
+)
+def test_which_jwts_are_taken(chosen: dict[str, Any], claims: dict[str, Any], known: bool) -> None:
+    door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET, **chosen))
+    assert (door.credential(token(**claims)) is not None) is known
+
+
 def test_a_cookie_is_no_bearer_token() -> None:
     door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
-    login = door.credential(jwt.encode({"sub": "carol"}, SECRET, algorithm="HS256"))
+    login = door.credential(token())
     assert login is not None
     assert door.credential(door.sign(login)) is None
 
@@ -59,12 +177,13 @@ def test_a_cookie_is_no_bearer_token() -> None:
 def test_a_cookie_does_not_outlive_the_jwt_it_came_from() -> None:
     door = Door(gateway_settings(parley_auth="jwt", parley_secret=SECRET))
     ends = int(time.time()) + 3600
-    login = door.credential(jwt.encode({"sub": "carol", "exp": ends}, SECRET, algorithm="HS256"))
+    login = door.credential(token(exp=ends))
     assert login is not None
     assert door.login(bearer="", cookie=door.sign(login)).user == User("carol")
     with pytest.raises(Trouble, match="log in"):
         door.login(bearer="", cookie=door.sign(login._replace(until=ends - 3660)))
-    assert jwt.decode(door.sign(login), SECRET, algorithms=["HS256"], audience=COOKIE_AUDIENCE)["exp"] == ends
+    key = derive(SECRET.encode(), COOKIE)
+    assert jwt.decode(door.sign(login), key, algorithms=["HS256"], audience=COOKIE)["exp"] == ends
 
 
 def test_a_wrong_bearer_is_not_helped_by_a_good_cookie() -> None:

@@ -131,7 +131,8 @@ def test_each_service_gets_its_own_password_that_nats_knows() -> None:
     assert secrets["parley-planner"]["openai_api_key"] == "it's 'quoted'"
     holders = {name for name, entries in secrets.items() if "database_url" in entries}
     assert holders == {"parley-plan-store", "parley-executor", "parley-operator"}
-    assert set(secrets["parley-gateway"]) == {"nats_url", "parley_secret", "parley_token", "parley_api_keys"}
+    gateway = {"nats_url", "parley_secret", "parley_token", "parley_api_keys", "parley_metrics_token"}
+    assert set(secrets["parley-gateway"]) == gateway
     assert made() != made()
 
 

@@ -26,12 +26,12 @@ def settings(home: Path, **given: Any) -> Settings:
 @pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.0.2.1"])
 def test_an_open_door_is_refused_where_others_could_come_in(tmp_path: Path, host: str) -> None:
     with pytest.raises(CannotStart, match="PARLEY_AUTH=none lets everybody in"):
-        check_address(settings(tmp_path, agent_host=host, parley_auth="none"))
+        check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
 
 
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.1.2.3"])
 def test_an_open_door_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
-    check_address(settings(tmp_path, agent_host=host, agent_port=0, parley_auth="none"))
+    check_login(settings(tmp_path, agent_host=host, parley_auth="none"))
 
 
 @pytest.mark.parametrize(
@@ -39,18 +39,19 @@ def test_an_open_door_is_allowed_on_loopback(tmp_path: Path, host: str) -> None:
     [
         ({"parley_auth": "keys"}, "PARLEY_API_KEYS"),
         ({"parley_auth": "jwt", "parley_secret": "short"}, "PARLEY_SECRET"),
+        ({"agent_host": "0.0.0.0", "parley_token": "guess me"}, "PARLEY_TOKEN has fewer than 16 characters"),
     ],
 )
 def test_a_login_that_lets_nobody_in_is_refused_before_anything_starts(
     tmp_path: Path, given: dict[str, str], names: str
 ) -> None:
     with pytest.raises(CannotStart, match=names):
-        check_login(settings(tmp_path, **given))
+        check_login(complete(settings(tmp_path, **given)))
 
 
 @pytest.mark.parametrize("given", [{}, {"parley_auth": "jwt"}, {"parley_auth": "none", "parley_secret": "short"}])
 def test_a_login_that_works_or_is_made_to_work_is_not(tmp_path: Path, given: dict[str, str]) -> None:
-    check_login(settings(tmp_path, **given))
+    check_login(complete(settings(tmp_path, **given)))
 
 
 def test_a_taken_port_is_said_with_who_has_it(tmp_path: Path) -> None:
@@ -117,6 +118,8 @@ def test_the_signing_secret_stays_and_the_login_token_is_new_each_time(tmp_path:
     first, second = complete(settings(tmp_path)), complete(settings(tmp_path))
     assert first.parley_secret == second.parley_secret
     assert first.parley_token != second.parley_token
+    assert first.parley_token_per_start
+    assert not complete(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token_per_start
     assert complete(settings(tmp_path, parley_token=SecretStr("mine"))).parley_token.get_secret_value() == "mine"
 
 
