@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Self
 
 from cli.spawn import tied
+from shared.watchdog import END
 
 FIRST_DELAY, LONGEST_DELAY, STEADY_AFTER = 0.5, 15.0, 10.0
 _LOG_BYTES = 10_000_000
@@ -164,4 +165,6 @@ def _signal_group(process: Process, number: signal.Signals) -> None:
 
 
 def _in_words(code: int) -> str:
+    if code == END:
+        return "was ended by its watchdog, because its event loop was blocked"
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"exited with code {code}"

@@ -90,6 +90,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "max_deliver": "deliveries until a message that ends its worker each time is a dead letter. Used when consumers are made",
         "worker_slots": "messages that one process works on at once",
         "stuck_after": "seconds after which the keeper looks at work that nothing came of",
+        "watchdog_seconds": "seconds for which a service's event loop may be blocked before its watchdog ends the process, and it is started again; "
+        "0: never, as for a debugger",
         "graceful_timeout": "seconds that running work may take to end after SIGTERM; `parley up` allows 3 at most",
     },
     "What can be seen from outside": {

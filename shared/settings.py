@@ -15,6 +15,8 @@ from pydantic_settings import (
     SettingsConfigDict,
 )
 
+from shared.watchdog import SHORTEST
+
 Auth = Literal["none", "token", "keys", "jwt"]
 DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
 
@@ -95,6 +97,7 @@ class Settings(BaseSettings):
     worker_slots: int = Field(8, ge=1)
     stuck_after: float = Field(120, gt=0)  # work older than this is looked at by the keeper
     graceful_timeout: float = Field(10, ge=0)
+    watchdog_seconds: float = Field(10, ge=0)  # a service whose event loop is blocked for so long is ended; 0: never
 
     # what can be seen from outside
     log_level: str = "INFO"
@@ -120,6 +123,13 @@ class Settings(BaseSettings):
         if folder and not _readable(folder):
             raise ValueError(f"{folder} is no folder that this user may read")
         return folder
+
+    @field_validator("watchdog_seconds")
+    @classmethod
+    def _lasts(cls, seconds: float) -> float:
+        if 0 < seconds < SHORTEST:
+            raise ValueError(f"an idle service beats once a second: 0 (off), or {SHORTEST:g} and more")
+        return seconds
 
     @field_validator("parley_origins", mode="before")
     @classmethod

@@ -38,6 +38,7 @@ from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import Store as NatsStore
 from shared.telemetry.running import observed
+from shared.watchdog.service import WATCHDOG
 
 MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
 STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
@@ -179,7 +180,8 @@ def main() -> None:
         server_header=False,
         timeout_graceful_shutdown=int(settings.graceful_timeout),
     )
-    _Server(config).run()
+    with WATCHDOG.started("gateway", settings):
+        _Server(config).run()
 
 
 if __name__ == "__main__":

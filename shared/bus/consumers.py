@@ -18,7 +18,8 @@ from nats.aio.client import Client
 
 from shared.bus.api import AMBIGUOUS
 from shared.bus.connection import address, options, until_there
-from shared.bus.consuming import Handler, Slots, quietly
+from shared.bus.consuming import Handler, Slots, Together, quietly
+from shared.bus.strikes import Strike, Strikes
 from shared.bus.users import inbox
 from shared.bus.watched import tell_lag
 from shared.settings import Settings
@@ -46,14 +47,26 @@ class Consumers:
         self._durables: list[Durable] = []
         self._broker: NatsBroker | None = None
         self._watches: list[asyncio.Task[None]] = []
+        self._together = Together()
+        self._strikes: Strikes | None = None
 
     def add(self, stream: str, durable: str, handler: Handler, limit: int | None) -> None:
         heartbeat = max(self._settings.ack_wait / 3, 0.1)
-        slots = Slots(handler, limit=limit or self._settings.worker_slots, heartbeat=heartbeat)
+        slots = Slots(
+            handler,
+            limit=limit or self._settings.worker_slots,
+            heartbeat=heartbeat,
+            together=self._together,
+            strike_of=self._strike_of,
+        )
         self._durables.append(Durable(stream, durable, slots))
+
+    async def _strike_of(self, reply: str) -> Strike | None:
+        return await self._strikes.of(reply) if self._strikes else None
 
     async def start(self, client: Client) -> None:
         """Wait until everything is provisioned, then fetch. Nothing is declared here: a consumer keeps its settings."""
+        self._strikes = Strikes(client)
         for durable in self._durables:
             await _until_provisioned(client, durable)
         where = address(self._settings)

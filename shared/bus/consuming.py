@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -10,7 +10,9 @@ import structlog
 from nats.aio.msg import Msg
 
 from shared.bus.errors import Park
+from shared.bus.strikes import STRIKES, Strike
 from shared.log import Raw
+from shared.watchdog.service import WATCHDOG
 
 log = structlog.get_logger("bus")
 DELAYS = (0.2, 1.0, 5.0, 15.0, 30.0)
@@ -35,17 +37,54 @@ class Delivery(NamedTuple):
 
 
 Handler = Callable[[Delivery], Awaitable[None]]
+StrikeOf = Callable[[str], Awaitable[Strike | None]]
+
+
+class Together:
+    """Deliveries of one process run side by side, but for one with a strike, which runs alone.
+
+    If that one blocks the event loop, too, it is certain which it was.
+    """
+
+    def __init__(self) -> None:
+        self._beginning = asyncio.Lock()  # held by the one that is alone, or waits until it is
+        self._running = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+
+    @contextlib.asynccontextmanager
+    async def beside(self) -> AsyncIterator[None]:
+        async with self._beginning:
+            self._running += 1
+            self._idle.clear()
+        try:
+            yield
+        finally:
+            self._running -= 1
+            if not self._running:
+                self._idle.set()
+
+    @contextlib.asynccontextmanager
+    async def alone(self) -> AsyncIterator[None]:
+        async with self._beginning:
+            await self._idle.wait()
+            yield
 
 
 class Slots:
     """Runs a consumer's handlers as tasks of their own, `limit` at the most.
 
     `take` returns when the next message may be fetched, so that nothing waits here while its ack time runs.
+    `strike_of` looks up what the watchdog recorded of a message, by its acknowledgement subject.
     """
 
-    def __init__(self, handler: Handler, *, limit: int, heartbeat: float) -> None:
+    def __init__(
+        self, handler: Handler, *, limit: int, heartbeat: float, together: Together, strike_of: StrikeOf
+    ) -> None:
         self._handler = handler
         self._heartbeat = heartbeat
+        self._together = together
+        self._strike_of = strike_of
         self._limit = limit
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
@@ -95,8 +134,14 @@ class Slots:
     async def _work(self, message: Msg) -> None:
         delivery = _delivery(message)
         try:
-            with _heartbeats(message, self._heartbeat):
-                await self._handler(delivery)
+            with _heartbeats(message, self._heartbeat), WATCHDOG.in_hand(message.reply) as begin:
+                # A first delivery has no strikes: it costs no request.
+                strike = await self._strike_of(message.reply) if delivery.deliveries > 1 else None
+                if strike and strike.count >= STRIKES:
+                    raise Park(_given_up(strike))
+                async with self._together.alone() if strike else self._together.beside():
+                    begin()
+                    await self._handler(delivery)
         except Park as reason:
             log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
             await _answer(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())
@@ -109,6 +154,13 @@ class Slots:
             await _answer(message, f'-NAK {{"delay": {int(delay * 1e9)}}}'.encode())
         else:
             await _answer(message, b"+ACK")
+
+
+def _given_up(strike: Strike) -> str:
+    return (
+        f"twice its event loop was blocked by this message, at {strike.where}, and the watchdog ended the process. "
+        "The stack is in its log (ended_by_watchdog). Once the cause is mended, try again"
+    )
 
 
 def _delivery(message: Msg) -> Delivery:

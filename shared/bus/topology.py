@@ -7,7 +7,8 @@ from typing import Any
 
 from shared.settings import Settings
 
-SESSIONS, TIMERS, DEAD, TICKETS, LOGOUTS = "SESSIONS", "TIMERS", "DEAD", "TICKETS", "LOGOUTS"
+SESSIONS, TIMERS, DEAD, TICKETS = "SESSIONS", "TIMERS", "DEAD", "TICKETS"
+LOGOUTS, WATCHDOG = "LOGOUTS", "WATCHDOG"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
 KEPT = (SESSIONS, TIMERS, DEAD, ARTEFACTS, LOGOUTS)  # what a backup has
@@ -82,6 +83,14 @@ def streams(settings: Settings) -> list[Config]:
             "max_msgs": MOST_LOGOUTS,
             "max_msgs_per_subject": 1,
             "discard": "new",
+        },
+        common
+        | {
+            "name": WATCHDOG,
+            "description": "Processes that their watchdog ended, and the deliveries that they had in hand",
+            "subjects": ["watchdog.>"],
+            "max_age": 30 * 24 * 3600 * NANO,
+            "max_msgs": 100_000,
         },
     ]
 

@@ -13,7 +13,7 @@ looks at it first.
 import json
 from collections.abc import Mapping
 
-from shared.bus.topology import ARTEFACTS, BUCKET, DEAD, LOGOUTS, SESSIONS, TIMERS, WORKERS
+from shared.bus.topology import ARTEFACTS, BUCKET, DEAD, LOGOUTS, SESSIONS, TIMERS, WATCHDOG, WORKERS
 
 OPERATOR = "parley"
 SERVICES = (*WORKERS, "plan_store", "gateway")
@@ -75,6 +75,7 @@ _ELSE: dict[str, tuple[str, ...]] = {
         *(f"$JS.API.CONSUMER.INFO.{SESSIONS}.{worker}" for worker in WORKERS),
         *(f"$JS.API.DIRECT.GET.{SESSIONS}", f"$JS.API.STREAM.PURGE.{SESSIONS}"),
         *(f"$JS.API.STREAM.INFO.{ARTEFACTS}", f"$JS.API.STREAM.PURGE.{ARTEFACTS}"),
+        f"$JS.API.STREAM.INFO.{WATCHDOG}",
     ),
     "gateway": (
         *("ticket.*", "logout.*", f"$JS.API.STREAM.INFO.{LOGOUTS}"),
@@ -101,6 +102,9 @@ def permissions(user: str) -> dict[str, list[str]]:
         api = "$JS.API.CONSUMER"
         publish += [f"{api}.MSG.NEXT.{stream}.{durable}", f"{api}.INFO.{stream}.{durable}"]
         publish += [f"$JS.ACK.{stream}.{durable}.>"]
+        publish += [f"watchdog.strike.{stream}.{durable}.*"]
+    publish += [f"$JS.API.STREAM.MSG.GET.{WATCHDOG}"] if user in CONSUMES else []
+    publish += [f"watchdog.exit.{user}"]
     publish += _ELSE.get(user, ())
     subscribe = [f"{inbox(user)}.>", *ANSWERS.get(user, ())]
     if user in WORKERS:

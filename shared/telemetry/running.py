@@ -7,25 +7,26 @@ from typing import TYPE_CHECKING
 
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
+from shared.watchdog import BEAT
+from shared.watchdog.service import WATCHDOG
 
 if TYPE_CHECKING:
     from shared.telemetry.recorder import Recorder
 
-EVERY = 1.0  # seconds between two looks at how late the event loop is
-
 
 @contextlib.asynccontextmanager
 async def observed(service: str, settings: Settings) -> AsyncIterator[None]:
-    """Spans, where there is a collector, and an eye on the event loop."""
+    """Spans, where there is a collector, and the heartbeat of the event loop."""
     recorder = None
     if settings.otel_exporter_otlp_endpoint:
         recorder = await asyncio.to_thread(_recorder, service, settings.otel_exporter_otlp_endpoint)
         tracing.use(recorder)
-    watching = asyncio.create_task(_watch_loop(), name="event loop lag")
+    beating = asyncio.create_task(_beat(), name="heartbeat")
     try:
         yield
     finally:
-        watching.cancel()
+        beating.cancel()
+        WATCHDOG.rest()
         tracing.use(None)
         if recorder:
             await recorder.close()
@@ -37,9 +38,11 @@ def _recorder(service: str, endpoint: str) -> "Recorder":
     return Recorder(service, otlp(endpoint))
 
 
-async def _watch_loop() -> None:
+async def _beat() -> None:
+    """The heartbeat of the event loop, and how late it is."""
     loop = asyncio.get_running_loop()
     while True:
-        due = loop.time() + EVERY
-        await asyncio.sleep(EVERY)
+        WATCHDOG.beat()
+        due = loop.time() + BEAT
+        await asyncio.sleep(BEAT)
         metrics.LOOP_LAG.observe(max(loop.time() - due, 0))

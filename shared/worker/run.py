@@ -17,6 +17,7 @@ from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.store import Asks, Store
 from shared.telemetry.running import observed
+from shared.watchdog.service import WATCHDOG
 from shared.worker.desk import Kit
 from shared.worker.draft import Drafts
 from shared.worker.health import health
@@ -105,7 +106,8 @@ def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable
         async with observed(name, settings):
             await live(stop)
 
-    uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
+    with WATCHDOG.started(name, settings):
+        uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
 
 
 async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patience: float) -> None:

@@ -35,6 +35,7 @@ SHARED = {
     "telemetry",
     "testing",
     "tools",
+    "watchdog",
     "worker",
 }
 IMPURE = {

@@ -1,0 +1,80 @@
+"""Deliveries during which the watchdog ended a process, recorded where every replica finds them.
+
+    watchdog.exit.<service>                           a process of this service was ended
+    watchdog.strike.<stream>.<consumer>.<position>    while it had this message in hand; the newest one holds the count
+
+A message with one strike is handled alone, one with STRIKES is given up: the second time nothing else was in hand.
+"""
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+
+import nats.js.errors
+from nats.aio.client import Client
+from pydantic import BaseModel
+
+from shared.bus.api import AMBIGUOUS
+from shared.bus.errors import BusDown
+from shared.bus.topology import WATCHDOG
+
+STRIKES = 2
+_TIMEOUT = 2  # seconds for one answer
+
+
+class Strike(BaseModel):
+    """The newest strike of a message: how many there are, and where the event loop was blocked."""
+
+    count: int
+    where: str
+    at: datetime
+
+
+class Strikes:
+    """Every method raises BusDown."""
+
+    def __init__(self, client: Client) -> None:
+        self._jetstream = client.jetstream(timeout=_TIMEOUT)
+        self._client = client
+
+    async def of(self, reply: str) -> Strike | None:
+        """The newest strike of the message with this acknowledgement subject; None where there is none."""
+        try:
+            found = await self._jetstream.get_last_msg(WATCHDOG, _subject(reply))
+        except nats.js.errors.NotFoundError:
+            return None
+        except AMBIGUOUS as error:
+            raise BusDown(f"The strikes of a message cannot be read: {error!r}") from error
+        return Strike.model_validate_json(found.data or b"")
+
+    async def add(self, replies: Iterable[str], where: str) -> None:
+        """One more for each of these messages."""
+        for reply in replies:
+            before = await self.of(reply)
+            strike = Strike(count=before.count + 1 if before else 1, where=where, at=datetime.now(UTC))
+            await self._store(_subject(reply), strike.model_dump_json())
+
+    async def exits(self, service: str, where: str) -> None:
+        """A process of this service is ended."""
+        await self._store(f"watchdog.exit.{service}", json.dumps({"where": where}))
+
+    async def tell(self, replies: Iterable[str], answer: bytes) -> None:
+        """Answer in place of a process that cannot: `+WPI` keeps a message, `-NAK` hands it to another process."""
+        try:
+            for reply in replies:
+                await self._client.publish(reply, answer)
+            await self._client.flush(timeout=_TIMEOUT)
+        except AMBIGUOUS as error:
+            raise BusDown(f"Deliveries cannot be answered: {error!r}") from error
+
+    async def _store(self, subject: str, body: str) -> None:
+        try:
+            await self._jetstream.publish(subject, body.encode(), stream=WATCHDOG, timeout=_TIMEOUT)
+        except AMBIGUOUS as error:
+            raise BusDown(f"What the watchdog did cannot be recorded: {error!r}") from error
+
+
+def _subject(reply: str) -> str:
+    """`$JS.ACK.<stream>.<consumer>.<deliveries>.<position>.…`, in which newer servers put two words after ACK."""
+    stream, consumer, _, position = reply.split(".")[:11][-7:-3]
+    return f"watchdog.strike.{stream}.{consumer}.{position}"

@@ -1,0 +1,68 @@
+"""The guard of one service: `python -m shared.watchdog.guard SERVICE MEMORY STACKS`, started by that service.
+
+It loads next to nothing until there is something to look into, and ends when the service has ended.
+"""
+
+import os
+import signal
+import sys
+import time
+
+from shared.watchdog import ASK, BEAT, END
+from shared.watchdog.memory import UNKNOWN, Memory
+from shared.watchdog.silence import LOOK, Look, Silence, main_thread
+
+SUSPICIOUS = 2 * BEAT  # seconds of silence after which the guard looks into it
+_STACKS = 100_000  # bytes
+
+
+class Guarded:
+    """The process that is watched: the one that started this program."""
+
+    def __init__(self, service: str, memory: int, stacks: int) -> None:
+        self.service = service
+        self.memory = Memory(memory)
+        self.silence = Silence()
+        self._stacks = stacks
+        self._pid = os.getppid()
+
+    def look(self) -> bool:
+        """Look once more; False when the process has ended."""
+        try:
+            self.silence.seen(Look(self.memory.beat, *main_thread(self._pid)))
+        except OSError:
+            return False
+        return os.getppid() == self._pid
+
+    def ask(self) -> None:
+        """Have it write down where it is, and for which delivery."""
+        self.memory.blamed = UNKNOWN
+        os.lseek(self._stacks, 0, os.SEEK_SET)
+        os.ftruncate(self._stacks, 0)
+        os.kill(self._pid, ASK)
+
+    @property
+    def stacks(self) -> str:
+        """What it has written."""
+        return os.pread(self._stacks, _STACKS, 0).decode(errors="replace")
+
+    def end(self, number: signal.Signals = END) -> None:
+        """End it."""
+        os.kill(self._pid, number)
+
+
+def main() -> None:
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # meant for the service, which ends this program
+        signal.signal(number, signal.SIG_IGN)
+    service, memory, stacks = sys.argv[1:]
+    guarded = Guarded(service, int(memory), int(stacks))
+    while guarded.look():
+        if guarded.silence.silent > SUSPICIOUS:
+            from shared.watchdog.verdict import look_into  # noqa: PLC0415  it loads a second's worth of modules
+
+            look_into(guarded)
+        time.sleep(LOOK)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""What a guard does about a silent event loop: it keeps the deliveries in hand, and at the limit ends the process."""
+
+import asyncio
+import re
+import signal
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import structlog
+
+from shared.bus.connection import connect
+from shared.bus.errors import BusDown
+from shared.bus.strikes import Strikes
+from shared.logging import configure_logging
+from shared.settings import Settings
+from shared.watchdog.memory import NO_DELIVERY, InHand
+from shared.watchdog.silence import LOOK
+
+if TYPE_CHECKING:
+    from shared.watchdog.guard import Guarded
+
+RECORD = 5.0  # seconds that recording a strike may take: a service that hangs is not left hanging for want of NATS
+ENDS = 2.0  # seconds in which the process is gone
+_ROOT = Path(__file__).parents[2]
+_FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
+
+log = structlog.get_logger("watchdog")
+
+
+def look_into(guarded: "Guarded") -> None:
+    """Return when the event loop turns again, or the process has ended."""
+    settings = Settings()
+    configure_logging(guarded.service, settings.log_level, settings.secrets)
+    asyncio.run(_look_into(guarded, settings))
+
+
+async def _look_into(guarded: "Guarded", settings: Settings) -> None:
+    """Meanwhile the deliveries in hand are kept, or another replica would be given what blocks this one."""
+    connecting = asyncio.create_task(_connected(guarded.service, settings))
+    loop, again_at = asyncio.get_running_loop(), 0.0
+    log.warning("event_loop_blocked", seconds=guarded.silence.silent, ends_after=settings.watchdog_seconds)
+    try:
+        while guarded.look() and guarded.silence.silent:
+            if connecting.done() and loop.time() >= again_at:
+                again_at = loop.time() + settings.ack_wait / 3
+                await _keep(connecting.result(), guarded)
+            if guarded.silence.blocked >= settings.watchdog_seconds and await _end(guarded, connecting):
+                return
+            await asyncio.sleep(LOOK)
+        log.warning("event_loop_turns_again")
+    finally:
+        connecting.cancel()
+
+
+async def _connected(service: str, settings: Settings) -> Strikes:
+    async def nothing() -> None:
+        pass
+
+    return Strikes(await connect(settings, f"{service}-guard", nothing))
+
+
+async def _keep(strikes: Strikes, guarded: "Guarded") -> None:
+    try:
+        await strikes.tell((delivery.reply for delivery in guarded.memory.in_hand().values()), b"+WPI")
+    except BusDown as error:
+        log.warning("deliveries_not_kept", error=str(error))
+
+
+async def _end(guarded: "Guarded", connecting: "asyncio.Task[Strikes]") -> bool:
+    """Record whom it happened with, and end the process; False where it beats again at the last moment."""
+    guarded.ask()
+    await asyncio.sleep(LOOK)
+    if not guarded.look() or not guarded.silence.silent:
+        return False
+    stacks, seconds = guarded.stacks, guarded.silence.silent
+    where = place(stacks)
+    in_hand = guarded.memory.in_hand()
+    struck = blamed(guarded.memory.blamed, in_hand)
+    try:
+        async with asyncio.timeout(RECORD):
+            strikes = await asyncio.shield(connecting)
+            await strikes.add(struck, where)
+            await strikes.exits(guarded.service, where)
+            replies = [delivery.reply for delivery in in_hand.values()]
+            await strikes.tell(sorted(replies, key=struck.__contains__), b"-NAK")  # the others need not wait for it
+    except (BusDown, TimeoutError) as error:
+        log.warning("strikes_not_recorded", error=str(error) or "NATS does not answer")
+    told = {"seconds": seconds, "where": where, "in_hand": len(in_hand), "struck": struck}
+    log.error("ended_by_watchdog", **told, exception=stacks)
+    guarded.end()
+    await asyncio.sleep(ENDS)
+    if guarded.look():
+        guarded.end(signal.SIGKILL)
+    return True
+
+
+def blamed(number: int, in_hand: Mapping[int, InHand]) -> list[str]:
+    """The delivery that blocked the loop; each one begun where nobody can tell, none where it was none of them.
+
+    What a delivery leaves behind, as a connection that others use, still runs in its name when it is done.
+    """
+    if number == NO_DELIVERY:
+        return []
+    if number in in_hand:
+        return [in_hand[number].reply]
+    return [delivery.reply for delivery in in_hand.values() if delivery.begun]
+
+
+def place(stacks: str) -> str:
+    """`shared/repair/values.py:75 in fits`: the innermost frame of our own code in the thread that runs the loop."""
+    own = stacks.partition("Current thread")[2]
+    frames = _FRAME.findall(own)
+    inside = [(_within(file), line, function) for file, line, function in frames if _within(file)]
+    for file, line, function in [*inside, *frames][:1]:
+        return f"{file}:{line} in {function}"
+    return "an unknown place"
+
+
+def _within(file: str) -> str:
+    path = Path(file)
+    ours = path.is_relative_to(_ROOT) and not path.is_relative_to(sys.prefix)
+    return path.relative_to(_ROOT).as_posix() if ours else ""

@@ -1,0 +1,129 @@
+"""A service whose event loop is blocked is ended and started again; what blocked it is given up at the second time."""
+
+import asyncio
+import json
+import os
+import signal
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import NamedTuple
+
+import pytest
+
+from cli.supervisor import Child, Program, Supervisor
+from shared.bus import Bus
+from shared.bus.api import subjects_of
+from shared.bus.provision import provision
+from shared.environment import child_environment
+from shared.settings import Settings
+from tests.support.inbox import Inbox, consuming, settled, store
+
+LIMIT = 2  # seconds
+ENDED = "was ended by its watchdog, because its event loop was blocked"
+
+
+class Services(NamedTuple):
+    """Processes of `tests.support.blocked` under a supervisor, and what they and it say."""
+
+    children: list[Child]
+    notes: list[str]
+    lines: list[str]
+    said: "asyncio.Queue[tuple[str, str]]"
+
+    @property
+    def pid(self) -> int:
+        assert self.children[0].process
+        return self.children[0].process.pid
+
+    async def until(self, *wanted: tuple[str, str]) -> None:
+        """Until all of this was said: `("began.regex", "2")` is the beginning of its second delivery."""
+        missing = set(wanted)
+        async with asyncio.timeout(60):
+            while missing:
+                missing.discard(await self.said.get())
+
+
+@pytest.fixture
+async def patient(settings: Settings) -> Settings:
+    """With time for the guard to load on a crowded machine before anything is delivered again."""
+    patient = settings.model_copy(update={"ack_wait": 12.0})
+    await provision(patient)
+    return patient
+
+
+@asynccontextmanager
+async def blocked(settings: Settings, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
+    services = Services([], [], [], asyncio.Queue())
+
+    async def heard(subject: str, body: bytes) -> None:
+        services.said.put_nowait((subject, body.decode()))
+
+    await bus.subscribe("began.>", heard)
+    await bus.subscribe("done.>", heard)
+    environment = child_environment(
+        NATS_URL=settings.nats_url, ACK_WAIT=str(settings.ack_wait), WATCHDOG_SECONDS=str(LIMIT), GRACEFUL_TIMEOUT="0"
+    )
+    command = (sys.executable, "-m", "tests.support.blocked")
+    async with Supervisor(
+        settings.parley_home / "logs",
+        line=lambda _, text: services.lines.append(text),
+        note=lambda _, text: services.notes.append(text),
+    ) as supervisor:
+        for number in range(replicas):
+            services.children.append(supervisor.start(Program(f"blocked-{number}", command, environment)))
+        yield services
+
+
+async def strikes(bus: Bus) -> set[str]:
+    return await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=5)
+
+
+@pytest.mark.parametrize(("how", "replicas"), [("regex", 1), ("sum", 2), ("sleep", 1)])
+async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done(
+    how: str, replicas: int, bus: Bus, patient: Settings
+) -> None:
+    dead = Inbox()
+    async with blocked(patient, bus, replicas) as services:
+        await store(bus, b"innocent-1", b"innocent-2")
+        await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
+        await store(bus, how.encode())
+        async with consuming(patient, dead, durable="keeper", stream="DEAD"):
+            await services.until(("began." + how, "2"))
+            await dead.until(1, seconds=60)
+        await store(bus, b"another")
+        await services.until(("done.another", "1"))
+        await settled(bus)
+    letter = json.loads(dead.got[0].data)
+    assert letter["stream_seq"] == 3
+    assert letter["deliveries"] == 3
+    assert "twice its event loop was blocked by this message, at tests/support/blocked.py:" in letter["reason"]
+    assert [note.partition(";")[0] for note in services.notes] == [ENDED, ENDED]
+    ends = [entry for entry in map(json.loads, services.lines) if entry["event"] == "ended_by_watchdog"]
+    assert ["in block" in end["where"] for end in ends] == [True, True]
+    assert {subject.rpartition(".")[2] for subject in await strikes(bus)} >= {"3", "planner"}
+
+
+async def test_what_is_killed_from_outside_has_no_strike(bus: Bus, settings: Settings) -> None:
+    async with blocked(settings, bus) as services:
+        await store(bus, b"regex")
+        for delivery in (1, 2, 3):
+            await services.until(("began.regex", str(delivery)))
+            os.kill(services.pid, signal.SIGKILL)
+        await services.until(("began.regex", "4"))
+        assert await strikes(bus) == set()
+
+
+async def test_a_frozen_service_is_not_blocked(bus: Bus, settings: Settings) -> None:
+    async with blocked(settings, bus) as services:
+        await store(bus, b"innocent-1")
+        await services.until(("began.innocent-1", "1"))
+        pid = services.pid
+        os.kill(pid, signal.SIGSTOP)
+        await asyncio.sleep(1.5 * LIMIT)  # the time itself is what is tried
+        os.kill(pid, signal.SIGCONT)
+        await store(bus, b"another")
+        await services.until(("done.another", "1"))
+        assert services.pid == pid
+    assert services.notes == []
+    assert await strikes(bus) == set()

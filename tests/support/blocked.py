@@ -1,0 +1,51 @@
+"""A service that blocks its event loop, for tests of the watchdog: `python -m tests.support.blocked`.
+
+It consumes what is the planner's. A message is a way of blocking, or `innocent`: that one waits for ever at its first
+delivery and is done at its second. What begins and ends is published as `began.<words>` and `done.<words>`.
+"""
+
+import asyncio
+import re
+import time
+
+import structlog
+
+from shared.bus import Bus, Delivery
+from shared.settings import Settings
+from shared.worker.run import run
+
+log = structlog.get_logger("blocked")
+
+
+def block(how: str) -> None:
+    """For longer than any test lasts."""
+    match how:
+        case "regex":  # Python's own signal handlers run meanwhile
+            re.fullmatch("(a+)+$", "a" * 60 + "b")
+        case "sum":  # C code that lets nobody else run
+            sum(range(10**12))
+        case "sleep":  # uses no CPU
+            time.sleep(1000)
+
+
+async def live(stop: asyncio.Event) -> None:
+    bus = Bus(Settings(), "planner")
+
+    async def handle(delivery: Delivery) -> None:
+        words = delivery.data.decode()
+        await bus.publish(f"began.{words}", str(delivery.deliveries).encode())
+        await bus.client.flush()
+        if words.startswith("innocent") and delivery.deliveries == 1:
+            await asyncio.Event().wait()
+        block(words)
+        await bus.publish(f"done.{words}", str(delivery.deliveries).encode())
+
+    bus.consume("planner", handle)
+    await bus.start()
+    log.info("ready")
+    await stop.wait()
+    await bus.stop()
+
+
+if __name__ == "__main__":
+    run("planner", Settings(), live)
