@@ -3,6 +3,7 @@
 from fastapi import APIRouter, Response
 
 from services.gateway.models import Alive, Readiness
+from services.gateway.readiness import CHECKS
 from services.gateway.state import Here
 
 router = APIRouter()
@@ -16,8 +17,8 @@ async def alive() -> Alive:
 
 @router.get("/readyz", responses={503: {"model": Readiness}})
 async def ready(here: Here, response: Response) -> Readiness:
-    """Everything a session needs is there. A page that is not built is told, but does not count."""
+    """The gateway, NATS and plan_store work. Workers that do not answer and a page that is not built are named, too."""
     checks = await here.readiness.checks()
-    is_ready = all(text == "ok" for text in checks.values())
+    is_ready = all(checks[name] == "ok" for name, *_ in CHECKS)
     response.status_code = 200 if is_ready else 503
     return Readiness(ready=is_ready, checks=checks | {"page": here.page})

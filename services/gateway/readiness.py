@@ -2,18 +2,23 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
+from functools import partial
 
 import structlog
 
 from services.gateway.ports import Core, query
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus.errors import BusDown
+from shared.bus.topology import WORKERS
+from shared.bus.users import PING
 from shared.store_api import HEALTH, Health
 
 CHECK_TIME = 1.5  # seconds; who asks usually waits two
 KEPT = 1.0  # seconds that what was found is told again
 PROBE = "readiness-probe"  # no session has this id: reading it only asks whether the stream answers
+
+type Check = tuple[str, Callable[[Core], Awaitable[None]], str]  # name, what raises where it fails, words for that
 
 log = structlog.get_logger("gateway")
 
@@ -27,15 +32,16 @@ class Readiness:
         self._until = 0.0
 
     async def checks(self) -> dict[str, str]:
-        """By name "ok", or what to do about it."""
+        """By name "ok", or what to do about it. Only those in CHECKS keep a session from being worked on."""
         if self._look is None or (self._look.done() and time.monotonic() >= self._until):
             self._look = asyncio.create_task(self._found(), name="readiness")
         return await asyncio.shield(self._look)
 
     async def _found(self) -> dict[str, str]:
-        found = await asyncio.gather(*(_checked(name, check(self._core), words) for name, check, words in CHECKS))
+        every = (*CHECKS, *WORKING)
+        found = await asyncio.gather(*(_checked(name, check(self._core), words) for name, check, words in every))
         self._until = time.monotonic() + KEPT
-        return {name: text for (name, _, _), text in zip(CHECKS, found, strict=True)}
+        return {name: text for (name, _, _), text in zip(every, found, strict=True)}
 
 
 async def _nats(core: Core) -> None:
@@ -51,11 +57,20 @@ async def _plan_store(core: Core) -> None:
     await query(core.store, HEALTH, Health())
 
 
+async def _answers(worker: str, core: Core) -> None:
+    await core.bus.request(f"{PING}.{worker}", b"", timeout=CHECK_TIME)
+
+
 # Anybody may ask, so the words are fixed: what the libraries say, with hosts and users in it, is for the log.
-CHECKS = (
+CHECKS: tuple[Check, ...] = (
     ("nats", _nats, "no connection: is nats-server up, and NATS_URL right?"),
     ("stream", _stream, "the log cannot be read: has `parley provision` been run?"),
     ("plan_store", _plan_store, "no answer: are plan_store and its database up?"),
+)
+# Without one of these the page still works, so they do not count.
+WORKING: tuple[Check, ...] = tuple(
+    (worker, partial(_answers, worker), f"no answer: is a {worker} up? If so, is its event loop blocked? See its log")
+    for worker in WORKERS
 )
 
 

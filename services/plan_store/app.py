@@ -58,7 +58,8 @@ class PlanStore:
             await self.bus.answer(subject, respond, queue=QUEUE)
         await self.bus.start()
         self._answers = True
-        self._tasks = [asyncio.create_task(keeper.keep_sweeping()), asyncio.create_task(keep_counting(self.database))]
+        counting = asyncio.create_task(keep_counting(self.database, self.bus))
+        self._tasks = [asyncio.create_task(keeper.keep_sweeping()), counting]
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -1,4 +1,4 @@
-"""What only the database can tell of all sessions together, counted now and then for /metrics."""
+"""What only database and broker can tell of all processes together, counted now and then for /metrics."""
 
 import asyncio
 import time
@@ -12,7 +12,9 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 from services.plan_store.database import Database
 from services.plan_store.patience import DOWN
 from services.plan_store.tables import dead, parked, sessions
+from shared.bus import Bus
 from shared.bus.topology import WORKERS
+from shared.bus.users import SERVICES
 from shared.domain.session import Phase
 from shared.telemetry import metrics
 
@@ -25,12 +27,13 @@ OTHER = "other"  # whatever else consumes the log: anybody may, under any name
 log = structlog.get_logger("plan_store")
 
 
-async def keep_counting(database: Database) -> None:
+async def keep_counting(database: Database, bus: Bus) -> None:
     """Until cancelled. Every replica counts the same."""
     while True:
         began = time.monotonic()
         try:
             await count(database)
+            await count_exits(bus)
         except DOWN as error:
             log.warning("not_counted", error=str(error)[:500])
         await asyncio.sleep(max(EVERY, SHARE * (time.monotonic() - began)))
@@ -57,6 +60,13 @@ async def count(database: Database) -> None:
     for service in WORKERS:
         at = oldest.get(service)
         metrics.OVERDUE.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
+
+
+async def count_exits(bus: Bus) -> None:
+    """Set the figure of each service, also to zero. Raises BusDown."""
+    exits = await bus.watchdog_exits()
+    for service in SERVICES:
+        metrics.WATCHDOG_EXITS.labels(service).set(exits.get(service, 0))
 
 
 async def _pairs(tx: AsyncConnection, query: Select[Any]) -> dict[str, Any]:

@@ -10,9 +10,12 @@ from nats.aio.client import Client
 AMBIGUOUS = (nats.errors.Error, nats.js.errors.Error, TimeoutError, OSError)
 
 
-async def subjects_of(client: Client, stream: str, wanted: str, *, seconds: float) -> set[str]:
-    """Every subject that has messages and fits `wanted`. Raises AMBIGUOUS, among them NotFoundError: no such stream."""
-    found: set[str] = set()
+async def subjects_of(client: Client, stream: str, wanted: str, *, seconds: float) -> dict[str, int]:
+    """Every subject that fits `wanted` and has messages, with how many.
+
+    Raises AMBIGUOUS, among them NotFoundError: no such stream.
+    """
+    found: dict[str, int] = {}
     while True:  # the server lists at most 100,000 of them at a time
         request = json.dumps({"subjects_filter": wanted, "offset": len(found)}).encode()
         reply = await client.request(f"$JS.API.STREAM.INFO.{stream}", request, timeout=seconds)

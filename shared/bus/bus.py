@@ -18,6 +18,7 @@ from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
 from shared.bus.jetstream import JetStreamLog
 from shared.bus.logouts import end_login, ended_logins
+from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.bus.users import ANSWER_WITHIN, INBOX
@@ -119,6 +120,10 @@ class Bus:
             return await consumer_of(self.client, stream, durable)
         except AMBIGUOUS as error:
             raise BusDown(f"The consumer {durable} cannot be asked: {error!r}") from error
+
+    async def watchdog_exits(self) -> dict[str, int]:
+        """How many processes of each service their watchdog ended, in the last 30 days. Raises BusDown."""
+        return await Strikes(self.client).exits_by_service()
 
     # --- the object store
 

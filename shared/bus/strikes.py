@@ -14,11 +14,12 @@ import nats.js.errors
 from nats.aio.client import Client
 from pydantic import BaseModel
 
-from shared.bus.api import AMBIGUOUS
+from shared.bus.api import AMBIGUOUS, subjects_of
 from shared.bus.errors import BusDown
 from shared.bus.topology import WATCHDOG
 
 STRIKES = 2
+_EXITS = "watchdog.exit."
 _TIMEOUT = 2  # seconds for one answer
 
 
@@ -54,9 +55,17 @@ class Strikes:
             strike = Strike(count=before.count + 1 if before else 1, where=where, at=datetime.now(UTC))
             await self._store(_subject(reply), strike.model_dump_json())
 
-    async def exits(self, service: str, where: str) -> None:
+    async def add_exit(self, service: str, where: str) -> None:
         """A process of this service is ended."""
-        await self._store(f"watchdog.exit.{service}", json.dumps({"where": where}))
+        await self._store(f"{_EXITS}{service}", json.dumps({"where": where}))
+
+    async def exits_by_service(self) -> dict[str, int]:
+        """How many processes of each service were ended, as far back as the stream remembers."""
+        try:
+            found = await subjects_of(self._client, WATCHDOG, f"{_EXITS}*", seconds=_TIMEOUT)
+        except AMBIGUOUS as error:
+            raise BusDown(f"What the watchdog did cannot be read: {error!r}") from error
+        return {subject.removeprefix(_EXITS): number for subject, number in found.items()}
 
     async def tell(self, replies: Iterable[str], answer: bytes) -> None:
         """Answer in place of a process that cannot: `+WPI` keeps a message, `-NAK` hands it to another process."""

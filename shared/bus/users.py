@@ -19,6 +19,7 @@ OPERATOR = "parley"
 SERVICES = (*WORKERS, "plan_store", "gateway")
 USERS = (*SERVICES, OPERATOR)
 INBOX = "_INBOX"
+PING = "ping"  # ping.<worker>: answered as long as its event loop turns
 
 # Whatever the work is: it costs, it fails, and it asks whether the budget may be raised.
 _ANY_WORKER = ("usage.spent", "session.failed", "question.asked")
@@ -47,7 +48,7 @@ ASKS: dict[str, tuple[str, ...]] = {
     "generator": (),
     "plan_store": (),
     "gateway": (
-        *("tools.list", "tools.preview", "flows.list", "draft.get.*"),
+        *("tools.list", "tools.preview", "flows.list", "draft.get.*", *(f"{PING}.{worker}" for worker in WORKERS)),
         *("plan_store.session.list", "plan_store.session.purge"),
         *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "diff")),
         *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals", "plan_store.memory.list"),
@@ -57,8 +58,8 @@ ASKS: dict[str, tuple[str, ...]] = {
 LOADS = tuple(user for user in SERVICES if user != "plan_store")  # everybody else loads sessions from it
 
 ANSWERS: dict[str, tuple[str, ...]] = {
-    **dict.fromkeys(WORKERS, ("draft.get.*",)),
-    "executor": ("draft.get.*", "tools.list", "tools.preview", "flows.list"),
+    **{worker: ("draft.get.*", f"{PING}.{worker}") for worker in WORKERS},
+    "executor": ("draft.get.*", f"{PING}.executor", "tools.list", "tools.preview", "flows.list"),
     "plan_store": ("plan_store.>",),
 }
 ANSWER_WITHIN = 60  # seconds; a later answer is not sent, for nobody waits so long

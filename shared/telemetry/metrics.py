@@ -120,6 +120,15 @@ OVERDUE = Gauge(
     "parley_oldest_work_seconds", "Age of the oldest work that is due and not done", ["service"], registry=REGISTRY
 )
 
+# --- what plan_store reads from the broker
+
+WATCHDOG_EXITS = Gauge(
+    "parley_watchdog_exits",
+    "Processes ended because their event loop was blocked, in the last 30 days",
+    ["service"],
+    registry=REGISTRY,
+)
+
 # --- every process
 
 LOOP_LAG = Histogram(

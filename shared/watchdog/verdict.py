@@ -3,7 +3,7 @@
 import asyncio
 import re
 import signal
-import sys
+import sysconfig
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 RECORD = 5.0  # seconds that recording a strike may take: a service that hangs is not left hanging for want of NATS
 ENDS = 2.0  # seconds in which the process is gone
 _ROOT = Path(__file__).parents[2]
+_LIBRARIES = {path for name in ("stdlib", "purelib", "platlib") if (path := sysconfig.get_path(name))}
 _FRAME = re.compile(r'  File "(.+)", line (\d+) in (.+)')
 
 log = structlog.get_logger("watchdog")
@@ -82,7 +83,7 @@ async def _end(guarded: "Guarded", connecting: "asyncio.Task[Strikes]") -> bool:
         async with asyncio.timeout(RECORD):
             strikes = await asyncio.shield(connecting)
             await strikes.add(struck, where)
-            await strikes.exits(guarded.service, where)
+            await strikes.add_exit(guarded.service, where)
             replies = [delivery.reply for delivery in in_hand.values()]
             await strikes.tell(sorted(replies, key=struck.__contains__), b"-NAK")  # the others need not wait for it
     except (BusDown, TimeoutError) as error:
@@ -109,16 +110,9 @@ def blamed(number: int, in_hand: Mapping[int, InHand]) -> list[str]:
 
 
 def place(stacks: str) -> str:
-    """`shared/repair/values.py:75 in fits`: the innermost frame of our own code in the thread that runs the loop."""
-    own = stacks.partition("Current thread")[2]
-    frames = _FRAME.findall(own)
-    inside = [(_within(file), line, function) for file, line, function in frames if _within(file)]
-    for file, line, function in [*inside, *frames][:1]:
-        return f"{file}:{line} in {function}"
+    """As `shared/bus/bus.py:75 in start`: the innermost frame that is no library's, in the thread of the loop."""
+    frames = _FRAME.findall(stacks.partition("Current thread")[2])
+    own = [frame for frame in frames if not any(Path(frame[0]).is_relative_to(library) for library in _LIBRARIES)]
+    for file, line, function in [*own, *frames][:1]:
+        return f"{file.removeprefix(f'{_ROOT}/')}:{line} in {function}"
     return "an unknown place"
-
-
-def _within(file: str) -> str:
-    path = Path(file)
-    ours = path.is_relative_to(_ROOT) and not path.is_relative_to(sys.prefix)
-    return path.relative_to(_ROOT).as_posix() if ours else ""

@@ -11,6 +11,7 @@ import structlog
 import uvloop
 
 from shared.bus import Bus
+from shared.bus.users import PING
 from shared.environment import keep_files_private
 from shared.events.values import Service
 from shared.logging import configure_logging
@@ -78,8 +79,13 @@ async def _start(  # noqa: PLR0913, PLR0917  what a service consists of
     worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
     bus.consume(service, worker.on_delivery)
     await drafts.start()
+    await bus.answer(f"{PING}.{service}", _pong)
     await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
     await bus.start()
+
+
+async def _pong(_: str, __: bytes) -> bytes:
+    return b"ok"
 
 
 async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:

@@ -334,6 +334,17 @@ async def test_readiness_tells_strangers_what_is_missing_and_not_where_it_is() -
         assert "internal" not in answer.text
 
 
+async def test_readiness_names_a_worker_that_does_not_answer_and_does_not_count_it() -> None:
+    world = World()
+    world.bus.answers = {f"ping.{worker}": lambda _: b"ok" for worker in ("executor", "verifier", "generator")}
+    async with serving(world.app) as address, _http(address) as http:
+        answer = await http.get("/readyz")
+        checks = answer.json()["checks"]
+        assert answer.status_code == 200
+        assert checks["planner"].startswith("no answer: is a planner up?")
+        assert {checks[worker] for worker in ("executor", "verifier", "generator")} == {"ok"}
+
+
 async def test_however_many_strangers_ask_for_readiness_the_bus_is_asked_once(monkeypatch: pytest.MonkeyPatch) -> None:
     world, asked, go = World(), 0, asyncio.Event()
     read = world.log.read

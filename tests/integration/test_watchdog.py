@@ -12,11 +12,13 @@ from typing import NamedTuple
 import pytest
 
 from cli.supervisor import Child, Program, Supervisor
+from services.plan_store.figures import count_exits
 from shared.bus import Bus
 from shared.bus.api import subjects_of
 from shared.bus.provision import provision
 from shared.environment import child_environment
 from shared.settings import Settings
+from shared.telemetry import metrics
 from tests.support.inbox import Inbox, consuming, settled, store
 
 LIMIT = 2  # seconds
@@ -76,7 +78,7 @@ async def blocked(settings: Settings, bus: Bus, replicas: int = 1) -> AsyncItera
 
 
 async def strikes(bus: Bus) -> set[str]:
-    return await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=5)
+    return set(await subjects_of(bus.client, "WATCHDOG", "watchdog.>", seconds=5))
 
 
 @pytest.mark.parametrize(("how", "replicas"), [("regex", 1), ("sum", 2), ("sleep", 1)])
@@ -101,7 +103,9 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
     assert [note.partition(";")[0] for note in services.notes] == [ENDED, ENDED]
     ends = [entry for entry in map(json.loads, services.lines) if entry["event"] == "ended_by_watchdog"]
     assert ["in block" in end["where"] for end in ends] == [True, True]
-    assert {subject.rpartition(".")[2] for subject in await strikes(bus)} >= {"3", "planner"}
+    assert "watchdog.strike.SESSIONS.planner.3" in await strikes(bus)
+    await count_exits(bus)
+    assert metrics.REGISTRY.get_sample_value("parley_watchdog_exits", {"service": "planner"}) == 2
 
 
 async def test_what_is_killed_from_outside_has_no_strike(bus: Bus, settings: Settings) -> None:

@@ -12,7 +12,7 @@ from scripts.gen_reach import reach
 from shared import store_api
 from shared.bus.connection import address
 from shared.bus.topology import WORKERS, consumers
-from shared.bus.users import ANSWERS, ASKS, CONSUMES, MAKES, OPERATOR, SERVICES, USERS, configuration, permissions
+from shared.bus.users import ANSWERS, ASKS, CONSUMES, MAKES, OPERATOR, PING, SERVICES, USERS, configuration, permissions
 from shared.domain.people import PersonCommand
 from shared.domain.workers import WorkerCommand
 from shared.events import facts
@@ -121,7 +121,14 @@ def test_plan_store_is_asked_for_what_the_code_asks(service: str) -> None:
 def test_the_other_requests_are_answered_by_somebody() -> None:
     answered = {subject for subjects in ANSWERS.values() for subject in subjects}
     asked = {subject for subjects in ASKS.values() for subject in subjects if not subject.startswith(PREFIX)}
-    assert asked == answered - {"plan_store.>"} == {TOOLS_LIST, TOOLS_PREVIEW, FLOWS_LIST, "draft.get.*"}
+    assert (
+        asked
+        == answered - {"plan_store.>"}
+        == {
+            *(TOOLS_LIST, TOOLS_PREVIEW, FLOWS_LIST, "draft.get.*"),
+            *(f"{PING}.{worker}" for worker in WORKERS),
+        }
+    )
     asks_itself = {user for user in ANSWERS if set(ASKS[user]) & set(ANSWERS[user])}
     assert not asks_itself, "or it could allow itself to publish to any reply subject"
 
