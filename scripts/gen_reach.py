@@ -14,7 +14,7 @@ from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
 from shared.events import Due
-from shared.events.values import ActionSpec, Check, NextAction, SessionSettings, Step, Workflow
+from shared.events.values import ActionSpec, Check, NextAction, SessionSettings, Step, ToolRule, Workflow
 
 MOST = 1_500  # kinds of states looked at; the search ends by itself before that
 WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "execution_plan")
@@ -24,6 +24,7 @@ _LOOK = ActionSpec(id="a", tool="look")
 _WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
 _ASK = {"depends_on": (), "approval": "it writes"}
 TURNS = ((_LOOK, _WRITE), (_LOOK.model_copy(update=_ASK), _WRITE.model_copy(update=_ASK)))
+RULES = (ToolRule(effect="write"), ToolRule(effect="write", policy="never"), ToolRule(effect="read", policy="deny"))
 
 
 class Reach(NamedTuple):
@@ -85,7 +86,8 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         c.VerifyCode(checks=GOOD),
         c.VerifyCode(checks=(Check(name="lints", ok=False),)),
     )
-    yield from (c.Ask(text="?"), c.Ask(text="?", about="budget"), c.Start(), SPEND)
+    yield from (c.Ask(text="?"), c.Ask(text="?", about="budget"), SPEND)
+    yield from (c.Start(), *(c.Start(tools={name: rule}) for name in ("look", "write") for rule in RULES))
     for verdict in VERDICTS:
         yield c.VerifyTurn(status="success", next_action=verdict, reasoning="x")
     yield from (c.GiveAnswer(text="x", confidence=1), c.Fail(reason="x"), c.Expire(asked=session.since))

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
-from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step
+from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step, ToolRule
 from shared.story import Story, Transition
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -143,6 +143,19 @@ def turns() -> list[Transition]:
     )
 
 
+def ruled_again() -> list[Transition]:
+    """A plan that says too little of a tool: it does not start, and the person is asked."""
+    action = ActionSpec(id="1.1", tool="close_account", arguments={"user_id": "u1"}, text="Look up the account")
+    return tell(
+        [
+            c.Say(text="What is in my account?", workflow="agentflow"),
+            c.PlanTurn(sub_goal="Look up the account", actions=(action,)),
+            c.Start(tools={"close_account": ToolRule(effect="irreversible")}),
+            c.Reject(action_id="1.1", reason="I asked for nothing of the kind"),
+        ]
+    )
+
+
 def expiry() -> list[Transition]:
     """An approval that nobody gives in time."""
     settings = SessionSettings(approval_timeout=60)
@@ -216,4 +229,4 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
 @cache
 def stories() -> tuple[Transition, ...]:
     """All of them, one after the other."""
-    return (*conversation(), *turns(), *walk(), *expiry(), *forked(), *repaired())
+    return (*conversation(), *turns(), *walk(), *ruled_again(), *expiry(), *forked(), *repaired())

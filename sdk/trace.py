@@ -12,6 +12,7 @@ from shared.domain.session import Session
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
 
+Planned = facts.TurnPlanned | facts.TurnRequested
 REFUSED = ("Error: ", "Unknown action ")
 
 
@@ -45,10 +46,10 @@ class Trace:
     @property
     def complete(self) -> bool:
         """Did it come to its own end, and not only to the last of its turns?"""
-        last = [event for event in self.events if isinstance(event, facts.TurnPlanned | facts.TurnVerified)][-1:]
+        turns = [event for event in self.events if isinstance(event, Planned | facts.TurnVerified)]
         return any(
-            not event.actions if isinstance(event, facts.TurnPlanned) else event.next_action == "complete"
-            for event in last
+            event.next_action == "complete" if isinstance(event, facts.TurnVerified) else not event.actions
+            for event in turns[-1:]
         )
 
     @property
@@ -103,7 +104,7 @@ def trace(session_id: str, events: Sequence[SessionEvent]) -> Trace:
         session=fold(Session(id=session_id), events),
         events=tuple(events),
         made=tuple(_made(events)),
-        planned=sum(len(event.actions) for event in events if isinstance(event, facts.TurnPlanned)),
+        planned=sum(len(event.actions) for event in events if isinstance(event, Planned)),
         seconds=(events[-1].at - events[0].at).total_seconds() if events else 0.0,
         model_calls=len(spent),
         tokens=sum(event.prompt_tokens + event.completion_tokens for event in spent),
@@ -113,7 +114,7 @@ def trace(session_id: str, events: Sequence[SessionEvent]) -> Trace:
 def _made(events: Iterable[SessionEvent]) -> Iterable[Made]:
     specs: dict[str, ActionSpec] = {}
     for event in events:
-        if isinstance(event, facts.TurnPlanned):
+        if isinstance(event, Planned | facts.ActionsRuled):
             specs |= {spec.id: spec for spec in event.actions}
         elif isinstance(event, facts.ActionFinished) and (spec := specs.get(event.action_id)):
             text = text_of(event.result) if event.ok else event.error

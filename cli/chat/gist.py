@@ -40,7 +40,7 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             return f"asks: {short(event.text, WIDTH)}"
         case facts.QuestionAnswered():
             return f"answered: {short(event.text, WIDTH)}"
-        case facts.TurnPlanned():
+        case facts.TurnPlanned() | facts.TurnRequested():
             tools = ", ".join(action.tool for action in event.actions)
             return f"turn {event.turn}: {short(event.sub_goal)} ({tools or 'the answer follows'})"
         case facts.PathChanged():
@@ -53,6 +53,11 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             return f"refused action {event.action_id}{_because(event.reason)}"
         case facts.ApprovalExpired():
             return "nobody decided in time"
+        case facts.ActionsRuled():
+            told = ", ".join(
+                f"{spec.id} ({spec.effect}): {spec.approval or spec.why or spec.ruling}" for spec in event.actions
+            )
+            return f"did not start {short(told, WIDTH)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(event.action_ids)}"
         case facts.ActionFinished():

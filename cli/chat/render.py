@@ -140,8 +140,10 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
     if on_path := _on_path(event, view):
         return on_path
     match event:
-        case facts.TurnPlanned() if not _runs_code(event):
+        case facts.TurnPlanned():
             return trace.planned(event)
+        case facts.TurnRequested():  # who runs the approved code knows what they asked for
+            return None if view.workflow == "conversation" else trace.requested(event)
         case facts.ActionFinished():
             return trace.outcome(event, trace.tools_of(view.events).get(event.action_id, ""))
         case facts.AnswerGiven():
@@ -151,11 +153,6 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
         return None
     return line(event)
-
-
-def _runs_code(event: facts.TurnPlanned) -> bool:
-    """A person's own “run the code”: they know what they asked for."""
-    return event.actor.startswith("user:") and event.selected_tool == "run_code"
 
 
 def _on_path(event: SessionEvent, view: View) -> RenderableType | None:

@@ -21,8 +21,7 @@ RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, o
 
 def planned(event: facts.TurnPlanned) -> RenderableType:
     """The turn with its sub-goal and its actions; without any, the answer follows."""
-    head = Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (clean(event.sub_goal), "bold"))
-    parts: list[RenderableType] = [head]
+    parts: list[RenderableType] = [_head(event)]
     if event.reasoning:
         parts.append(_inset(Text(short(event.reasoning, WORDS), style="dim")))
     if len(event.sub_goals) > 1:
@@ -35,6 +34,15 @@ def planned(event: facts.TurnPlanned) -> RenderableType:
     if not event.actions:
         parts.append(_inset(Text("Nothing is left to do: the answer follows.", style="dim")))
     return Group(*parts)
+
+
+def requested(event: facts.TurnRequested) -> RenderableType:
+    """A person's own turn."""
+    return Group(_head(event), *(_inset(_call(action)) for action in event.actions))
+
+
+def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
+    return Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (clean(event.sub_goal), "bold"))
 
 
 def _call(action: ActionSpec) -> RenderableType:
@@ -155,5 +163,6 @@ def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool =
 
 def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:
     """The tool of every action that was planned, by the action's id."""
-    turns = (event for event in events if isinstance(event, facts.TurnPlanned | facts.PathChanged))
+    planned = facts.TurnPlanned | facts.TurnRequested | facts.PathChanged
+    turns = (event for event in events if isinstance(event, planned))
     return {action.id: action.tool for turn in turns for action in turn.actions}

@@ -6,25 +6,41 @@ a stop waits for its outcome, so that the journal tells what happened and not wh
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import NamedTuple, Protocol
+
+import structlog
 
 from services.executor.calling import bounded
 from services.executor.keeping import Keeps, fitted
-from services.executor.tools import Call, Registry, Result
+from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
-from shared.domain.waves import CUT_OFF, running
+from shared.domain.waves import CUT_OFF, ready, running
+from shared.events import facts
 from shared.events.values import Artefact
 from shared.log import TooLarge
+from shared.telemetry import metrics
 from shared.worker import Desk
+
+log = structlog.get_logger("executor")
+Tools = Mapping[str, Tool]
 
 
 class Begun(NamedTuple):
-    """An action that was started. `key` is taken when the wave begins: the session may have moved on when it ends."""
+    """An action that was started, and its tool, if there is one.
+
+    `key` is taken when the wave begins: the session may have moved on when it ends.
+    """
 
     action: Action
     key: str
+    tool: Tool | None
+
+    @property
+    def again(self) -> bool:
+        return self.tool.again if self.tool else self.action.spec.effect == "read"
 
 
 class Guide(Protocol):
@@ -48,18 +64,19 @@ class Executor:
 
         A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
         """
-        if begun := _begun(desk):
-            for action, _ in begun:
-                if not self._again(action):
-                    await desk.record(
-                        c.Uncertain(action_id=action.spec.id, reason="the executor was ended while it ran")
-                    )
+        tools = self._registry.all()  # as they are now: what the wave is ruled by is what is called
+        if begun := _begun(desk, tools):
+            for one in begun:
+                if not one.again:
+                    reason = "the executor was ended while it ran"
+                    await desk.record(c.Uncertain(action_id=one.action.spec.id, reason=reason))
         else:
             if self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
                 return
-            await desk.record(c.Start())
-        reads = [one for one in _begun(desk) if one.action.spec.effect == "read"]
-        writes = [one for one in _begun(desk) if one.action.spec.effect != "read"]
+            if not await _started(desk, tools):
+                return
+        reads = [one for one in _begun(desk, tools) if one.action.spec.effect == "read"]
+        writes = [one for one in _begun(desk, tools) if one.action.spec.effect != "read"]
         try:
             async with asyncio.TaskGroup() as wave:
                 for one in reads:
@@ -67,10 +84,6 @@ class Executor:
                 wave.create_task(self._in_order(desk, writes))
         except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
             raise several.exceptions[0] from several
-
-    def _again(self, action: Action) -> bool:
-        tool = self._registry.find(action.spec.tool)
-        return tool.again if tool else action.spec.effect == "read"
 
     async def _read(self, desk: Desk, begun: Begun) -> None:
         began = time.monotonic()
@@ -98,8 +111,7 @@ class Executor:
             await self._record(desk, begun, result, began)
 
     async def _call(self, desk: Desk, begun: Begun) -> Result:
-        spec = begun.action.spec
-        tool = self._registry.find(spec.tool)
+        spec, tool = begun.action.spec, begun.tool
         if tool is None:
             return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
         call = Call(desk.session, begun.key, spec.arguments, desk, begun.action)
@@ -110,8 +122,8 @@ class Executor:
         if result.unknown and spec.effect != "read":
             await _append(desk, c.Uncertain(action_id=spec.id, reason=result.error[:2000]))
             return
-        tool = self._registry.find(spec.tool)
-        result, artefact = await fitted(self._keeps, begun.key, result, tool.largest if tool else 0)
+        largest = begun.tool.largest if begun.tool else 0
+        result, artefact = await fitted(self._keeps, begun.key, result, largest)
         await self._finish(desk, begun.action, result, artefact, began)
 
     async def _finish(
@@ -139,8 +151,23 @@ async def _append(desk: Desk, outcome: c.Finish | c.Uncertain) -> None:
         return  # another delivery recorded this outcome first
 
 
-def _begun(desk: Desk) -> tuple[Begun, ...]:
+async def _started(desk: Desk, tools: Tools) -> bool:
+    """Whether the wave has started: not if a tool does more than its plan says, or needs a yes that nobody gave."""
+    wave = (tools.get(action.spec.tool) for action in ready(desk.session.turn))
+    rules = {tool.spec.name: rule for tool in wave if tool and (rule := tool.rule(desk.session))}
+    event = await desk.record(c.Start(tools=rules))
+    if not isinstance(event, facts.ActionsRuled):
+        return True
+    for spec in event.actions:
+        metrics.RULED.labels(spec.ruling).inc()
+        log.warning("action_ruled_again", action_id=spec.id, tool=spec.tool, effect=spec.effect, ruling=spec.ruling)
+    return False
+
+
+def _begun(desk: Desk, tools: Tools) -> tuple[Begun, ...]:
     """What of the turn has started and has no outcome yet."""
     turn = desk.session.turn
     keys = f"{desk.session.id}/{turn.number}" if turn else ""
-    return tuple(Begun(action, f"{keys}/{action.spec.id}") for action in running(desk.session))
+    return tuple(
+        Begun(action, f"{keys}/{action.spec.id}", tools.get(action.spec.tool)) for action in running(desk.session)
+    )

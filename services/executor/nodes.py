@@ -13,8 +13,9 @@ from flows.nodes import NEXT, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
 from services.executor.calling import bounded
 from services.executor.tools import Arguments, Call, Registry, Result, Tool
 from services.executor.walking import given, state_of
+from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
-from shared.events.values import Effect, ToolPolicy
+from shared.events.values import ToolPolicy
 from shared.flows import FlowSpec, tool_of
 from shared.llm.sections import prompt
 from shared.tools import Preview, ToolSpec
@@ -23,7 +24,6 @@ ORIGIN = "flow:"
 LARGEST = 200_000  # bytes of a node's outputs in its event, where later nodes read them
 ALL = 2_000_000  # bytes of what all nodes of a path have made: their session is sent whole to whoever works on it
 SECONDS = 3600.0  # what a node asks and calls has deadlines of its own
-STRENGTH: dict[Effect, int] = {"read": 0, "write": 1, "irreversible": 2}
 
 
 class NodeTools:
@@ -53,7 +53,7 @@ class NodeTools:
     def policy(self, session: Session, node: Node) -> ToolPolicy | None:
         """What holds for the registered tool that the node calls holds for the node."""
         called = self._registered.find(node.tool) if node.tool else None
-        return _policy(session, called) if called else None
+        return called.policy(session) if called else None
 
     def _tool(self, flow: Flow, node: Node) -> Tool:
         called = self._registered.find(node.tool) if node.tool else None
@@ -67,12 +67,14 @@ class NodeTools:
             origin=f"{ORIGIN}{flow.name}",
             keyed=called.spec.keyed if called else False,
         )
-        return Tool(spec, partial(self._run, flow, node), preview, seconds=SECONDS, largest=LARGEST)
+        run, fails = partial(self._run, flow, node), partial(_fails, flow, node)
+        return Tool(spec, run, preview, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
 
     async def _run(self, flow: Flow, node: Node, call: Call) -> Result:
-        state = state_of(flow, call.session) | dict(call.arguments)
+        known = state_of(flow, call.session)
+        state = known | dict(call.arguments)
         try:
-            _may_run(node, call, state)
+            _may_run(node, call, known)
             made = await node.run(self._run_of(flow, node, call, state))
         except NodeFailed as error:
             return Result(ok=False, error=str(error), unknown=error.unknown)
@@ -106,7 +108,7 @@ class NodeTools:
         tool = self._registered.find(name)
         if tool is None:
             return ToolAnswer(ok=False, error=f"There is no tool “{name}”.")
-        if _policy(call.session, tool) == "deny":
+        if tool.policy(call.session) == "deny":
             return ToolAnswer(ok=False, error=f"The tool “{name}” must not be used here.")
         if STRENGTH[tool.spec.effect] > STRENGTH[node.spec.effect]:
             why = f"“{name}” has the effect {tool.spec.effect}, its node {node.spec.name} says {node.spec.effect}."
@@ -121,13 +123,26 @@ def _made_before(session: Session) -> int:
     return sum(len(to_json(result)) for result in made if result is not None)
 
 
+def _fails(flow: Flow, node: Node, session: Session) -> bool:
+    try:
+        node.resolved(state_of(flow, session))
+    except NodeFailed:
+        return True
+    return False
+
+
 def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
-    """Raises NodeFailed: what it needs is not there, or what it would change was never said."""
+    """Raises NodeFailed: its path has not made what it needs, or what it would run with is not what was shown."""
+    if call.session.turn is None or call.session.turn.path is None:
+        raise NodeFailed(f"{node.spec.name} is a node of a flow: it runs on a path, not by itself.")
     if missing := node.missing(state):
         raise NodeFailed(f"{node.spec.name} needs {', '.join(missing)}, which nothing before it has made.")
-    if node.spec.effect != "read" and (call.action is None or call.action.spec.effect != node.spec.effect):
-        node.resolved(state)
+    changes = node.spec.effect != "read"
+    resolved = node.resolved(state) if changes or call.arguments else {}
+    if changes and (call.action is None or call.action.spec.effect != node.spec.effect):
         raise NodeFailed(f"{node.spec.name} changes something, and what it would change was not shown to anybody.")
+    if call.arguments != resolved:
+        raise NodeFailed(f"{node.spec.name} was to run with other values than its path has made.", unknown=changes)
 
 
 async def _ask_model[Reply: BaseModel](
@@ -142,12 +157,6 @@ async def _ask_model[Reply: BaseModel](
 def _shown(partial_reply: Mapping[str, Any]) -> str:
     """What the node has written so far."""
     return "\n\n".join(value for value in partial_reply.values() if isinstance(value, str) and value)
-
-
-def _policy(session: Session, tool: Tool) -> ToolPolicy | None:
-    if tool.spec.policy == "deny":
-        return "deny"
-    return session.policies.get(tool.spec.name) or tool.spec.policy
 
 
 async def _preview(called: Tool, session: Session, arguments: Arguments) -> Preview:

@@ -7,6 +7,7 @@ from pydantic import JsonValue
 
 from shared.domain.session import Session
 from shared.domain.state import Action
+from shared.events.values import ToolPolicy, ToolRule
 from shared.tools import Preview, ToolSpec
 from shared.worker import Desk
 
@@ -35,18 +36,36 @@ class Result(NamedTuple):
 
 
 class Tool(NamedTuple):
-    """`seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact."""
+    """`seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact.
+
+    Of a node, `calls` is the registered tool that it calls: what a person remembered for that tool holds for the node.
+    `fails` tells whether it could do nothing now, because its path has not made what it needs.
+    """
 
     spec: ToolSpec
     run: Callable[[Call], Awaitable[Result]]
     preview: Callable[[Session, Arguments], Awaitable[Preview]] | None = None
     seconds: float = SECONDS
     largest: int = LARGEST
+    calls: str = ""
+    fails: Callable[[Session], bool] | None = None
 
     @property
     def again(self) -> bool:
         """Whether it may simply be run again when nobody knows what became of it."""
         return self.spec.effect == "read" or self.spec.keyed
+
+    def policy(self, session: Session) -> ToolPolicy | None:
+        """Its own policy, or what the person remembered for it in this session."""
+        if self.spec.policy == "deny":
+            return "deny"
+        return session.policies.get(self.calls or self.spec.name) or self.spec.policy
+
+    def rule(self, session: Session) -> ToolRule | None:
+        """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
+        if self.fails and self.fails(session):
+            return None
+        return ToolRule(effect=self.spec.effect, policy=self.policy(session))
 
 
 class Source(Protocol):

@@ -84,7 +84,7 @@ def _line(event: SessionEvent) -> str:
 
 def _of_a_turn(event: SessionEvent, who: str) -> str:
     match event:
-        case facts.TurnPlanned():
+        case facts.TurnPlanned() | facts.TurnRequested():
             tools = ", ".join(f"`{action.tool}`" for action in event.actions)
             line = f"**{who}** plans turn {event.turn}: {event.sub_goal}" + (f" ({tools})" if tools else "")
         case facts.ActionFinished(ok=True):

@@ -15,6 +15,7 @@ from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.events import SessionEvent, facts
 
 PREVIEW = 300
+Planned = facts.TurnPlanned | facts.TurnRequested
 Outcome = facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain
 
 
@@ -146,7 +147,7 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         yield patch(t.turns, {"session_id": after.id, "turn": event.turn}, _verdict(event))
     if new is None and isinstance(event, facts.TurnPlanned):
         yield from _turn_not_run(event)
-    if new and (old is None or new.number != old.number or isinstance(event, facts.TurnPlanned)):
+    if new and (old is None or new.number != old.number or isinstance(event, Planned)):
         yield _new_turn(event, new)
         for place, action in enumerate(new.actions, 1):
             yield Put(t.actions, _new_action(event, new.number, action, place))
@@ -172,7 +173,8 @@ def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
             yield Put(t.actions, _new_action(event, new.number, action, place))
         elif was != action:
             state = _action_state(action, event, was=was.status)
-            yield patch(t.actions, key | {"id": action.spec.id}, state)
+            ruled = _specified(action) if action.spec != was.spec else {}
+            yield patch(t.actions, key | {"id": action.spec.id}, ruled | state)
 
 
 def _verdict(event: facts.TurnVerified) -> Values:
@@ -227,10 +229,14 @@ SPECIFIED = (
 
 def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> Values:
     """A row begins with its end where an action is not run, or was a person's own."""
-    spec = action.spec.model_dump(mode="json")
     key = {"session_id": event.session_id, "turn": turn, "place": place, "hash": action.hash}
     ran = {"seconds": None, "started_at": None, "ended_at": event.at if action.status in DONE else None}
-    return key | {name: spec[name] for name in SPECIFIED} | ran | _came_of(action)
+    return key | _specified(action) | ran | _came_of(action)
+
+
+def _specified(action: Action) -> Values:
+    spec = action.spec.model_dump(mode="json")
+    return {name: spec[name] for name in SPECIFIED}
 
 
 def _came_of(action: Action) -> Values:

@@ -26,7 +26,10 @@ _ANY_WORKER = ("usage.spent", "session.failed", "question.asked")
 
 MAKES: dict[str, tuple[str, ...]] = {
     "planner": (*_ANY_WORKER, "plan.drafted", "turn.planned"),
-    "executor": (*_ANY_WORKER, "actions.started", "action.finished", "action.uncertain", "path.changed"),
+    "executor": (
+        *(*_ANY_WORKER, "path.changed", "actions.ruled"),
+        *("actions.started", "action.finished", "action.uncertain"),
+    ),
     "verifier": (*_ANY_WORKER, "code.verified", "turn.verified"),
     "generator": (*_ANY_WORKER, "code.drafted", "answer.given"),
     "plan_store": ("approval.expired", "session.failed"),  # the keeper's
@@ -34,7 +37,7 @@ MAKES: dict[str, tuple[str, ...]] = {
         *("message.received", "question.answered", "question.asked", "answer.judged"),
         *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),
         *("code.edited", "code.approved", "code.rejected"),
-        *("turn.planned", "path.changed", "approval.given", "approval.denied", "action.skipped"),  # a person's own
+        *("turn.requested", "path.changed", "approval.given", "approval.denied", "action.skipped"),  # a person's own
         *("policy.remembered", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
         *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_chosen"),
     ),

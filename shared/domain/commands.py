@@ -20,6 +20,7 @@ from shared.events.values import (
     Status,
     Step,
     ToolPolicy,
+    ToolRule,
     Value,
     Workflow,
 )
@@ -59,10 +60,7 @@ class Say(Command):
 
 
 class Approve(Command):
-    """Approve what is on the screen: `version` (and `hash`) of the plan or the code.
-
-    For an action (`action_id`), `version` is that of the session as it was shown.
-    """
+    """Approve what is on the screen: a version of the plan or code, or an action of the session at this version."""
 
     version: int
     hash: str | None = None
@@ -239,7 +237,9 @@ class ChangePath(Command):
 
 
 class Start(Command):
-    """Begin the wave that is ready: what runs from here on is recorded before it runs."""
+    """Begin the wave that is ready, by what the registry says of its `tools`: recorded before anything runs."""
+
+    tools: dict[str, ToolRule] = Field(default_factory=dict)
 
 
 class Finish(Command):

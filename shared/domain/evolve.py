@@ -11,7 +11,7 @@ from shared.domain import drafts, paths, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
-from shared.domain.waves import STOPPED, advance, leave_turn, mark, skip_unstarted
+from shared.domain.waves import STOPPED, advance, find, leave_turn, mark, skip_unstarted
 from shared.events import SessionEvent, facts
 
 
@@ -61,14 +61,18 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return said.answered(session, event)
         case facts.TurnPlanned():
             return turns.turn_planned(session, event)
+        case facts.TurnRequested():
+            return turns.turn_requested(session, event)
         case facts.PathChanged():
             return _path_changed(session, event)
         case facts.ApprovalGiven():
-            return turns.decided(mark(session, [event.action_id], "approved"), event.version)
+            return _allowed(session, event)
         case facts.ApprovalDenied():
             return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
         case facts.ApprovalExpired():
             return turns.expired(session, event.version)
+        case facts.ActionsRuled():
+            return turns.actions_ruled(session, event)
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
             return mark(session, event.action_ids, "started", began=began)
@@ -119,6 +123,14 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
+
+
+def _allowed(session: Session, event: facts.ApprovalGiven) -> Session:
+    """A yes counts for the content that the person saw, and for no other."""
+    action = find(session, event.action_id)
+    if action is None or action.hash != event.hash:
+        return session
+    return turns.decided(mark(session, [event.action_id], "approved", allowed=True), event.version)
 
 
 def _path_changed(session: Session, event: facts.PathChanged) -> Session:

@@ -95,18 +95,27 @@ def history(memory: Memory, turn: Turn | None) -> tuple[Deed, ...]:
 
 def planned(memory: Memory, event: facts.TurnPlanned, heard: tuple[str, ...]) -> Memory:
     """The way to the end as it is seen now; what was reached stays reached."""
-    known = {sub_goal.goal: sub_goal for sub_goal in memory.sub_goals}
-    goals = dict.fromkeys((*event.sub_goals, event.sub_goal) if event.actions else event.sub_goals)
-    reached = [sub_goal for sub_goal in memory.sub_goals if sub_goal.status != "pending" and sub_goal.goal not in goals]
-    sub_goals = (*reached, *(known.get(goal, SubGoal(goal)) for goal in goals))
+    goals = (*event.sub_goals, event.sub_goal) if event.actions else event.sub_goals
     return replace(
-        memory,
-        sub_goals=sub_goals[-SUB_GOALS:],
+        _towards(memory, goals),
         recalled=event.recalled or memory.recalled,
         planned=memory.planned + len(event.actions),
         heard=heard,
         closing="" if event.actions else event.reasoning[:CLOSING],
     )
+
+
+def requested(memory: Memory, event: facts.TurnRequested) -> Memory:
+    """A person's own turn is the way to the end now."""
+    planned = memory.planned + len(event.actions)
+    return replace(_towards(memory, (event.sub_goal,)), planned=planned, closing="")
+
+
+def _towards(memory: Memory, sub_goals: Iterable[str]) -> Memory:
+    known = {sub_goal.goal: sub_goal for sub_goal in memory.sub_goals}
+    goals = dict.fromkeys(sub_goals)
+    reached = [sub_goal for sub_goal in memory.sub_goals if sub_goal.status != "pending" and sub_goal.goal not in goals]
+    return replace(memory, sub_goals=(*reached, *(known.get(goal, SubGoal(goal)) for goal in goals))[-SUB_GOALS:])
 
 
 def judged(memory: Memory, turn: Turn, event: facts.TurnVerified) -> Memory:

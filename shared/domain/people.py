@@ -175,14 +175,7 @@ def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
     turn = session.turns + 1
     arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
     action = ActionSpec(id=f"{turn}.1", tool="run_code", arguments=arguments, text="Run the approved code")
-    kind = "turn.planned"
-    return facts.TurnPlanned(
-        **stamp(session, by, kind),
-        turn=turn,
-        sub_goal="Run the approved code",
-        actions=(action,),
-        selected_tool="run_code",
-    )
+    return _turn_requested(session, "Run the approved code", (action,), by)
 
 
 def _complete(session: Session, by: By) -> SessionEvent:
@@ -225,9 +218,12 @@ def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
     if not command.actions:
         raise Invalid("Name at least one action; to hand the session back, say so in a message.")
     check_actions(session, command.actions)
-    turn = session.turns + 1
-    kind = "turn.planned"
-    return facts.TurnPlanned(**stamp(session, by, kind), turn=turn, sub_goal=command.sub_goal, actions=command.actions)
+    return _turn_requested(session, command.sub_goal, command.actions, by)
+
+
+def _turn_requested(session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], by: By) -> facts.TurnRequested:
+    envelope = stamp(session, by, "turn.requested")
+    return facts.TurnRequested(**envelope, turn=session.turns + 1, sub_goal=sub_goal, actions=actions)
 
 
 def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:

@@ -2,14 +2,16 @@
 
 from shared.domain.memory import key_of, standing
 from shared.domain.session import Session
-from shared.domain.state import ActionStatus
-from shared.events.values import ActionSpec, ToolPolicy
+from shared.domain.state import Action, ActionStatus
+from shared.events.values import ActionSpec, Effect, ToolPolicy, ToolRule
 
 REASONS = {
     "read": "you asked to be asked about every call",
     "write": "it changes something",
     "irreversible": "it changes something and cannot be undone",
 }
+STRENGTH: dict[Effect, int] = {"read": 0, "write": 1, "irreversible": 2}
+PLANNED_AS: dict[Effect, str] = {"read": "only reads", "write": "can be undone", "irreversible": "cannot be undone"}
 
 
 def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
@@ -23,6 +25,26 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
     if approval:
         return spec.model_copy(update={"ruling": "require_approval", "approval": approval})
     return spec.model_copy(update={"ruling": "mutate" if spec.repairs else "proceed"})
+
+
+def stricter(session: Session, action: Action, tool: ToolRule) -> ActionSpec | None:
+    """The action ruled by its tool's own effect and policy, if that is stricter than its plan; else None.
+
+    What a person allowed stays allowed, unless the tool does more than they were shown or is denied.
+    """
+    planned = action.spec
+    understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
+    shown = None if action.allowed or understated else planned.approval
+    spec = planned.model_copy(update={"effect": tool.effect, "policy": tool.policy, "approval": shown})
+    if action.allowed and not understated and policy_of(session, spec) != "deny":
+        return None
+    anew = ruled(session, spec)
+    if anew.ruling in ("proceed", "mutate") and not understated:
+        return None
+    if anew.approval is None or shown:
+        return anew
+    planned_as = f"says that it {PLANNED_AS[planned.effect]}" if understated else "would not have asked you"
+    return anew.model_copy(update={"approval": f"{anew.approval}; the plan {planned_as}"})
 
 
 def policy_of(session: Session, spec: ActionSpec) -> ToolPolicy:

@@ -103,6 +103,7 @@ class Action:
     tokens: int = 0  # of the model calls made for it
     began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
+    allowed: bool = False  # by a person, in an event that only the gateway may append, for exactly these arguments
 
     @property
     def hash(self) -> str:
@@ -131,7 +132,8 @@ class Verdict:
 class Turn:
     """With a `path` its actions are nodes; `made` counts all of them, also those that were replaced.
 
-    `chosen` is the action that a person let come next: no condition leads away from it.
+    `chosen` is the action that a person let come next: no condition leads away from it. `taken_over`: a person
+    requested these actions.
     """
 
     number: int
@@ -146,11 +148,7 @@ class Turn:
     path: PathPlan | None = None
     made: int = 0
     chosen: str = ""
-
-    @property
-    def taken_over(self) -> bool:
-        """A person planned it: their own actions, not a path of nodes that they changed."""
-        return self.by.startswith("user:") and self.path is None
+    taken_over: bool = False
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,24 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     return advance(replace(left, turn=turn), event.version)
 
 
+def turn_requested(session: Session, event: facts.TurnRequested) -> Session:
+    """A person's own calls: to send them was to allow them."""
+    left = replace(leave_turn(session), turns=event.turn, replan=False)
+    actions = tuple(replace(paths.planned(spec), allowed=True) for spec in event.actions)
+    turn = Turn(event.turn, event.sub_goal, actions, event.actor, made=len(actions), taken_over=True)
+    requested = replace(left, turn=turn, memory=memory.requested(left.memory, event))
+    return advance(requested, event.version)
+
+
+def actions_ruled(session: Session, event: facts.ActionsRuled) -> Session:
+    """The actions as the executor ruled them, and what follows from that: a person is asked, or the wave goes on."""
+    if session.turn is None:
+        return session
+    anew = {spec.id: paths.planned(spec) for spec in event.actions}
+    actions = tuple(anew.get(action.spec.id, action) for action in session.turn.actions)
+    return advance(replace(session, turn=replace(session.turn, actions=actions)), event.version)
+
+
 def decided(session: Session, version: int) -> Session:
     return session if undecided(session.turn) else advance(session, version)
 

@@ -15,13 +15,14 @@ HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leav
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
-    """The next wave: not yet started, every dependency finished well (or was done before)."""
+    """The next wave: not yet started, every dependency finished well (or was done before). Of a path one node."""
     if turn is None:
         return ()
     finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.ruling == "skip"}
-    return tuple(
+    wave = tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )
+    return wave[:1] if turn.path else wave
 
 
 def running(session: Session) -> tuple[Action, ...]:
@@ -36,7 +37,7 @@ def find(session: Session, action_id: str) -> Action | None:
 
 
 def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: object) -> Session:
-    """The same session with these actions in another state (and their result or error)."""
+    """The same session with these actions in another state (and their result, error or leave)."""
     wanted = set(ids)
 
     def changed(action: Action) -> Action:
@@ -66,7 +67,9 @@ def revive(session: Session) -> Session:
     turn = session.turn
     held = {("skipped", STOPPED), ("failed", CUT_OFF)} if turn and turn.path else {("skipped", STOPPED)}
     actions = turn.actions if turn else ()
-    return mark(session, [a.spec.id for a in actions if (a.status, a.error) in held], "planned", error="")
+    return mark(
+        session, [a.spec.id for a in actions if (a.status, a.error) in held], "planned", error="", allowed=False
+    )
 
 
 def leave_turn(session: Session) -> Session:

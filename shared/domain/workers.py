@@ -6,7 +6,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.people import GIVE_UP, RAISE, path_changed
-from shared.domain.policy import ruled
+from shared.domain.policy import ruled, stricter
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
 from shared.domain.waves import check_actions, find, ready, running
@@ -67,7 +67,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.ChangePath():
             return _change_path(session, command, by)
         case c.Start():
-            return _start(session, by)
+            return _start(session, command, by)
         case c.VerifyTurn():
             return _verify_turn(session, command, by)
         case c.GiveAnswer():
@@ -144,12 +144,17 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
     )
 
 
-def _start(session: Session, by: By) -> SessionEvent:
+def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
+    """The wave starts, unless its tools' own effects and policies rule some of it more strictly than the plan does."""
     _my_turn(session, by, "executing")
     need(not running(session), "The wave is running already.")
     wave = ready(session.turn)
     if not wave or any(action in wave for action in undecided(session.turn)):
         raise OutOfTurn("No wave is ready to start.")
+    known = ((action, command.tools.get(action.spec.tool)) for action in wave)
+    anew = tuple(spec for action, tool in known if tool and (spec := stricter(session, action, tool)))
+    if anew:
+        return facts.ActionsRuled(**stamp(session, by, "actions.ruled"), actions=anew)
     return facts.ActionsStarted(
         **stamp(session, by, "actions.started"), action_ids=tuple(action.spec.id for action in wave)
     )

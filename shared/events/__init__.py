@@ -29,10 +29,12 @@ SessionEvent = Annotated[
     | facts.QuestionAsked
     | facts.QuestionAnswered
     | facts.TurnPlanned
+    | facts.TurnRequested
     | facts.PathChanged
     | facts.ApprovalGiven
     | facts.ApprovalDenied
     | facts.ApprovalExpired
+    | facts.ActionsRuled
     | facts.ActionsStarted
     | facts.ActionFinished
     | facts.ActionSkipped

@@ -176,6 +176,18 @@ class TurnPlanned(Event):
     path: PathPlan | None = None
 
 
+class TurnRequested(Event):
+    """A person plans a turn: a run of the approved code, or calls of their own after they took over.
+
+    To send them is to allow them, so this type is the gateway's alone.
+    """
+
+    type: Literal["turn.requested"] = "turn.requested"
+    turn: Version
+    sub_goal: Text
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+
+
 class PathChanged(Event):
     """What of a path has not begun is replaced by these actions: a condition left it, or a person changed it.
 
@@ -210,6 +222,16 @@ class ApprovalExpired(Event):
 
     type: Literal["approval.expired"] = "approval.expired"
     asked: Version
+
+
+class ActionsRuled(Event):
+    """Before these actions start, the executor rules them by its own registry, more strictly than their plan did.
+
+    They take the place of the planned ones with the same ids, and none of the wave has started.
+    """
+
+    type: Literal["actions.ruled"] = "actions.ruled"
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=60)]
 
 
 class ActionsStarted(Event):

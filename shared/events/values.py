@@ -110,6 +110,13 @@ class ActionSpec(Value):
     why: str = ""
 
 
+class ToolRule(Value):
+    """What a tool's registry says of it: what a call does to the world, and the tool's own policy, if it has one."""
+
+    effect: Effect
+    policy: ToolPolicy | None = None
+
+
 class Artefact(Value):
     """A body too large for an event, kept in the object store: size in bytes, SHA-256 in hex."""
 

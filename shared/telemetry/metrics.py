@@ -90,6 +90,12 @@ TOOL = Histogram(
     buckets=_SLOW,
     registry=REGISTRY,
 )
+RULED = Counter(
+    "parley_actions_ruled_again_total",
+    "Actions that the executor ruled more strictly than their plan, by its ruling",
+    ["ruling"],
+    registry=REGISTRY,
+)
 BUDGET_STOPS = Counter(
     "parley_budget_stops_total", "Work put to a person because its budget is spent", ["service"], registry=REGISTRY
 )

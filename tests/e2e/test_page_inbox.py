@@ -114,9 +114,9 @@ async def test_a_person_takes_over_and_hands_back(ada: Customer) -> None:
     await tab.page.keyboard.press("Enter")
     await tab.gone("take-over")
     await tab.sees("said", "Go on with the rest")
-    planned = [event for event in await tab.events() if event["type"] == "turn.planned"]
-    assert planned[1]["actor"] == "user:local"
-    assert planned[1]["actions"][0]["arguments"] == {"order_id": PENDING[0], "reason": "no longer needed"}
+    [requested] = [event for event in await tab.events() if event["type"] == "turn.requested"]
+    assert requested["actor"] == "user:local"
+    assert requested["actions"][0]["arguments"] == {"order_id": PENDING[0], "reason": "no longer needed"}
 
 
 async def test_lists_and_refusals_by_keyboard(ada: Customer) -> None:
@@ -139,7 +139,7 @@ async def test_lists_and_refusals_by_keyboard(ada: Customer) -> None:
     await tab.sees("preview", "It would be refused: payment method not found")
     await keys.press("tool-run")
     await expect(tab("action").last).to_have_attribute("data-state", "failed")
-    action = [event for event in await tab.events() if event["type"] == "turn.planned"][-1]["actions"][0]
+    action = [event for event in await tab.events() if event["type"] == "turn.requested"][-1]["actions"][0]
     assert action["arguments"]["item_ids"] == [order["items"][0]["item_id"]]
 
 

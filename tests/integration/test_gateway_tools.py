@@ -149,7 +149,7 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         assert "order_id" in (await her.error("invalid"))["message"]
         good = {"tool": "cancel_order", "arguments": {"order_id": "#W1"}}
         await her.send("take_over", sub_goal="Cancel it", actions=[good])
-        planned = await her.event("turn.planned")
+        planned = await her.event("turn.requested")
         assert (planned["turn"], planned["actor"]) == (2, "user:local")
         (action,) = planned["actions"]
         assert (action["id"], action["effect"], action["approval"]) == ("2.1", "write", None)

@@ -209,7 +209,7 @@ WHOLE = [
     "code.edited",
     "code.verified",
     "code.approved",
-    "turn.planned",
+    "turn.requested",
     "actions.started",
     "action.finished",
     "turn.verified",

@@ -20,7 +20,7 @@ from shared.domain.commands import By, Work
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Turn
 from shared.events import SessionEvent, parse_event
-from shared.events.values import ActionSpec, Artefact, Effect, content_hash
+from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from shared.llm import ScriptedModel
 from shared.log import Loaded, commit
 from shared.settings import Settings
@@ -30,7 +30,8 @@ from shared.worker import Desk, Drafts, Kit
 from tests.support.needs import needs_landlock
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
-SESSION = Session("s", version=4, request="Look", workflow="agentflow")
+SETTINGS = SessionSettings(approval="never")
+SESSION = Session("s", version=4, request="Look", workflow="agentflow", settings=SETTINGS)
 Run = Callable[[Call], Awaitable[Result]]
 
 

@@ -60,7 +60,7 @@ def test_names_tell_their_unit() -> None:
 
 
 def test_no_label_is_an_id_or_a_text() -> None:
-    known = {"outcome", "durable", "request", "role", "model", "kind", "tool", "service", "direction"}
+    known = {"outcome", "durable", "request", "role", "model", "kind", "tool", "service", "direction", "ruling"}
     known |= {"method", "route", "status", "phase", "consumer"}
     assert {label for labels in families().values() for label in labels} <= known
 

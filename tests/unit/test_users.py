@@ -96,7 +96,9 @@ def test_every_event_is_somebodys() -> None:
         ("code.verified", {"verifier"}),
         ("turn.verified", {"verifier"}),
         ("approval.expired", {"plan_store"}),
-        ("turn.planned", {"planner", "gateway"}),  # a person takes over, or runs the code
+        ("actions.ruled", {"executor"}),
+        ("turn.planned", {"planner"}),
+        ("turn.requested", {"gateway"}),  # a person takes over, or runs the code
         ("path.changed", {"executor", "gateway"}),  # a condition, or a person
     ],
 )

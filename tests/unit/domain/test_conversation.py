@@ -237,7 +237,7 @@ def test_approved_code_rests_and_names_what_was_approved() -> None:
 
 
 def test_approved_code_is_run_when_the_person_asks() -> None:
-    told = given(*TO_DONE).when(c.Run(stdin="1", args=("-v",))).then("turn.planned", selected_tool="run_code")
+    told = given(*TO_DONE).when(c.Run(stdin="1", args=("-v",))).then("turn.requested")
     told.leaves("executing", "executor")
     action = find(told.session, "1.1")
     assert action is not None

@@ -313,4 +313,4 @@ def test_a_session_that_came_to_rest_is_no_longer_paused() -> None:
 def test_a_run_that_was_stopped_can_be_judged_or_run_again() -> None:
     told = given(*TO_DONE, *RUN_CODE[:2], c.Stop(), done()).when(c.Retry()).then("session.retried")
     told.leaves("verifying", "verifier")
-    given(*TO_DONE, *RUN_CODE[:2], c.Stop()).when(c.Run()).then("turn.planned", turn=2)
+    given(*TO_DONE, *RUN_CODE[:2], c.Stop()).when(c.Run()).then("turn.requested", turn=2)

@@ -22,7 +22,7 @@ from shared.domain.people import GIVE_UP, RAISE
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import AGAIN, HAPPENED, LEAVE, ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import ActionSpec, PathPlan, SessionSettings, Step
+from shared.events.values import ActionSpec, Effect, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
 from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
 from tests.unit.domain.world import REACHED, World, good
 
@@ -104,7 +104,16 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
         return planned(session, number, shape)
     if session.phase == "planning" and session.workflow == "execution_plan":
         return draft(f"step {number}", "then", kind="steps")
-    return good(session)
+    command = good(session)
+    return c.Start(tools=registry(number)) if isinstance(command, c.Start) else command
+
+
+def registry(number: int) -> dict[str, ToolRule]:
+    """What the executor knows of the tools: nothing at all, or more or less than their plans say."""
+    effect: Effect = one_of(["read", "write", "irreversible"], number)
+    policy: ToolPolicy | None = one_of([None, None, None, "always", "never", "deny"], number // 3)
+    names = ("orders", "note", *(f"flow.node{n}" for n in range(5)))
+    return dict.fromkeys(names, ToolRule(effect=effect, policy=policy)) if number % 4 else {}
 
 
 def planned(session: Session, number: int, shape: Shape) -> AnyCommand:

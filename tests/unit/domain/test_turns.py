@@ -323,7 +323,7 @@ def test_the_next_request_has_all_its_turns() -> None:
 def test_a_person_takes_over_or_hands_back() -> None:
     escalated = given(*STARTED, done(), verdict("escalate"))
     take = c.TakeOver(sub_goal="by hand", actions=(act("2.1", effect="write"),))
-    told = escalated.when(take).then("turn.planned", turn=2, actor="user:ann").leaves("executing", "executor")
+    told = escalated.when(take).then("turn.requested", turn=2, actor="user:ann").leaves("executing", "executor")
     assert told.session.turn is not None
     assert told.session.turn.by == "user:ann"
     escalated.when(say("try the other")).then("message.received").leaves("planning", "planner")

@@ -13,6 +13,7 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.people import RAISE
+from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
 from shared.domain.state import Action, plan_text
 from shared.domain.waves import AGAIN, find, running
@@ -27,9 +28,11 @@ MADE_BY_WORK = (
     | facts.TurnPlanned
     | facts.TurnVerified
     | facts.AnswerGiven
+    | facts.ActionsRuled
     | facts.ActionsStarted
     | facts.SessionFailed
 )
+PLANS = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
 REACHED: set[str] = set()  # the types of all events that ever happened in any world
 
@@ -86,6 +89,8 @@ class World:
                 event = decide(self.session, command, by)
         except Refused:
             return None
+        if isinstance(command, c.Start):
+            self._ruled(self.session, event, command)
         self.accept(event, by)
         return event
 
@@ -153,7 +158,7 @@ class World:
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
-        planned = max(e.version for e in self.log if isinstance(e, facts.TurnPlanned | facts.PlanApproved))
+        planned = max(e.version for e in self.log if isinstance(e, PLANS))
         for action_id in event.action_ids:
             action, key = find(before, action_id), (before.turn.number, action_id)
             assert action is not None
@@ -167,6 +172,25 @@ class World:
             if action.spec.approval:
                 given = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
                 assert (action_id, action.hash) in [(e.action_id, e.hash) for e in given]
+
+    def _ruled(self, before: Session, event: SessionEvent, start: c.Start) -> None:
+        """What starts is no more than what was planned or allowed, whatever the plan says of its tool."""
+        if not isinstance(event, facts.ActionsStarted):
+            return
+        planned = max(e.version for e in self.log if isinstance(e, PLANS))
+        requested = isinstance(self.log[planned - 1], facts.TurnRequested)
+        given = {e.action_id for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)}
+        for action_id in event.action_ids:
+            action = find(before, action_id)
+            if action is None or (rule := start.tools.get(action.spec.tool)) is None:
+                continue
+            spec = action.spec.model_copy(update={"effect": rule.effect, "policy": rule.policy})
+            assert STRENGTH[rule.effect] <= STRENGTH[action.spec.effect]
+            assert policy_of(before, spec) != "deny"
+            asks = policy_of(before, spec) == "always" or (
+                policy_of(before, spec) == "writes" and rule.effect != "read"
+            )
+            assert not asks or requested or action_id in given
 
     def _settled(self, before: Session, event: SessionEvent, after: Session) -> None:
         """Which changes must not be made again for this request. A new request begins with none."""

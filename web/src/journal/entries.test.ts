@@ -21,7 +21,7 @@ it("tells of a plan, its approval and its code with the checks", () => {
 
 it("makes one entry of a run, from its plan to its verdict", () => {
   const all = of(
-    { type: "turn.planned", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "run_code" }] },
+    { type: "turn.requested", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "run_code" }] },
     { type: "actions.started", action_ids: ["1.1"] },
     { type: "action.finished", action_id: "1.1", ok: true, result: { stdout: "3" }, error: "", seconds: 0.1 },
     { type: "turn.verified", turn: 1, status: "success", reasoning: "fine" },

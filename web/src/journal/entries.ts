@@ -102,6 +102,10 @@ function told(all: Entry[], event: SessionEvent): void {
       leave(all, "left out: the turn was planned again");
       all.push({ ...base, kind: "turn", ...turnOf(event) });
       return;
+    case "turn.requested":
+      leave(all, "left out: the turn was planned again");
+      all.push({ ...base, kind: "turn", ...requestedTurn(event) });
+      return;
     case "path.changed":
       change(all, "turn", (one) => one.number === event.turn, pathOf(all, event));
       return;
@@ -114,6 +118,9 @@ function told(all: Entry[], event: SessionEvent): void {
     case "approval.expired":
       leave(all, "not run: nobody decided in time");
       note("Nobody decided in time", "bad");
+      return;
+    case "actions.ruled":
+      for (const one of planned(event.actions)) outcome(all, one.spec.id, one);
       return;
     case "actions.started":
       for (const id of event.action_ids) outcome(all, id, { state: "started" });
@@ -208,6 +215,13 @@ function turnOf(event: EventOf<"turn.planned">) {
     changes: [],
     made: event.actions.length,
   };
+}
+
+/** A person's own calls. */
+function requestedTurn(event: EventOf<"turn.requested">) {
+  const actions = planned(event.actions);
+  const words = { selectedTool: "", skills: [], reasoning: "", final: false, recalled: [], verdict: null, path: null, changes: [] };
+  return { ...words, number: event.turn, subGoal: event.sub_goal, actions, made: actions.length };
 }
 
 /** An approved path is walked at once: no event tells of the turn that it becomes. */

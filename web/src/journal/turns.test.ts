@@ -29,6 +29,18 @@ it("lets run what depends on an action that had been done already", () => {
   expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { depends_on: ["1.1"] })))).toEqual(["skipped", "planned"]);
 });
 
+it("shows an action as the executor ruled it, in place of how it was planned", () => {
+  const why = "it changes something; the plan says that it only reads";
+  const ruled = { type: "actions.ruled", actions: [spec("1.2", { approval: why, ruling: "require_approval" }), spec("1.3", { ruling: "deny", why: "no" })] };
+  const { actions } = turn(planned(1, spec("1.1"), spec("1.2", { effect: "read" }), spec("1.3")), ruled);
+  expect(actions).toMatchObject([{ state: "planned" }, { state: "planned", spec: { effect: "write", approval: why } }, { state: "denied", error: "no" }]);
+});
+
+it("has a person's own calls as a turn of theirs", () => {
+  const own = turn({ type: "turn.requested", turn: 1, sub_goal: "Mine", actions: [spec("1.1")] });
+  expect(own).toMatchObject({ number: 1, by: "user:ada", subGoal: "Mine", actions: [{ state: "planned" }] });
+});
+
 it("remembers who allowed and who refused", () => {
   const { actions } = turn(planned(1, spec("1.1"), spec("1.2")), { type: "approval.given", action_id: "1.1" }, { type: "approval.denied", action_id: "1.2", reason: "keep it" });
   expect(actions).toMatchObject([

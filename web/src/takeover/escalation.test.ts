@@ -3,7 +3,7 @@ import type { SessionEvent } from "../protocol";
 import { escalation } from "./escalation";
 
 const of = (...events: object[]) => escalation(events as SessionEvent[]);
-const turn = (number: number, actor: string) => ({ type: "turn.planned", turn: number, actor });
+const turn = (number: number, actor: string) => ({ type: actor === "planner" ? "turn.planned" : "turn.requested", turn: number, actor });
 const verdict = (number: number, next_action: string, reasoning: string) => ({ type: "turn.verified", turn: number, next_action, reasoning });
 
 it("tells why a person is needed", () => {

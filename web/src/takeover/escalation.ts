@@ -6,10 +6,8 @@ export function escalation(events: readonly SessionEvent[]): { why: string; mine
   for (const event of events.toReversed()) {
     if (event.type === "session.escalated") return { why: event.reason, mine };
     if (event.type === "turn.verified" && event.next_action === "escalate" && !mine) return { why: event.reasoning, mine };
-    if (event.type === "turn.planned") {
-      if (!event.actor.startsWith("user:")) return { why: whyOf(events, event.turn), mine };
-      mine = true;
-    }
+    if (event.type === "turn.planned") return { why: whyOf(events, event.turn), mine };
+    if (event.type === "turn.requested") mine = true;
     if (event.type === "message.received") break;
   }
   return { why: "", mine };
