@@ -13,7 +13,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
 from bench.frames import Frames
-from services.gateway.app import MAX_FRAME
+from services.gateway.transport import MAX_FRAME
 
 A_SOCKET = 48  # frames: with the first and the last as many as a socket may send at once
 POOL, RENEWED = 12, 40  # sessions that are talked about; sockets after which one of them is another

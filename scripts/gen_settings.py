@@ -44,6 +44,12 @@ GROUPS: dict[str, dict[str, str]] = {
         "sockets_per_user": "sockets that one user may have open at one gateway. 0: no limit",
         "failed_logins_per_minute": "wrong tokens or keys from one address (an IPv6 network of 64 bits counts as one), "
         "after which it has to wait. 0: no limit",
+        "trusted_proxies": "addresses or networks (`10.0.0.0/8`) of reverse proxies, with commas, whose `X-Forwarded-For` and "
+        "`X-Forwarded-Proto` are believed; nobody else's are",
+        "request_timeout": "seconds in which the head of a request has to arrive, and again its body, and in which a client has "
+        "to take some of its answer; beyond, 408 or an end",
+        "waiting_connections": "connections of one gateway that have yet to send a request; beyond, the one that has waited "
+        "longest is closed",
     },
     "The model": {
         "openai_base_url": "an OpenAI-compatible server, with its `/v1`. Empty, with no key either: the rehearsal model",

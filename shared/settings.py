@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from ipaddress import ip_network
 from pathlib import Path
 from typing import Annotated, Literal
 from urllib.parse import unquote
@@ -57,6 +58,9 @@ class Settings(BaseSettings):
     requests_per_second: float = Field(100, ge=0)  # of one user over REST, ten times as many at once; 0: no limit
     sockets_per_user: int = Field(1000, ge=0)  # at one gateway; 0: no limit
     failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
+    trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # whose X-Forwarded-For and -Proto are believed
+    request_timeout: float = Field(30, gt=0)  # for the head of a request to arrive, and again for its body
+    waiting_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
 
     # the model
     openai_base_url: str = ""
@@ -131,10 +135,17 @@ class Settings(BaseSettings):
             raise ValueError(f"an idle service beats once a second: 0 (off), or {SHORTEST:g} and more")
         return seconds
 
-    @field_validator("parley_origins", mode="before")
+    @field_validator("parley_origins", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_addresses(cls, proxies: tuple[str, ...]) -> tuple[str, ...]:
+        for proxy in proxies:
+            ip_network(proxy)
+        return proxies
 
     @field_validator("database_url", "retail_database_url", "parley_database")
     @classmethod

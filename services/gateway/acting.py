@@ -6,6 +6,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query, Response
 
 from services.gateway import tools
+from services.gateway.bodies import JsonRoute
 from services.gateway.models import Call
 from services.gateway.reading import REFUSALS, SessionId, readable
 from services.gateway.state import Behind, Me
@@ -14,7 +15,7 @@ from services.gateway.users import may_write
 from shared.domain.waves import find
 from shared.tools import ListTools, Preview, PreviewCall, ToolPage
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
 ActionId = Annotated[str, Path(min_length=1, max_length=64)]
 Turn = Annotated[int, Path(ge=1, le=2**31)]

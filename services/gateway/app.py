@@ -14,6 +14,7 @@ from starlette.types import ASGIApp
 
 from services.gateway import acting, chat, entering, figures, health, planning, reading, refusals, writing
 from services.gateway.auth import ConfigurationError, Door
+from services.gateway.bodies import LoginFirst
 from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
 from services.gateway.inbound import MAX_MESSAGE
@@ -28,6 +29,7 @@ from services.gateway.readiness import Readiness
 from services.gateway.socket import Socket
 from services.gateway.state import Gateway
 from services.gateway.tickets import Tickets
+from services.gateway.transport import ServerConfig
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.environment import keep_files_private
@@ -40,7 +42,6 @@ from shared.store import Store as NatsStore
 from shared.telemetry.running import observed
 from shared.watchdog.service import WATCHDOG
 
-MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
 STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
 REHEARSAL = "rehearsal"
 
@@ -80,6 +81,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     refusals.install(app)
     app.add_middleware(LoginByUrl, door=door, guesses=guesses)
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
+    app.add_middleware(LoginFirst)
     app.add_middleware(figures.Measured)
     app.state.gateway = Gateway(
         settings=settings,
@@ -169,15 +171,12 @@ def main() -> None:
         app = build(settings, bus, NatsStore(bus, wait=STORE_WAIT), LateLog(bus))
     except ConfigurationError as error:
         sys.exit(str(error))
-    config = uvicorn.Config(
+    config = ServerConfig(
         app,
+        settings,
         host=settings.agent_host,
         port=settings.agent_port,
-        log_config=None,
         log_level="warning",
-        access_log=False,  # its lines carry URLs, and a URL may carry a token
-        ws_max_size=MAX_FRAME,
-        server_header=False,
         timeout_graceful_shutdown=int(settings.graceful_timeout),
     )
     with WATCHDOG.started("gateway", settings):

@@ -8,6 +8,7 @@ from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from services.gateway import walks
+from services.gateway.bodies import JsonRoute
 from services.gateway.flow_models import ChatReply, ChatRequest
 from services.gateway.following import Follower
 from services.gateway.handlers import session_id_for
@@ -19,7 +20,7 @@ from services.gateway.trouble import Trouble
 from shared.domain.session import Session
 from shared.protocol import client as m
 
-router = APIRouter(prefix="/api", responses=REFUSALS | walks.REFUSALS)
+router = APIRouter(prefix="/api", responses=REFUSALS | walks.REFUSALS, route_class=JsonRoute)
 
 STREAM = "text/event-stream"
 STILL_THERE = ": still at work\n\n"

@@ -6,7 +6,7 @@ from hmac import compare_digest
 from fastapi import APIRouter, Request, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.state import Here, bearer, login
+from services.gateway.state import Here, authenticate, bearer
 from services.gateway.trouble import Trouble
 from shared.telemetry import metrics
 
@@ -21,7 +21,7 @@ async def figures(request: Request, here: Here) -> Response:
     """For Prometheus, with the token of PARLEY_METRICS_TOKEN, and for the operator: they tell of everybody's work."""
     wanted = here.settings.parley_metrics_token.get_secret_value()
     scrapes = wanted and compare_digest(bearer(request).encode(), wanted.encode())
-    if not (scrapes or login(request).user.everything):
+    if not (scrapes or authenticate(request).user.everything):
         hint = "Send PARLEY_METRICS_TOKEN as Authorization: Bearer."
         raise Trouble("forbidden", "These figures tell of everybody: only the operator sees them.", hint)
     return Response(metrics.exposition(), media_type=metrics.CONTENT_TYPE)

@@ -1,53 +1,68 @@
 """Bytes from a client become a typed message, or a Trouble that says what is wrong with them."""
 
-import json
+import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from services.gateway.trouble import Trouble
 from shared.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 
 MAX_MESSAGE = 256 * 1024  # bytes of one client message
+MAX_DEPTH = 64  # arrays and objects within each other; readers of the log take 200, and wrap what they read
 MESSAGE_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
 PROBLEMS_TOLD = 3
 KNOWN = "docs/protocol.md lists every message and its fields."
 
 
 def parse(text: str) -> AnyClientMessage:
-    """One message of the protocol. Raises Trouble: too_large, unknown_type or bad_message."""
+    """One message of `/ws`. Raises Trouble: too_large, unknown_type or bad_message."""
     if len(text) > MAX_MESSAGE or len(text.encode(errors="replace")) > MAX_MESSAGE:
         raise Trouble(
             "too_large", f"A message may have {MAX_MESSAGE // 1024} KiB at most.", "Send it in smaller parts."
         )
+    value = read_json(text)
     try:
-        message = CLIENT_MESSAGES.validate_json(text)
+        return CLIENT_MESSAGES.validate_python(value)
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
-        raise explained(problems, reply_to=_id_of(text)) from error
-    refuse_nul(message)
-    return message
+        raise explained(problems, reply_to=_id_of(value)) from error
 
 
-def refuse_nul(message: AnyClientMessage) -> None:
-    """Databases cannot keep the character U+0000, so no event may carry it."""
-    if any("\0" in found for found in _strings(message.model_dump())):
-        raise Trouble("bad_message", "The message has a NUL character in it.", "Take it out.", reply_to=message.id)
+def read_json(text: str | bytes) -> Any:
+    """A client's JSON, by RFC 8259, of what can be stored and read again. Raises Trouble(bad_message)."""
+    try:
+        value = from_json(text.encode() if isinstance(text, str) else text, allow_inf_nan=False)
+    except ValueError as error:
+        raise Trouble("bad_message", f"The message is not JSON as RFC 8259 has it: {error}.", KNOWN) from error
+    if problem := _unstorable(value):
+        raise Trouble("bad_message", problem, "Send it without that.", reply_to=_id_of(value))
+    return value
 
 
-def _strings(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for name, item in value.items():
-                yield name
-                yield from _strings(item)
-        case list() | tuple():
-            for item in value:
-                yield from _strings(item)
+def _unstorable(value: Any) -> str:
+    """What is wrong with a value that JSON allows, or ""."""
+    level = [value]
+    for _ in range(MAX_DEPTH + 1):
+        deeper: list[Any] = []
+        for item in level:
+            match item:
+                case str() if "\0" in item:
+                    return "The message has a NUL character in it, which databases do not keep."
+                case float() if not math.isfinite(item):
+                    return "The message has a number in it that is too large."
+                case dict():
+                    deeper += item
+                    deeper += item.values()
+                case list():
+                    deeper += item
+        if not deeper:
+            return ""
+        level = deeper
+    return f"The message has more than {MAX_DEPTH} levels of arrays and objects."
 
 
 def explained(problems: Sequence[Mapping[str, Any]], *, reply_to: str | None = None) -> Trouble:
@@ -67,11 +82,7 @@ def _place(location: tuple[int | str, ...]) -> str:
     return ".".join(str(part) for part in location[1:]) or "message"
 
 
-def _id_of(text: str) -> str | None:
-    """The message's own id, if as much can be read."""
-    try:
-        body = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    found = body.get("id") if isinstance(body, dict) else None
+def _id_of(value: Any) -> str | None:
+    """The message's own id, if it has a valid one."""
+    found = value.get("id") if isinstance(value, dict) else None
     return found if isinstance(found, str) and MESSAGE_ID.fullmatch(found) else None

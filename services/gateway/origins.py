@@ -10,6 +10,7 @@ from shared.login import is_loopback
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 PLAIN = {"ws": "http", "wss": "https"}
+BEHIND_A_PROXY = "PARLEY_ORIGINS can allow them; behind a proxy, TRUSTED_PROXIES must name its address."
 PORTS = {"http": 80, "https": 443}
 
 
@@ -27,7 +28,9 @@ def check_origin(connection: HTTPConnection, allowed: Collection[str]) -> None:
     """A browser's Origin, if there is one, must be our own page's, or one of `allowed`. Raises Trouble(forbidden)."""
     origin = connection.headers.get("origin")
     if origin is not None and origin not in allowed and not _own(origin, connection):
-        raise Trouble("forbidden", f"Pages from {origin} may not use this Parley.", "PARLEY_ORIGINS can allow them.")
+        behind = "x-forwarded-proto" in connection.headers
+        hint = BEHIND_A_PROXY if behind else "PARLEY_ORIGINS can allow them."
+        raise Trouble("forbidden", f"Pages from {origin} may not use this Parley.", hint)
 
 
 def check_not_forged(connection: HTTPConnection, allowed: Collection[str], *, cookie: bool) -> None:

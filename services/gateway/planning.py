@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Path, Query
 
 from services.gateway import walks
+from services.gateway.bodies import JsonRoute
 from services.gateway.flow_models import FlowList, FlowView, LibraryQuery, PathReply, PlanRequest
 from services.gateway.flows import flow_page, known_flow
 from services.gateway.following import Follower
@@ -15,7 +16,7 @@ from services.gateway.replies import flow_view, path_reply
 from services.gateway.state import Behind, Here, Me
 from shared import store_api as api
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
 FlowName = Annotated[str, Path(min_length=1, max_length=500, examples=["text_to_sql"])]
 

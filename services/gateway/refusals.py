@@ -1,7 +1,5 @@
 """Refusals over HTTP: one shape for all of them, as `models.Problem`."""
 
-import asyncio
-
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
@@ -16,8 +14,7 @@ from shared.domain.errors import Refused
 from shared.log import TooLarge
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
-CODES = {404: "not_found", 405: "not_available", 408: "timed_out", 413: "too_large"}
-BODY_TIME = 30.0  # seconds in which a whole body has to arrive
+CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
 
 
 def install(app: FastAPI) -> None:
@@ -62,6 +59,8 @@ async def _invalid(request: Request, error: Exception) -> JSONResponse:
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
     """What the framework itself refuses: no such path, another method, too large a body."""
+    if isinstance(error.__cause__, Trouble):
+        return told(error.__cause__)
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
     body = Problem(code=CODES.get(status, "refused"), message=detail)
@@ -70,7 +69,7 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
 
 
 class BodyLimit:
-    """No request body grows over `limit` bytes, whatever it says about its length, or takes for ever to come."""
+    """No request body grows over `limit` bytes, whatever it says about its length."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
         self._app, self._limit = app, limit
@@ -84,17 +83,11 @@ class BodyLimit:
             trouble = Trouble("too_large", f"A body may have {self._limit // 1024} KiB at most.", "Make it shorter.")
             await answer(trouble)(scope, receive, send)
             return
-        read, whole = 0, False
-        late = asyncio.get_running_loop().time() + BODY_TIME
+        read = 0
 
         async def counted() -> Message:
-            nonlocal read, whole
-            try:
-                async with asyncio.timeout_at(None if whole else late):
-                    message = await receive()
-            except TimeoutError as error:
-                raise HTTPException(408, f"The body has not come within {BODY_TIME:g} s.") from error
-            whole = not message.get("more_body", False)
+            nonlocal read
+            message = await receive()
             read += len(message.get("body", b""))
             if read > self._limit:
                 raise HTTPException(413, f"A body may have {self._limit // 1024} KiB at most.")

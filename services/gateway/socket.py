@@ -21,7 +21,8 @@ from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.store_api import JOURNAL_READ, ReadJournal
 
-TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
+TRY_AGAIN_LATER, POLICY_VIOLATION, LOGIN_ENDED = 1013, 1008, 4401
+REFUSALS = 200  # messages that are refused for coming too fast, until the socket ends
 MAX_SEATS = 100
 GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
 SLOW, WAITS = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
@@ -38,7 +39,8 @@ class Socket:
         self._ws, self._user, self._login_ended = ws, user, login_ended
         self._core, self._hub = core, hub
         self._outbox = outbox
-        self._bucket = TokenBucket()
+        self._bucket, self._refusals = TokenBucket(), TokenBucket(burst=REFUSALS)
+        self._flooded = False
         self._seats: dict[str, Seat] = {}
         self._shown: dict[str, Shown] = {}
         self._current = handlers.new_session_id()
@@ -77,6 +79,8 @@ class Socket:
 
     async def _say_goodbye(self) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if self._outbox.overflowed.is_set() else (1000, "")
+        if self._flooded:
+            code, reason = POLICY_VIOLATION, "too many messages"
         if self._login_ended.is_set():
             code, reason = LOGIN_ENDED, "your login has ended"
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left already, or does not read at all
@@ -109,6 +113,9 @@ class Socket:
         session_id = self._current
         try:
             if not self._bucket.take():
+                self._flooded = not self._refusals.take()
+                if self._flooded:
+                    return True
                 raise Trouble("slow_down", "Too many messages at once.", "Wait a second and send it again.")
             if text is None:
                 raise Trouble("bad_message", "Messages are text frames of JSON, not binary ones.")

@@ -77,30 +77,39 @@ def bearer(connection: HTTPConnection) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def gateway(request: Request) -> Gateway:
+async def gateway(request: Request) -> Gateway:
     found: Gateway = request.app.state.gateway
     return found
 
 
-def core(request: Request) -> Core:
-    return gateway(request).core
+async def core(request: Request) -> Core:
+    return (await gateway(request)).core
 
 
 def is_secure(connection: HTTPConnection) -> bool:
     return connection.url.scheme in ("https", "wss")
 
 
-def login(request: Request) -> Login:
-    """Whoever sends this REST request; a change that a browser's cookie allows must come from our own page."""
-    here = gateway(request)
+def authenticate(request: Request) -> Login:
+    """Whoever sends this REST request; a change that a browser's cookie allows must come from our own page.
+
+    Raises Trouble (unauthorized, forbidden, slow_down).
+    """
+    here: Gateway = request.app.state.gateway
     if request.method not in SAFE and not bearer(request):
         by_cookie = bool(here.cookie(request)) and not here.door.open
         check_not_forged(request, here.settings.parley_origins, cookie=by_cookie)
     return here.welcome(request)
 
 
-def user(request: Request) -> User:
-    return login(request).user
+async def login(request: Request) -> Login:
+    """Whom LoginFirst has let in."""
+    known: Login = request.state.login
+    return known
+
+
+async def user(request: Request) -> User:
+    return (await login(request)).user
 
 
 LoggedIn = Annotated[Login, Depends(login)]

@@ -6,7 +6,6 @@ from services.gateway import handlers
 from services.gateway.flow_models import Asked, ChatMessage, ChatRequest
 from services.gateway.flows import flow_page, known_flow
 from services.gateway.following import Follower
-from services.gateway.inbound import refuse_nul
 from services.gateway.models import Problem
 from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
@@ -53,7 +52,6 @@ async def say(
     session = await follower.look()
     may_write(user, session)
     message = words(session)
-    refuse_nul(message)
     sent_before = f"{session.id}:{asked.id}" in session.recent
     if not sent_before:
         _free(session)

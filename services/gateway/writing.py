@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Body, Query
 
 from services.gateway import handlers
-from services.gateway.inbound import refuse_nul
+from services.gateway.bodies import JsonRoute
 from services.gateway.models import Accepted, NewSession
 from services.gateway.ports import query
 from services.gateway.reading import REFUSALS, SessionId, readable
@@ -15,7 +15,7 @@ from services.gateway.users import may_write
 from shared.protocol import client as m
 from shared.store_api import SESSION_PURGE, Purged, PurgeSession
 
-router = APIRouter(prefix="/api", responses=REFUSALS)
+router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
 
 @router.post("/sessions", status_code=201)
@@ -30,7 +30,6 @@ async def begin(new: NewSession, user: Me, core: Behind, here: Here) -> Accepted
         settings=new.settings,
         knowledge=new.knowledge,
     )
-    refuse_nul(message)
     done = await handlers.act(message, session_id, handlers.Sender(user), core)
     here.hub.nudge(session_id)
     return Accepted(session_id=session_id, version=done.version)
@@ -41,7 +40,6 @@ async def send(
     session_id: SessionId, message: Annotated[m.AnyClientMessage, Body()], user: Me, core: Behind, here: Here
 ) -> Accepted:
     """Any client message about this session, as over `/ws`; an approval names its version here."""
-    refuse_nul(message)
     message = message.model_copy(update={"session_id": session_id})
     match message:
         case m.Fork():

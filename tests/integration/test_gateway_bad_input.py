@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from services.gateway.app import MAX_FRAME
 from services.gateway.inbound import MAX_MESSAGE
+from services.gateway.transport import MAX_FRAME
 from shared.domain import commands as c
 from tests.support.gateway import World, client, serving
 

@@ -216,7 +216,7 @@ async def test_answers_carry_safe_headers_and_clear_refusals() -> None:
 
 
 async def test_behind_https_the_cookie_is_for_this_host_alone() -> None:
-    world = World(**LOGIN)
+    world = World(**LOGIN, trusted_proxies=("127.0.0.1",))
     async with serving(world.app) as address, _http(address, **{"x-forwarded-proto": "https"}) as browser:
         answer = await browser.get("/", params={"token": TOKEN})
         cookie = answer.headers["set-cookie"]
@@ -307,6 +307,28 @@ async def test_guessing_keys_ends_soon() -> None:
         assert (await http.get("/", params={"token": "kb"})).status_code == 429
         assert await _refused(address, additional_headers={"Authorization": "Bearer kb"}) == 429
         assert (await http.get("/api/me", headers=right)).status_code == 200  # known before: nobody locks alice out
+
+
+@pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 401), (("127.0.0.0/8",), 401)])
+async def test_only_a_trusted_proxy_says_who_it_speaks_for(trusted: tuple[str, ...], status: int) -> None:
+    world = World(**KEYS, failed_logins_per_minute=3, trusted_proxies=trusted)
+    async with serving(world.app) as address, _http(address) as http:
+        for number in range(4):
+            claimed = {"authorization": "Bearer no", "x-forwarded-for": f"192.0.2.{number}"}
+            answer = await http.get("/api/me", headers=claimed)
+        assert answer.status_code == status
+
+
+async def test_a_page_behind_a_proxy_that_is_not_trusted_is_told_so() -> None:
+    async with serving(World(**LOGIN).app) as address, _http(address, authorization=f"Bearer {TOKEN}") as http:
+        behind = {"origin": f"https://{address}", "x-forwarded-proto": "https"}
+        answer = await http.get("/api/me", headers=behind)
+        assert answer.status_code == 403
+        assert "TRUSTED_PROXIES" in answer.json()["hint"]
+    trusting = World(**LOGIN, trusted_proxies=("127.0.0.1",))
+    async with serving(trusting.app) as address, _http(address, authorization=f"Bearer {TOKEN}") as http:
+        behind = {"origin": f"https://{address}", "x-forwarded-proto": "https"}
+        assert (await http.get("/api/me", headers=behind)).status_code == 200
 
 
 async def test_a_fault_of_ours_tells_nothing_of_itself() -> None:

@@ -13,7 +13,8 @@ from pydantic import SecretStr
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed
 
-from services.gateway.app import MAX_FRAME, build
+from services.gateway.app import build
+from services.gateway.transport import ServerConfig
 from shared.log import Loaded, Log
 from shared.settings import Settings
 from shared.store import StoreDown
@@ -75,9 +76,7 @@ def gateway_settings(**chosen: Any) -> Settings:
 async def serving(app: FastAPI) -> AsyncIterator[str]:
     """The application on a free port of this machine; its `host:port`."""
     listening = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(
-        app, log_config=None, access_log=False, ws_max_size=MAX_FRAME, timeout_graceful_shutdown=1, lifespan="on"
-    )
+    config = ServerConfig(app, app.state.gateway.settings, timeout_graceful_shutdown=1, lifespan="on")
     server = uvicorn.Server(config)
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:

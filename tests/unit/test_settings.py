@@ -27,6 +27,15 @@ def test_everything_has_a_default_that_runs_on_this_machine() -> None:
     assert (settings.model_url, settings.model_key) == ("", "none")
 
 
+def test_proxies_are_addresses_or_networks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRUSTED_PROXIES", "127.0.0.1, 10.0.0.0/8, 2001:db8::/32")
+    assert Settings().trusted_proxies == ("127.0.0.1", "10.0.0.0/8", "2001:db8::/32")
+    for wrong in ("*", "proxy.internal", "10.0.0.1/8"):
+        monkeypatch.setenv("TRUSTED_PROXIES", wrong)
+        with pytest.raises(ValidationError):
+            Settings()
+
+
 def test_the_environment_is_read_and_empty_values_count_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_PORT", "9001")
     monkeypatch.setenv("NATS_URL", "")

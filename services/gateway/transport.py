@@ -1,0 +1,279 @@
+"""HTTP as the gateway reads it: uvicorn over httptools, with a bound on what a stranger's bytes may cost.
+
+Every limit counts while the bytes arrive. One read is parsed in small pieces, with the event loop's other work between.
+"""
+
+import asyncio
+from typing import Any, NamedTuple, cast
+
+import httptools
+import uvicorn
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.flow_control import FlowControl
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
+
+from services.gateway.frames import WebSocketProtocol, linger
+from services.gateway.models import Problem
+from services.gateway.page import HEADERS
+from shared.settings import Settings
+
+MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
+MAX_URL = 8 * 1024
+MAX_FRAMING = 64 * 1024  # bytes of a request besides its body: request line, headers, sizes of chunks, trailers
+MAX_FIELDS = 128  # headers and trailers
+MAX_PIPELINED = 16  # requests that wait for the answer to an earlier one
+PIECE = 8 * 1024  # bytes that are parsed at once
+
+
+class ServerConfig(uvicorn.Config):
+    """uvicorn's configuration of a gateway, and what its connections share."""
+
+    def __init__(self, app: ASGIApp, settings: Settings, **options: Any) -> None:
+        super().__init__(
+            app,
+            http=HttpProtocol,
+            ws=WebSocketProtocol,
+            ws_max_size=MAX_FRAME,
+            log_config=None,
+            access_log=False,  # its lines carry URLs, and a URL may carry a token
+            server_header=False,
+            proxy_headers=bool(settings.trusted_proxies),
+            forwarded_allow_ips=list(settings.trusted_proxies),
+            **options,
+        )
+        self.settings = settings
+        self.waiting: dict[HttpProtocol, None] = {}  # connections without a whole request head, oldest first
+
+
+class Refusal(NamedTuple):
+    """Why a request is not read any further."""
+
+    status: int
+    code: str
+    message: str
+    hint: str
+
+
+class Refused(Exception):
+    """Raised within callbacks of the parser, which then stops."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.message)
+        self.refusal = refusal
+
+
+MALFORMED = Refusal(400, "bad_request", "This is not HTTP/1.1 as the gateway reads it.", "Check the request's syntax.")
+TOO_SLOW = Refusal(408, "timed_out", "The request did not arrive in time.", "Send it again, on a faster connection.")
+URL_TOO_LONG = Refusal(
+    414, "too_large", f"A URL may have {MAX_URL // 1024} KiB at most.", "Send long values in the body."
+)
+TOO_MANY_FIELDS = Refusal(431, "too_large", f"A request may have {MAX_FIELDS} headers at most.", "Send fewer.")
+TOO_MUCH_FRAMING = Refusal(
+    431,
+    "too_large",
+    f"Headers and the sizes of chunks may have {MAX_FRAMING // 1024} KiB at most in one request.",
+    "Send shorter headers, or larger chunks.",
+)
+TOO_MANY_REQUESTS = Refusal(
+    429, "slow_down", f"{MAX_PIPELINED} requests wait on this connection.", "Wait for answers, or open another one."
+)
+
+
+class HttpProtocol(HttpToolsProtocol):
+    """One connection. A limit that is exceeded is answered, and the connection ended."""
+
+    config: ServerConfig
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self.flow = FlowControl(cast(asyncio.Transport, self))  # it pauses and resumes reading by the methods below
+        self._unparsed = bytearray()
+        self._parse_scheduled = self._refused = False
+        self._reading_head = self._request_begun = False
+        self._framing = self._fields = 0
+        self._answering: RequestResponseCycle | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._write_deadline: asyncio.TimerHandle | None = None
+        self._await_head()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        super().connection_lost(exc)
+        self.resume_writing()
+
+    # --- what arrives is parsed piece by piece
+
+    def data_received(self, data: bytes) -> None:
+        if self._refused:
+            return
+        self._unset_keepalive_if_required()
+        self._unparsed += data
+        if not self._parse_scheduled and not self.flow.read_paused:
+            self._parse()
+
+    def pause_reading(self) -> None:
+        self.transport.pause_reading()
+
+    def resume_reading(self) -> None:
+        """Read again once all is parsed that has been read."""
+        if self.transport.is_closing() or self._parse_scheduled:
+            return
+        if self._unparsed:
+            self._parse_scheduled = True
+            self.transport.pause_reading()
+            self.loop.call_soon(self._parse)
+        else:
+            self.transport.resume_reading()
+
+    def _parse(self) -> None:
+        self._parse_scheduled = False
+        if self._refused or self.transport.is_closing() or self.flow.read_paused:
+            return
+        piece = bytes(self._unparsed[:PIECE])
+        del self._unparsed[:PIECE]
+        self._framing += len(piece)  # `on_body` takes off what is body
+        try:
+            self.parser.feed_data(piece)
+            if self._framing > MAX_FRAMING:
+                raise Refused(TOO_MUCH_FRAMING)
+        except httptools.HttpParserUpgrade:
+            if self._should_upgrade():
+                self.handle_websocket_upgrade()
+                return
+        except httptools.HttpParserError as error:
+            self._refuse(error.__context__.refusal if isinstance(error.__context__, Refused) else MALFORMED)
+        except Refused as refused:
+            self._refuse(refused.refusal)
+        if not self._refused and not self.flow.read_paused:
+            self.resume_reading()
+
+    # --- what the parser finds
+
+    def on_message_begin(self) -> None:
+        if len(self.pipeline) >= MAX_PIPELINED:
+            raise Refused(TOO_MANY_REQUESTS)
+        super().on_message_begin()
+        self._framing = self._fields = 0
+        self._reading_head = self._request_begun = True
+        if self._deadline is None:
+            self._set_deadline()
+
+    def on_url(self, url: bytes) -> None:
+        super().on_url(url)
+        if len(self.url) > MAX_URL:
+            raise Refused(URL_TOO_LONG)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        self._fields += 1
+        if self._fields > MAX_FIELDS:
+            raise Refused(TOO_MANY_FIELDS)
+        if self._reading_head:  # a trailer is no header: no proxy has looked at it
+            super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        self._reading_head = False
+        self._stop_waiting()
+        self._set_deadline()
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        self._framing -= len(body)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        self._request_begun = False
+        self._cancel_deadline()
+        super().on_message_complete()
+        if self.cycle is not None and self.cycle.response_complete:
+            self._await_head()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        if not self.pipeline and not self._request_begun and not self.transport.is_closing():
+            self._await_head()
+
+    def handle_websocket_upgrade(self) -> None:
+        self._stop_waiting()
+        self._unparsed.clear()  # nobody may send frames before the handshake is answered
+        super().handle_websocket_upgrade()
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """Nothing: a client that offers another protocol is answered in this one."""
+
+    # --- time
+
+    def _await_head(self) -> None:
+        """Of the connections that have yet to send a request the oldest one makes room for the newest."""
+        waiting = self.config.waiting
+        waiting[self] = None
+        if len(waiting) > self.config.settings.waiting_connections:
+            oldest = next(iter(waiting))
+            oldest._stop_waiting()
+            oldest.transport.close()
+        if self._deadline is None:
+            self._set_deadline()
+
+    def _stop_waiting(self) -> None:
+        self.config.waiting.pop(self, None)
+        self._cancel_deadline()
+
+    def _set_deadline(self) -> None:
+        self._deadline = self.loop.call_later(self.config.settings.request_timeout, self._too_slow)
+
+    def _cancel_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _too_slow(self) -> None:
+        self._deadline = None
+        if self._request_begun:
+            self._refuse(TOO_SLOW)
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._write_deadline = self.loop.call_later(self.config.settings.request_timeout, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._write_deadline is not None:
+            self._write_deadline.cancel()
+            self._write_deadline = None
+
+    # --- the end
+
+    def _refuse(self, refusal: Refusal) -> None:
+        """Answer, if the refused request is the next one to be answered, and let the client read that."""
+        self._refused = True
+        self._unparsed.clear()
+        self._stop_waiting()
+        self._unset_keepalive_if_required()
+        if self._may_answer():
+            self.transport.write(_response(refusal, self.server_state.default_headers))
+        self.pipeline.clear()
+        if self._answering is not None:
+            self._answering.disconnected = True
+            self._answering.message_event.set()
+        linger(self.transport, self.loop)
+
+    def _may_answer(self) -> bool:
+        """No byte of an answer to this request has been sent, and no earlier request waits for one."""
+        if self.cycle is None:
+            return True
+        if self.cycle.response_complete:
+            return self._reading_head
+        return self.cycle.more_body and not self.cycle.response_started and not self.pipeline
+
+
+def _response(refusal: Refusal, default_headers: list[tuple[bytes, bytes]]) -> bytes:
+    problem = Problem(code=refusal.code, message=refusal.message, hint=refusal.hint)
+    answer = JSONResponse(problem.model_dump(), refusal.status, {**HEADERS, "Connection": "close"})
+    headers = (b"%b: %b\r\n" % header for header in (*default_headers, *answer.raw_headers))
+    return b"".join((STATUS_LINE[refusal.status], *headers, b"\r\n", bytes(answer.body)))

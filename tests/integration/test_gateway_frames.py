@@ -1,0 +1,76 @@
+"""Floods of WebSocket frames: the socket ends with words, and the gateway has other things to do meanwhile."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+from websockets.frames import Frame, Opcode
+
+from services.gateway.frames import FRAMES_PER_SECOND, MAX_FRAGMENTS
+from services.gateway.transport import MAX_FRAME
+from tests.support.gateway import Client, World, client, serving
+
+FLOOD = 64 * 1024  # bytes
+
+
+@asynccontextmanager
+async def connected(**options: Any) -> AsyncIterator[tuple[Client, World]]:
+    world = World()
+    async with serving(world.app) as address, client(address, **options) as her:
+        yield her, world
+
+
+async def _closed(her: Client) -> tuple[int, str]:
+    """Code and reason with which the gateway ends the socket."""
+    code = await her.closed()
+    assert code
+    return code, her.connection.close_reason or ""
+
+
+def _frames(opcode: Opcode, data: bytes = b"", *, fin: bool = True) -> bytes:
+    """As many as fit into `FLOOD` bytes."""
+    frame = Frame(opcode, data, fin).serialize(mask=True)
+    return frame * (FLOOD // len(frame))
+
+
+FLOODS = {
+    "empty fragments": Frame(Opcode.TEXT, b"", fin=False).serialize(mask=True) + _frames(Opcode.CONT, fin=False),
+    "pings": _frames(Opcode.PING),
+    "pongs": _frames(Opcode.PONG, b"x" * 20),
+}
+
+
+@pytest.mark.parametrize("flood", FLOODS.values(), ids=FLOODS)
+async def test_too_many_frames_in_a_second_end_the_socket(flood: bytes) -> None:
+    async with connected() as (her, _):
+        her.connection.transport.write(flood)
+        assert await _closed(her) == (1008, f"more than {FRAMES_PER_SECOND} frames in a second")
+
+
+async def test_too_many_fragments_of_a_message_end_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("services.gateway.frames.FRAMES_PER_SECOND", 1_000_000)
+    async with connected() as (her, _):
+        her.connection.transport.write(FLOODS["empty fragments"])
+        assert await _closed(her) == (1008, f"a message in more than {MAX_FRAGMENTS} frames")
+
+
+async def test_messages_that_come_too_fast_are_refused_and_then_the_socket_ends() -> None:
+    async with connected() as (her, _):
+        her.connection.transport.write(_frames(Opcode.TEXT, b"{}"))
+        assert await _closed(her) == (1008, "too many messages")
+        codes = [message["code"] for message in her.heard if message["type"] == "error"]
+        assert 200 <= codes.count("slow_down") <= 250
+
+
+async def test_a_message_in_many_frames_is_one_message() -> None:
+    async with connected(compression=None) as (her, _):
+        text = '{"type": "user_message", "content": "' + "A calculator. " * 100 + '"}'
+        await her.connection.send(text[at : at + 2] for at in range(0, len(text), 2))
+        await her.event("message.received")
+
+
+async def test_compressed_messages_do_not_grow_over_all_bounds() -> None:
+    async with connected() as (her, _):
+        await her.connection.send("x" * (50 * MAX_FRAME))
+        assert (await _closed(her))[0] == 1009

@@ -1,0 +1,228 @@
+"""Bytes of strangers: too many, or no HTTP, are refused with words and at once, and nothing waits for ever."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+
+from services.gateway import frames
+from services.gateway.app import build
+from services.gateway.page import HEADERS
+from services.gateway.transport import MAX_FIELDS, MAX_FRAMING, MAX_PIPELINED, MAX_URL, PIECE, HttpProtocol
+from tests.support.gateway import SECRET, World, serving
+
+KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
+POST = b"POST /api/sessions HTTP/1.1\r\nHost: h\r\nContent-Type: application/json\r\n"
+CHUNKED = POST + b"Transfer-Encoding: chunked\r\n\r\n"
+ALICE = b"Authorization: Bearer ka\r\n"
+ME = b"GET /api/me HTTP/1.1\r\nHost: h\r\n" + ALICE + b"\r\n"
+
+
+class Connection:
+    """One TCP connection, of which the test writes every byte."""
+
+    def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._reader, self._writer = reader, writer
+
+    async def send(self, data: bytes) -> None:
+        self._writer.write(data)
+        await self._writer.drain()
+
+    async def answer(self) -> tuple[int, dict[str, str], bytes]:
+        """Status, headers and body of the next answer."""
+        head = (await self._reader.readuntil(b"\r\n\r\n")).decode().split("\r\n")
+        headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
+        return int(head[0].split()[1]), headers, await self._reader.readexactly(int(headers["content-length"]))
+
+    async def rest(self) -> bytes:
+        """What comes until the gateway ends the connection."""
+        try:
+            return await self._reader.read()
+        except ConnectionError:
+            return b""
+
+
+@asynccontextmanager
+async def connected(address: str) -> AsyncIterator[Connection]:
+    host, port = address.split(":")
+    async with asyncio.timeout(20):
+        reader, writer = await asyncio.open_connection(host, int(port))
+        try:
+            yield Connection(reader, writer)
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def gateway(**settings: Any) -> AsyncIterator[str]:
+    async with serving(World(**(KEYS | settings)).app) as address:
+        yield address
+
+
+@pytest.fixture(autouse=True)
+def hasty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(frames, "LINGER", 0.2)
+
+
+TOO_MUCH = [
+    (b"GET /" + b"a" * (MAX_URL + 1), 414),
+    (b"GET /" + b"a" * (MAX_URL + 1) + b" HTTP/1.1\r\n\r\n", 414),
+    (b"GET / HTTP/1.1\r\nA: " + b"a" * (MAX_FRAMING + 2 * PIECE), 431),
+    (b"GET / HTTP/1.1\r\n" + b"A: b\r\n" * (MAX_FIELDS + 2), 431),
+    (b"\r\n" * (MAX_FRAMING // 2 + PIECE), 431),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + b"1\r\n \r\n" * (MAX_FRAMING // 5 + PIECE), 431),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1;" + b"a" * (MAX_FRAMING + 2 * PIECE), 431),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"A: b\r\n" * (MAX_FIELDS + 1), 431),
+    (b"nonsense\r\n\r\n", 400),
+    (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 400),
+    (b"CONNECT h:1 HTTP/1.1\r\nHost: h\r\n\r\n", 400),
+    (POST + b"Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400),
+    (POST + b"Content-Length: 5\r\nContent-Length: 6\r\n\r\nhello", 400),
+]
+
+
+@pytest.mark.parametrize(("data", "status"), TOO_MUCH, ids=range(len(TOO_MUCH)))
+async def test_what_is_too_much_or_malformed_is_refused_with_words(data: bytes, status: int) -> None:
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(data)
+        told, headers, body = await connection.answer()
+        problem = json.loads(body)
+        assert (told, headers["connection"]) == (status, "close")
+        assert problem["message"]
+        assert problem["hint"]
+        assert headers.items() >= {name.lower(): value for name, value in HEADERS.items()}.items()
+        assert await connection.rest() == b""
+
+
+async def test_a_body_in_small_chunks_is_read() -> None:
+    body = json.dumps({"request": "A calculator " + "x" * 40_000}).encode()
+    chunks = b"".join(b"%x\r\n%b\r\n" % (len(body[at : at + 64]), body[at : at + 64]) for at in range(0, len(body), 64))
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n\r\n" + ME)
+        assert (await connection.answer())[0] == 201
+        assert (await connection.answer())[0] == 200  # the connection lives on
+
+
+async def test_however_many_chunks_a_stranger_sends_the_answer_comes_at_once() -> None:
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(CHUNKED + b"1\r\n \r\n" * 200_000)
+        assert (await connection.answer())[0] == 401
+        assert await connection.rest() == b""
+
+
+async def test_a_trailer_is_no_header() -> None:
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(CHUNKED + b"0\r\n" + ALICE + b"\r\n")
+        assert (await connection.answer())[0] == 401
+
+
+async def test_some_requests_may_wait_for_an_answer_and_no_more() -> None:
+    async with gateway() as address:
+        async with connected(address) as connection:
+            await connection.send(ME * MAX_PIPELINED)
+            assert [(await connection.answer())[0] for _ in range(MAX_PIPELINED)] == [200] * MAX_PIPELINED
+        async with connected(address) as connection:
+            await connection.send(ME * 5_000)
+            assert (await connection.rest()).count(b"HTTP/1.1 200") <= MAX_PIPELINED
+
+
+async def test_a_large_body_is_refused_and_the_connection_lives_on() -> None:
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(POST + ALICE + b"Content-Length: 400000\r\n\r\n" + b" " * 400_000 + ME)
+        assert (await connection.answer())[0] == 413
+        assert (await connection.answer())[0] == 200
+
+
+async def test_a_handshake_that_is_none_ends() -> None:
+    upgrade = (
+        b"POST /ws HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nTransfer-Encoding: chunked\r\n"
+    )
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(upgrade + b"\r\n" + b"\x81\x80\0\0\0\0" * 1_000)
+        assert (await connection.answer())[0] == 400
+        assert await connection.rest() == b""
+
+
+LATE = b"HTTP/1.1 408 Request Timeout"
+HALF = [
+    (b"", b""),
+    (b"\r\n", b""),
+    (b"GET /api/me HT", LATE),
+    (b"GET /api/me HTTP/1.1\r\nHost: h\r\nA: ", LATE),
+    (POST + ALICE + b"Content-Length: 50\r\n\r\n{", LATE),
+    (POST + b"Content-Length: 50\r\n\r\n{", b"HTTP/1.1 401 Unauthorized"),
+    (POST + ALICE + b"Transfer-Encoding: chunked\r\n\r\n1\r\n{", LATE),
+]
+
+
+@pytest.mark.parametrize(("data", "told"), HALF, ids=range(len(HALF)))
+@pytest.mark.parametrize("before", [b"", ME], ids=["first", "second"])
+async def test_half_a_request_is_ended(data: bytes, told: bytes, before: bytes) -> None:
+    async with gateway(request_timeout=0.3) as address, connected(address) as connection:
+        if before:
+            await connection.send(before)
+            assert (await connection.answer())[0] == 200
+        await connection.send(data)
+        assert (await connection.rest()).split(b"\r\n")[0] == told
+
+
+async def test_a_request_that_drips_is_ended() -> None:
+    async with gateway(request_timeout=0.3) as address, connected(address) as connection:
+        await connection.send(b"GET /api/me HTTP/1.1\r\n")
+
+        async def drip() -> None:
+            while True:
+                await connection.send(b"A: b\r\n")
+                await asyncio.sleep(0.05)
+
+        dripping = asyncio.create_task(drip())
+        assert (await connection.answer())[0] == 408
+        dripping.cancel()
+
+
+async def test_who_does_not_read_an_answer_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    lost = asyncio.Event()
+    connection_lost = HttpProtocol.connection_lost
+
+    def noticed(self: HttpProtocol, error: Exception | None) -> None:
+        connection_lost(self, error)
+        lost.set()
+
+    monkeypatch.setattr(HttpProtocol, "connection_lost", noticed)
+    (tmp_path / "index.html").touch()
+    (tmp_path / "large.js").write_bytes(bytes(30_000_000))
+    world = World(request_timeout=0.3)
+    app = build(world.settings, world.bus, world.store, world.log, page=tmp_path)
+    async with serving(app) as address, connected(address) as connection:
+        await connection.send(b"GET /large.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        await lost.wait()
+
+
+async def test_of_those_that_send_nothing_the_oldest_makes_room() -> None:
+    async with gateway(waiting_connections=2) as address, AsyncExitStack() as stack:
+        oldest, *others = [await stack.enter_async_context(connected(address)) for _ in range(3)]
+        assert await oldest.rest() == b""
+        for connection in others:
+            await connection.send(ME)
+            assert (await connection.answer())[0] == 200
+
+
+async def test_login_is_judged_before_the_body() -> None:
+    async with gateway() as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        json_ = {"content-type": "application/json"}
+        for path in (
+            "/api/chat",
+            "/api/sessions",
+            "/api/planning/plan",
+            "/api/sessions/s/messages",
+            "/api/no",
+            "/api/",
+        ):
+            assert (await http.post(path, content=b"{broken", headers=json_)).status_code == 401, path
+            assert (await http.post(path, content=b" " * 300_000, headers=json_)).status_code == 401, path
+        assert (await http.get("/healthz")).status_code == 200
