@@ -1,7 +1,6 @@
 """docs/protocol.md."""
 
 import ast
-import inspect
 from pathlib import Path
 from typing import Any, get_args
 
@@ -11,10 +10,11 @@ from scripts.gen_conversation import client_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
-from services.gateway import auth, limits, trouble
+from services.gateway import auth, quota, trouble
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import errors
 from shared.protocol import client, server, views
+from shared.settings import Settings
 
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"
 VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
@@ -23,8 +23,8 @@ ERRORS = {
     "bad_message": "no JSON, no `type`, a field missing, unknown or out of bounds, a binary frame",
     "unknown_type": "there is no message of this type",
     "too_large": "the message, or one of its fields, is too long",
-    "slow_down": "too many messages or requests at once, too many sockets, sessions on one socket, or failed logins: "
-    "over REST and for a handshake `Retry-After` says how long to wait",
+    "slow_down": "a limit of what [one user may take](settings.md#what-one-user-may-take), or too many failed logins: "
+    "`retry_after`, and over REST and for a handshake `Retry-After`, says in how many seconds to send it again",
     "unauthorized": "log in first, or get another ticket",
     "forbidden": "a foreign Origin or Host, a session shared for reading only, or what only the operator may see",
     "not_found": "there is no such session, version or path; somebody else's session is told of in the same words",
@@ -61,12 +61,12 @@ STATES = {
 
 
 def protocol_md() -> str:
-    speed = inspect.signature(limits.TokenBucket).parameters
+    rate = Settings.model_fields["requests_per_second"].default
     return fill(
         "protocol",
         size=str(MAX_MESSAGE // 1024),
-        burst=str(speed["burst"].default),
-        rate=str(speed["rate"].default),
+        burst=f"{rate * quota.BURST:,}",
+        rate=str(rate),
         base=fields(client.ClientMessage, "client"),
         client="\n".join(_messages(client.AnyClientMessage, client_examples(), "client", ("id", "session_id"))),
         server="\n".join(_messages(server.AnyServerMessage, server_examples(), "server", ("session_id", "version"))),

@@ -39,9 +39,6 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_jwt_audience": "with `jwt`: the `aud` that a token must have. Empty: a token must have none",
         "parley_jwt_max_age": "with `jwt`: seconds from now within which a token must end (`exp`, which every token must have). 0: whenever it says",
         "parley_origins": "origins of pages that may use this gateway besides its own, with commas",
-        "requests_per_second": "requests that one user may make over REST at one gateway, and ten times as many at once; "
-        "beyond, 429 with `Retry-After`. 0: no limit",
-        "sockets_per_user": "sockets that one user may have open at one gateway. 0: no limit",
         "failed_logins_per_minute": "wrong tokens or keys from one address (an IPv6 network of 64 bits counts as one), "
         "after which it has to wait. 0: no limit",
         "trusted_proxies": "addresses or networks (`10.0.0.0/8`) of reverse proxies, with commas, whose `X-Forwarded-For` and "
@@ -50,6 +47,18 @@ GROUPS: dict[str, dict[str, str]] = {
         "to take some of its answer; beyond, 408 or an end",
         "waiting_connections": "connections of one gateway that have yet to send a request; beyond, the one that has waited "
         "longest is closed",
+    },
+    "What one user may take": {
+        "requests_per_second": "requests over REST and messages over sockets, all together, and ten times as many at once; of an "
+        "answer each 64 KiB count as one, too",
+        "sockets_per_user": "sockets that are open",
+        "open_sessions_per_user": "sessions that are open on these sockets",
+        "sessions_at_work_per_user": "sessions that services work on, from a message that gives them something to do until nothing is left of it",
+        "waiting_requests_per_user": "requests to `/api/chat` and `/api/planning/plan` that wait for their sessions",
+        "waiting_requests": "the same, of all users",
+        "stored_bytes_per_day": "bytes that the user's messages may store at once, and again in the course of a day; a fork counts as 256 KiB",
+        "unread_bytes_per_user": "bytes that wait because the user's clients do not read them; beyond, the socket for which most wait ends",
+        "unread_bytes": "the same, of all users",
     },
     "The model": {
         "openai_base_url": "an OpenAI-compatible server, with its `/v1`. Empty, with no key either: the rehearsal model",
@@ -109,6 +118,11 @@ GROUPS: dict[str, dict[str, str]] = {
     },
 }
 
+ABOUT = {
+    "What one user may take": "Counted by each gateway for itself, from its start. With `PARLEY_AUTH` `token` or `none` everybody is the one user `local`. "
+    "Beyond a limit comes `slow_down` (429), which says when to try again; 0: no limit.",
+}
+
 
 def settings_md() -> str:
     """Raises LookupError for a setting without words, or words without a setting."""
@@ -118,7 +132,8 @@ def settings_md() -> str:
     parts = []
     for title, group in GROUPS.items():
         rows = [(f"`{name.upper()}`", f"{_default(name)}", text) for name, text in group.items()]
-        parts.append(f"## {title}\n\n{table(('Variable', 'Default', 'Meaning'), rows)}")
+        about = f"{ABOUT[title]}\n\n" if title in ABOUT else ""
+        parts.append(f"## {title}\n\n{about}{table(('Variable', 'Default', 'Meaning'), rows)}")
     return fill("settings", groups="\n".join(parts))
 
 

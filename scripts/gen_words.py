@@ -213,6 +213,7 @@ FIELDS: dict[str, str] = {
     "hint": "what to do about it",
     "error.content": "the message again",
     "reply_to": "the `id` of the message that was refused, if it had one",
+    "retry_after": "seconds after which to send it again, where that is known",
     "state": "where the session stands, in one word: see [states](#states)",
     "phase": "the phase of the machine",
     "snapshot.reason": "why it rests: new, answered, completed, stopped",

@@ -213,7 +213,8 @@ class Connection:
         if about == self._resume_id:
             self._stage = "detached"
         if error.code in TRANSIENT and (about in (None, self._resume_id) or about in self._pending):
-            pause = self._backoff.next(ParleyDown(error.message, error.hint, code=error.code))
+            down = ParleyDown(error.message, error.hint, code=error.code, retry_after=error.retry_after)
+            pause = self._backoff.next(down)
             task = asyncio.create_task(self._repeat(pause, about))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)

@@ -2,11 +2,13 @@
 
 import ipaddress
 import time
+from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
 from sdk.errors import NotAllowed, ParleyDown, ParleyError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0  # seconds between tries
+LONGEST_WAIT = 60  # seconds that a gateway may ask for before it is tried again
 TRANSIENT = ("unavailable", "slow_down")  # refusals for a reason that passes
 
 
@@ -51,8 +53,16 @@ class Backoff:
         self._pause = FIRST_PAUSE
         self._since: float | None = None
 
-    def next(self, error: ParleyError) -> float:
-        """Seconds to wait after this error. Raises the error once `patience` is over."""
+    def next(self, error: ParleyDown) -> float:
+        """Seconds to wait after this error. Raises the error once `patience` is over.
+
+        A gateway that asks to be tried again later is not away, and is tried again for as long as it takes.
+        """
+        if error.retry_after is not None:
+            if error.retry_after > LONGEST_WAIT:
+                raise error
+            self.reset()
+            return error.retry_after
         now = time.monotonic()
         self._since = now if self._since is None else self._since
         if now + self._pause > self._since + self._patience:
@@ -68,12 +78,19 @@ def unreachable(url: str, error: BaseException) -> ParleyDown:
     return ParleyDown(f"No Parley answers at {url} ({words}).", "Is it up?")
 
 
-def unanswered(url: str, status: int) -> ParleyError:
+def retry_after(headers: Mapping[str, str]) -> int | None:
+    """Seconds, if an answer says after how many to try again."""
+    value = headers.get("Retry-After", "")
+    return int(value) if value.isdecimal() else None
+
+
+def unanswered(url: str, status: int, headers: Mapping[str, str]) -> ParleyError:
     """The error for an HTTP status that carries no answer of Parley's."""
     if status in (401, 403):
         return NotAllowed(f"The Parley at {url} does not let us in (HTTP {status}).", "Give its token or an API key.")
     if status == 429 or status >= 500:
-        return ParleyDown(f"The Parley at {url} is not ready (HTTP {status}).", code="not_ready")
+        words = f"The Parley at {url} is not ready (HTTP {status})."
+        return ParleyDown(words, code="not_ready", retry_after=retry_after(headers))
     return NotAllowed(
         f"What answers at {url} has no such path (HTTP {status}).",
         "Is it a Parley, and of this version?",

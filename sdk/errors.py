@@ -19,7 +19,13 @@ class ParleyError(Exception):
 
 
 class ParleyDown(ParleyError):
+    """`retry_after`: it answers, and says in how many seconds the same may work."""
+
     code = "unreachable"
+
+    def __init__(self, message: str, hint: str = "", *, code: str = "", retry_after: int | None = None) -> None:
+        super().__init__(message, hint, code=code)
+        self.retry_after = retry_after
 
 
 class NotAllowed(ParleyError):

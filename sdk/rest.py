@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-from sdk.endpoint import TRANSIENT, Backoff, Endpoint, unanswered, unreachable
+from sdk.endpoint import TRANSIENT, Backoff, Endpoint, retry_after, unanswered, unreachable
 from sdk.errors import NotAllowed, ParleyDown, Refused
 
 TIMEOUT = 30.0  # seconds for one answer
@@ -63,10 +63,12 @@ class Rest:
             problem = answer.json()
             code, message, hint = problem["code"], problem["message"], problem.get("hint", "")
         except (ValueError, KeyError, TypeError):
-            raise unanswered(url, answer.status_code) from None
+            raise unanswered(url, answer.status_code, answer.headers) from None
         if code in TRANSIENT:
-            raise ParleyDown(message, hint, code=code)
-        raise unanswered(url, answer.status_code) if code == "unauthorized" else Refused(code, message, hint)
+            raise ParleyDown(message, hint, code=code, retry_after=retry_after(answer.headers))
+        if code == "unauthorized":
+            raise unanswered(url, answer.status_code, answer.headers)
+        raise Refused(code, message, hint)
 
 
 def plain(value: Any) -> Any:

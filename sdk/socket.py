@@ -51,7 +51,8 @@ class Socket:
                 proxy=None if endpoint.is_local else True,
             )
         except InvalidStatus as error:
-            raise unanswered(endpoint.socket_url, error.response.status_code) from error
+            answer = error.response
+            raise unanswered(endpoint.socket_url, answer.status_code, answer.headers) from error
         except (OSError, InvalidHandshake) as error:  # OSError: also a timeout
             raise unreachable(endpoint.socket_url, error) from error
 

@@ -55,12 +55,21 @@ class Settings(BaseSettings):
     parley_jwt_audience: str = ""  # jwt: the `aud` that a token must have; empty: a token must have none
     parley_jwt_max_age: float = Field(0, ge=0)  # jwt: how far ahead a token may end; 0: any time
     parley_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
-    requests_per_second: float = Field(100, ge=0)  # of one user over REST, ten times as many at once; 0: no limit
-    sockets_per_user: int = Field(1000, ge=0)  # at one gateway; 0: no limit
     failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # whose X-Forwarded-For and -Proto are believed
     request_timeout: float = Field(30, gt=0)  # for the head of a request to arrive, and again for its body
     waiting_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
+
+    # what one user may take of one gateway; 0: no limit
+    requests_per_second: float = Field(100, ge=0)  # and messages over sockets; ten times as many at once
+    sockets_per_user: int = Field(50, ge=0)
+    open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
+    sessions_at_work_per_user: int = Field(16, ge=0)
+    waiting_requests_per_user: int = Field(25, ge=0)
+    waiting_requests: int = Field(500, ge=0)  # of all users
+    stored_bytes_per_day: int = Field(256 * 1024**2, ge=0)
+    unread_bytes_per_user: int = Field(32 * 1024**2, ge=0)
+    unread_bytes: int = Field(128 * 1024**2, ge=0)  # of all users
 
     # the model
     openai_base_url: str = ""

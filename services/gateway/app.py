@@ -13,6 +13,7 @@ from fastapi import FastAPI, WebSocket
 from starlette.types import ASGIApp
 
 from services.gateway import acting, chat, entering, figures, health, planning, reading, refusals, writing
+from services.gateway.answers import Answers
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.bodies import LoginFirst
 from services.gateway.commands import WORKFLOWS
@@ -20,11 +21,11 @@ from services.gateway.hub import Hub
 from services.gateway.inbound import MAX_MESSAGE
 from services.gateway.keys import SESSION_ID, derive
 from services.gateway.late_log import LateLog
-from services.gateway.limits import Guesses, Requests
+from services.gateway.limits import Guesses
 from services.gateway.logouts import Logouts
-from services.gateway.outbox import Outbox
 from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
 from services.gateway.ports import Bus, Core, Store
+from services.gateway.quota import Quotas
 from services.gateway.readiness import Readiness
 from services.gateway.socket import Socket
 from services.gateway.state import Gateway
@@ -81,6 +82,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     refusals.install(app)
     app.add_middleware(LoginByUrl, door=door, guesses=guesses)
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
+    app.add_middleware(Answers)
     app.add_middleware(LoginFirst)
     app.add_middleware(figures.Measured)
     app.state.gateway = Gateway(
@@ -89,7 +91,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         hub=Hub(core),
         door=door,
         tickets=Tickets(door, bus),
-        requests=Requests(settings),
+        quotas=Quotas(settings),
         guesses=guesses,
         logouts=logouts,
         readiness=Readiness(core),
@@ -120,6 +122,7 @@ async def _lifespan(app: FastAPI) -> AsyncIterator[None]:
     connecting.add_done_callback(_report)
     async with observed("gateway", app.state.gateway.settings):
         yield
+        await app.state.gateway.hub.close()
         connecting.cancel()
         with suppress(asyncio.CancelledError):
             await connecting
@@ -143,12 +146,13 @@ async def socket(ws: WebSocket) -> None:
         try:
             login = await here.welcome_socket(ws)
             ended = open_.enter_context(here.logouts.watch(login))
-            open_.enter_context(here.requests.socket(login.user.id))
+            quota = here.quotas.of(login.user.id)
+            open_.enter_context(quota.sockets.one())
         except (Trouble, *AWAY) as error:
             await ws.send_denial_response(refusals.told(error))
             return
         await ws.accept()
-        client = Socket(ws, login.user, ended, core=here.core, hub=here.hub, outbox=Outbox())
+        client = Socket(ws, login.user, ended, core=here.core_of(login.user), hub=here.hub, quota=quota)
         await client.serve(here.greeting.model_copy(update={"user": login.user.id}))
 
 

@@ -3,19 +3,19 @@
 from collections.abc import AsyncIterator
 from functools import partial
 
-from fastapi import APIRouter, Response
+from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
 from services.gateway import walks
 from services.gateway.bodies import JsonRoute
 from services.gateway.flow_models import ChatReply, ChatRequest
-from services.gateway.following import Follower
+from services.gateway.following import Follower, while_connected
 from services.gateway.handlers import session_id_for
 from services.gateway.reading import REFUSALS
 from services.gateway.refusals import problem
 from services.gateway.replies import chat_reply
-from services.gateway.state import Here, Me
+from services.gateway.state import Behind, Here, MeWaiting
 from services.gateway.trouble import Trouble
 from shared.domain.session import Session
 from shared.protocol import client as m
@@ -39,20 +39,21 @@ STREAMED: dict[int | str, dict[str, object]] = {
 
 
 @router.post("/chat", tags=["chat"], response_model=ChatReply, responses=STREAMED)
-async def chat(asked: ChatRequest, user: Me, here: Here) -> ChatReply | Response:
+async def chat(asked: ChatRequest, request: Request, user: MeWaiting, core: Behind, here: Here) -> ChatReply | Response:
     """Say something to Parley's flows, and wait for what comes of it. The session can be opened in the page.
 
     Whoever leaves does not stop the session.
     """
     if asked.messages[-1].role != "user":
         raise Trouble("invalid", "The last message is not the user's.", "End `messages` with what the user says.")
-    follower = Follower(here.hub, asked.session_id or session_id_for(user, asked.id, here.core), user)
+    session_id = asked.session_id or session_id_for(user, asked.id, core)
+    follower = Follower(here.hub, session_id, user, here.quotas.of(user.id))
     streaming = False
     try:
-        version = await walks.say(asked, partial(_words, asked), user, here.core, follower)
+        version = await walks.say(asked, partial(_words, asked), user, core, follower)
         if streaming := asked.stream:
             return Told(follower, version, asked.timeout)
-        return chat_reply(await follower.come_to(version, asked.timeout))
+        return chat_reply(await while_connected(request, follower.come_to(version, asked.timeout)))
     finally:
         if not streaming:
             follower.leave()

@@ -2,29 +2,29 @@
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
+from typing import Any
+
+from starlette.requests import Request
 
 from services.gateway.hub import Hub
 from services.gateway.outbox import Outbox
+from services.gateway.quota import Quota
 from services.gateway.seat import Seat
 from services.gateway.trouble import Trouble
 from services.gateway.users import User
 from shared.domain.session import SERVICE_OF, Session
 
-MOST = 200  # requests that wait at once
 SILENCE = 15.0  # seconds after which a stream says that it is still there
 
 
 class Follower:
-    """In the session's room from the beginning; `leave` it in any case. Raises Trouble(slow_down) if too many wait."""
+    """In the session's room from the beginning; `leave` it in any case."""
 
-    def __init__(self, hub: Hub, session_id: str, user: User) -> None:
-        if hub.waiting >= MOST:
-            raise Trouble("slow_down", f"{MOST} requests wait for their sessions already.", "Try again in a minute.")
-        hub.waiting += 1
+    def __init__(self, hub: Hub, session_id: str, user: User, quota: Quota) -> None:
         self.session_id = session_id
         self._hub = hub
-        self._outbox = Outbox()
+        self._outbox = Outbox(quota)
         self._room = hub.enter(session_id)
         self._seat = Seat(user, self._room, self._outbox)
 
@@ -48,7 +48,7 @@ class Follower:
             try:
                 async with asyncio.timeout(min(left, SILENCE)):
                     letter = await self._outbox.get()
-                yield letter.text
+                yield letter.body.decode()
             except TimeoutError:
                 if left <= SILENCE:
                     raise self._too_late(timeout) from None
@@ -66,7 +66,7 @@ class Follower:
         return self._room.session or Session(self.session_id)
 
     def leave(self) -> None:
-        self._hub.waiting -= 1
+        self._outbox.close()
         self._hub.depart(self.session_id, self._seat)
 
     def _came_to(self, version: int) -> bool:
@@ -79,3 +79,22 @@ class Follower:
             f"See what becomes of it at /api/sessions/{self.session_id}, or open it in the page.",
             session_id=self.session_id,
         )
+
+
+async def while_connected[T](request: Request, work: Coroutine[Any, Any, T]) -> T:
+    """What `work` comes to. It is cancelled, and Trouble raised, when the client leaves."""
+    task, gone = asyncio.create_task(work), asyncio.create_task(_left(request))
+    try:
+        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        if not task.done():
+            raise Trouble("timed_out", "You have left; the session goes on.")
+        return task.result()
+    finally:
+        task.cancel()
+        gone.cancel()
+        await asyncio.gather(task, gone, return_exceptions=True)
+
+
+async def _left(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass

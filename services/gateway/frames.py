@@ -87,7 +87,9 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     async def send(self, message: "ASGISendEvent") -> None:
         await super().send(message)
-        if message["type"] == "websocket.accept" and not self.transport.is_closing():
+        if message["type"] == "websocket.send":  # uvicorn waits before it writes: what is written lies in the transport
+            await self.writable.wait()
+        elif message["type"] == "websocket.accept" and not self.transport.is_closing():
             self.transport.resume_reading()
         elif message["type"] == "websocket.close":
             self._parse_later()  # the client's own close frame may be among what is not parsed yet

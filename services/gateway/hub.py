@@ -15,12 +15,14 @@ from pydantic import ValidationError
 from services.gateway import derive
 from services.gateway.commands import Shown
 from services.gateway.ports import Core, Subscription, load
+from services.gateway.quota import Quota
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus.errors import BusDown
 from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.log import Loaded, NeedsParent, Raw, accept
 from shared.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
+from shared.retry import retry_while_unavailable
 
 POLL = 5.0  # seconds between two looks at the log of an open session, nudged or not
 DRAFT_WAIT = 0.15  # seconds that a snapshot waits for what is being drafted
@@ -33,14 +35,19 @@ class Told(NamedTuple):
     """Everything one event is to clients: the messages as JSON, each with what it shows for approval."""
 
     version: int
-    messages: tuple[tuple[str, Shown | None], ...]
+    messages: tuple[tuple[bytes, Shown | None], ...]
+
+    @property
+    def size(self) -> int:
+        """Bytes."""
+        return sum(len(body) for body, _ in self.messages)
 
 
 class Listener(Protocol):
     """Somebody who looks at a session. Neither method may wait."""
 
     def heard(self, told: Told) -> None: ...
-    def heard_delta(self, text: str) -> None: ...
+    def heard_delta(self, body: bytes) -> None: ...
 
 
 def shows(message: ServerMessage) -> Shown | None:
@@ -58,7 +65,9 @@ def shows(message: ServerMessage) -> Shown | None:
 
 
 def as_told(messages: Sequence[ServerMessage], version: int) -> Told:
-    return Told(version, tuple((message.model_dump_json(by_alias=True), shows(message)) for message in messages))
+    return Told(
+        version, tuple((message.model_dump_json(by_alias=True).encode(), shows(message)) for message in messages)
+    )
 
 
 class Room:
@@ -72,6 +81,7 @@ class Room:
         self._loaded: Loaded | None = None
         self._subscriptions: list[Subscription] = []
         self._nudged = asyncio.Event()
+        self._moved = asyncio.Event()
         self._lock = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
 
@@ -100,6 +110,10 @@ class Room:
     def nudge(self) -> None:
         self._nudged.set()
 
+    async def moved(self) -> None:
+        """Until the next event, or what looked like one."""
+        await self._moved.wait()
+
     async def close(self) -> None:
         if self._keeper:
             self._keeper.cancel()
@@ -125,7 +139,7 @@ class Room:
             return  # not of this protocol: nobody's draft
         if delta.session_id == self.id:
             for listener in tuple(self.listeners):
-                listener.heard_delta(delta.model_dump_json())
+                listener.heard_delta(delta.model_dump_json().encode())
 
     async def _keep(self) -> None:
         """Follow the log: at once when nudged, and now and then in any case."""
@@ -152,6 +166,8 @@ class Room:
         self._loaded = after
         if event:
             self._tell(loaded.session, event, after.session)
+        self._moved.set()
+        self._moved = asyncio.Event()
 
     def _tell(self, before: Session, event: SessionEvent, after: Session) -> None:
         if not self.listeners:
@@ -167,8 +183,8 @@ class Hub:
     def __init__(self, core: Core) -> None:
         self._core = core
         self._rooms: dict[str, Room] = {}
-        self.waiting = 0  # requests that wait for a session to come to something
         self._leaving: set[asyncio.Task[None]] = set()
+        self._watches: dict[tuple[Quota, str], asyncio.Task[None]] = {}
         core.bus.on_reconnect(self._all_nudged)
 
     def enter(self, session_id: str) -> Room:
@@ -179,9 +195,10 @@ class Hub:
         room.guests += 1
         return room
 
-    async def leave(self, session_id: str, listener: Listener) -> None:
+    async def leave(self, session_id: str, listener: Listener | None = None) -> None:
         room = self._rooms[session_id]
-        room.listeners.discard(listener)
+        if listener:
+            room.listeners.discard(listener)
         room.guests -= 1
         if room.guests == 0:
             del self._rooms[session_id]
@@ -198,6 +215,32 @@ class Hub:
         if room := self._rooms.get(session_id):
             room.nudge()
 
+    def watch(self, session_id: str, quota: Quota) -> None:
+        """Stay in the session's room until no service works on it, whoever leaves: until then the quota counts it."""
+        watched = quota, session_id
+        if watched not in self._watches:
+            task = self._watches[watched] = asyncio.create_task(self._until_rest(session_id, quota))
+            task.add_done_callback(lambda _: self._watches.pop(watched))
+
+    async def _until_rest(self, session_id: str, quota: Quota) -> None:
+        room = self.enter(session_id)
+        try:
+            await _opened(room)
+            while not _rests(room.session, quota.at_work.get(session_id, 0)):
+                await room.moved()
+        except Trouble as gone:
+            log_.info("not_watched", session_id=session_id, error=repr(gone))
+        finally:
+            quota.rests(session_id)
+            await self.leave(session_id)
+
+    async def close(self) -> None:
+        """Watch no session any more."""
+        tasks = tuple(self._watches.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     async def draft(self, session_id: str) -> Delta | None:
         """What a service is writing for this session at this moment, if one answers in time."""
         try:
@@ -209,3 +252,13 @@ class Hub:
     async def _all_nudged(self) -> None:
         for room in self._rooms.values():
             room.nudge()
+
+
+@retry_while_unavailable(*AWAY, longest=POLL)
+async def _opened(room: Room) -> None:
+    await room.fresh()
+
+
+def _rests(session: Session | None, version: int) -> bool:
+    """Whether no service has anything to do in it, at this version or later."""
+    return session is not None and session.version >= version and session.work is None

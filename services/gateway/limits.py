@@ -1,10 +1,9 @@
-"""How fast one socket, one user or one address may go. All of it is counted in this process alone."""
+"""How fast one user or one address may go. All of it is counted in this process alone."""
 
 import hashlib
 import ipaddress
 import math
 import time
-from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -16,66 +15,40 @@ from shared.settings import Auth, Settings
 
 Clock = Callable[[], float]
 MOST = 10_000  # users, addresses or secrets that are remembered; the least lately seen are forgotten
-AT_ONCE = 10  # seconds' worth of requests that may come at once
 MINUTE = 60.0
 GUESSABLE: tuple[Auth, ...] = ("token", "keys")  # nobody guesses the signature of a JWT
 
 
 class TokenBucket:
-    """`burst` messages at once, `rate` a second after that."""
+    """`burst` tokens at once, `rate` a second after that."""
 
     def __init__(self, *, burst: float = 50, rate: float = 20, clock: Clock = time.monotonic) -> None:
         self._burst, self._rate, self._clock = burst, rate, clock
         self._tokens, self._at = burst, clock()
 
-    def take(self) -> bool:
-        """Whether one more message is allowed now."""
-        if self.wait > 0:
+    def take(self, tokens: float = 1) -> bool:
+        """Whether so many are there now; if they are, they are taken."""
+        if self.wait_for(tokens) > 0:
             return False
-        self._tokens -= 1
+        self._tokens -= tokens
         return True
 
-    @property
-    def wait(self) -> float:
-        """Seconds until one more is allowed; 0: now."""
+    def charge(self, tokens: float) -> None:
+        """Take so many, whether they are there or not: who comes next waits the longer. Negative: give back."""
+        self.wait_for(0)
+        self._tokens -= tokens
+
+    def wait_for(self, tokens: float) -> float:
+        """Seconds until so many are there; 0: now. More than the bucket holds are there once it is full."""
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._at) * self._rate)
         self._at = now
-        return max(0.0, (1 - self._tokens) / self._rate)
+        return max(0.0, (min(tokens, self._burst) - self._tokens) / self._rate)
 
-
-class Requests:
-    """What each user asks over REST, and how many sockets they have open. Raises Trouble(slow_down)."""
-
-    def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
-        self._rate, self._sockets = settings.requests_per_second, settings.sockets_per_user
-        self._clock = clock
-        self._buckets: LRUCache[str, TokenBucket] = LRUCache(maxsize=MOST)
-        self._open: Counter[str] = Counter()
-
-    def count(self, user: str) -> None:
-        """One more request, or one more handshake."""
-        if not self._rate:
-            return
-        bucket = self._buckets.setdefault(user, self._new())
-        if not bucket.take():
-            raise _slow_down("Too many requests at once.", "REQUESTS_PER_SECOND", bucket.wait)
-
-    def _new(self) -> TokenBucket:
-        return TokenBucket(burst=max(self._rate * AT_ONCE, 1), rate=self._rate, clock=self._clock)
-
-    @contextmanager
-    def socket(self, user: str) -> Iterator[None]:
-        """While this socket of theirs is open."""
-        if self._sockets and self._open[user] >= self._sockets:
-            raise _slow_down(f"{self._sockets} sockets of yours are open already.", "SOCKETS_PER_USER", AT_ONCE)
-        self._open[user] += 1
-        try:
-            yield
-        finally:
-            self._open[user] -= 1
-            if not self._open[user]:
-                del self._open[user]
+    @property
+    def wait(self) -> float:
+        """Seconds until one is there; 0: now."""
+        return self.wait_for(1)
 
 
 class Guesses:
@@ -99,7 +72,7 @@ class Guesses:
         address, digest = _network(connection), hashlib.sha256(secret.encode()).hexdigest()
         bucket = self._failed.get(address)
         if bucket and bucket.wait and digest not in self._right:
-            raise _slow_down("Too many failed logins from your address.", "FAILED_LOGINS_PER_MINUTE", bucket.wait)
+            raise slow_down("Too many failed logins from your address.", "FAILED_LOGINS_PER_MINUTE", bucket.wait)
         try:
             yield
         except Trouble:
@@ -111,10 +84,15 @@ class Guesses:
         return TokenBucket(burst=max(self._most, 1), rate=self._most / MINUTE, clock=self._clock)
 
 
-def _slow_down(message: str, setting: str, seconds: float) -> Trouble:
+def slow_down(message: str, setting: str, seconds: float) -> Trouble:
+    """The refusal of what may be done again after so many seconds, as far as `setting` allows it."""
     wait = max(1, math.ceil(seconds))
-    hint = f"Try again in {wait} s; who runs this Parley can raise {setting}."
+    hint = f"Try again in {_in_words(wait)}; who runs this Parley can raise {setting}."
     return Trouble("slow_down", message, hint, retry_after=wait)
+
+
+def _in_words(seconds: int) -> str:
+    return f"{seconds} s" if seconds < 120 else f"{math.ceil(seconds / 60)} min"
 
 
 def _network(connection: HTTPConnection) -> str:

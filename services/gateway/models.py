@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import BaseModel, ConfigDict, Field
 
 from shared.events.values import Knowledge, Line, Text, Workflow
-from shared.protocol.client import Arguments, Settings
+from shared.protocol.bounds import Arguments, Settings
 
 
 class Answer(BaseModel):

@@ -2,18 +2,18 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query
+from fastapi import APIRouter, Path, Query, Request
 
 from services.gateway import walks
 from services.gateway.bodies import JsonRoute
 from services.gateway.flow_models import FlowList, FlowView, LibraryQuery, PathReply, PlanRequest
 from services.gateway.flows import flow_page, known_flow
-from services.gateway.following import Follower
+from services.gateway.following import Follower, while_connected
 from services.gateway.handlers import session_id_for
 from services.gateway.ports import query
 from services.gateway.reading import REFUSALS, Limit, Offset
 from services.gateway.replies import flow_view, path_reply
-from services.gateway.state import Behind, Here, Me
+from services.gateway.state import Behind, Here, Me, MeWaiting
 from shared import store_api as api
 
 router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
@@ -35,16 +35,16 @@ async def one_flow(name: FlowName, user: Me, core: Behind) -> FlowView:
 
 
 @router.post("/planning/plan", tags=["planning"], responses=walks.REFUSALS)
-async def plan(asked: PlanRequest, user: Me, here: Here) -> PathReply:
+async def plan(asked: PlanRequest, request: Request, user: MeWaiting, core: Behind, here: Here) -> PathReply:
     """Plan the path of a request and do not walk it: a session is begun whose path waits for a yes.
 
     Approve it with `POST /api/sessions/{session_id}/messages`, or in the page, where it can be changed first.
     """
-    follower = Follower(here.hub, session_id_for(user, asked.id, here.core), user)
+    follower = Follower(here.hub, session_id_for(user, asked.id, core), user, here.quotas.of(user.id))
     try:
         message = walks.first(asked, asked.request, asked.messages, confirm="path")
-        version = await walks.say(asked, lambda _: message, user, here.core, follower)
-        return path_reply(await follower.come_to(version, asked.timeout))
+        version = await walks.say(asked, lambda _: message, user, core, follower)
+        return path_reply(await while_connected(request, follower.come_to(version, asked.timeout)))
     finally:
         follower.leave()
 

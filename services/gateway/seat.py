@@ -18,7 +18,7 @@ class Seat:
         self.room = room
         self._user, self._outbox = user, outbox
         self._sent = 0
-        self._held: list[Told | str] = []
+        self._held: list[Told | bytes] = []
         self._live = False
         room.listeners.add(self)
 
@@ -27,30 +27,43 @@ class Seat:
 
     def release(self, version: int) -> None:
         """Go live after `version`: what was held back up to it has been told already."""
-        held, self._held, self._live, self._sent = self._held, [], True, version
-        for item in held:
+        self._live, self._sent = True, version
+        for item in self._take_held():
             self._pass_on(item)
+
+    def drop(self) -> None:
+        """Forget what was held back: nobody will see it."""
+        self._take_held()
 
     def heard(self, told: Told) -> None:
         self._take(told)
 
-    def heard_delta(self, text: str) -> None:
-        self._take(text)
+    def heard_delta(self, body: bytes) -> None:
+        self._take(body)
 
-    def _take(self, item: Told | str) -> None:
+    def _take(self, item: Told | bytes) -> None:
         if self.room.session and not sees(self._user, self.room.session):
             return
         if self._live:
             self._pass_on(item)
-        elif len(self._held) < MAX_HELD:
+        elif len(self._held) >= MAX_HELD:
+            self._outbox.overflow()
+        elif self._outbox.hold(_size(item)):
             self._held.append(item)
-        else:
-            self._outbox.overflowed.set()
 
-    def _pass_on(self, item: Told | str) -> None:
-        if isinstance(item, str):
+    def _take_held(self) -> list[Told | bytes]:
+        held, self._held = self._held, []
+        self._outbox.release(sum(map(_size, held)))
+        return held
+
+    def _pass_on(self, item: Told | bytes) -> None:
+        if isinstance(item, bytes):
             self._outbox.put(Letter(item, self.room.id))
         elif item.version > self._sent:
             self._sent = item.version
-            for text, shown in item.messages:
-                self._outbox.put(Letter(text, self.room.id, shown))
+            for body, shown in item.messages:
+                self._outbox.put(Letter(body, self.room.id, shown))
+
+
+def _size(item: Told | bytes) -> int:
+    return len(item) if isinstance(item, bytes) else item.size

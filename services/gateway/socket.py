@@ -14,6 +14,7 @@ from services.gateway.inbound import parse
 from services.gateway.limits import TokenBucket
 from services.gateway.outbox import Letter, Outbox
 from services.gateway.ports import Core, query
+from services.gateway.quota import Quota
 from services.gateway.seat import Seat
 from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
 from services.gateway.users import User, may_read, missing
@@ -23,7 +24,6 @@ from shared.store_api import JOURNAL_READ, ReadJournal
 
 TRY_AGAIN_LATER, POLICY_VIOLATION, LOGIN_ENDED = 1013, 1008, 4401
 REFUSALS = 200  # messages that are refused for coming too fast, until the socket ends
-MAX_SEATS = 100
 GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
 SLOW, WAITS = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
 
@@ -34,12 +34,12 @@ class Socket:
     """What the client says is done one message after the other; what it hears is written by one task."""
 
     def __init__(  # noqa: PLR0913  what a socket works with
-        self, ws: WebSocket, user: User, login_ended: asyncio.Event, *, core: Core, hub: Hub, outbox: Outbox
+        self, ws: WebSocket, user: User, login_ended: asyncio.Event, *, core: Core, hub: Hub, quota: Quota
     ) -> None:
         self._ws, self._user, self._login_ended = ws, user, login_ended
-        self._core, self._hub = core, hub
-        self._outbox = outbox
-        self._bucket, self._refusals = TokenBucket(), TokenBucket(burst=REFUSALS)
+        self._core, self._hub, self._quota = core, hub, quota
+        self._outbox = Outbox(quota)
+        self._refusals = TokenBucket(burst=REFUSALS)
         self._flooded = False
         self._seats: dict[str, Seat] = {}
         self._shown: dict[str, Shown] = {}
@@ -60,25 +60,30 @@ class Socket:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
-            for session_id, seat in self._seats.items():
-                await self._hub.leave(session_id, seat)
-        await self._say_goodbye()
+            for session_id in tuple(self._seats):
+                await self._leave(session_id)
+            slow = self._outbox.overflowed.is_set()
+            self._outbox.close()
+        await self._say_goodbye(slow=slow)
         _complain(ended)
 
     # --- out
 
     def _send(self, message: s.ServerMessage) -> None:
-        self._outbox.put(Letter(message.model_dump_json(by_alias=True), message.session_id, shows(message)))
+        body = message.model_dump_json(by_alias=True).encode()
+        self._quota.answered(len(body))
+        snapshot = isinstance(message, s.Snapshot)
+        self._outbox.put(Letter(body, message.session_id, shows(message), snapshot))
 
     async def _write(self) -> None:
         while True:
             letter = await self._outbox.get()
-            await self._ws.send_text(letter.text)
+            await self._ws.send_text(letter.body.decode())
             if letter.shows:
                 self._shown[letter.session_id] = letter.shows
 
-    async def _say_goodbye(self) -> None:
-        code, reason = (TRY_AGAIN_LATER, "too slow") if self._outbox.overflowed.is_set() else (1000, "")
+    async def _say_goodbye(self, *, slow: bool) -> None:
+        code, reason = (TRY_AGAIN_LATER, "too slow") if slow else (1000, "")
         if self._flooded:
             code, reason = POLICY_VIOLATION, "too many messages"
         if self._login_ended.is_set():
@@ -101,6 +106,7 @@ class Socket:
 
     async def _read(self) -> None:
         while True:
+            await self._outbox.calm()  # who does not read is not heard
             frame = await self._ws.receive()
             if frame["type"] == "websocket.disconnect":
                 return
@@ -108,15 +114,11 @@ class Socket:
                 return
 
     async def _hear(self, text: str | None) -> bool:
-        """One message from the client; True when it wants to leave."""
+        """One message from the client; True when it is to be left, or wants to leave."""
         reply_to: str | None = None
         session_id = self._current
         try:
-            if not self._bucket.take():
-                self._flooded = not self._refusals.take()
-                if self._flooded:
-                    return True
-                raise Trouble("slow_down", "Too many messages at once.", "Wait a second and send it again.")
+            self._count()
             if text is None:
                 raise Trouble("bad_message", "Messages are text frames of JSON, not binary ones.")
             message = parse(text)
@@ -130,7 +132,15 @@ class Socket:
                 log.exception("message_failed", session_id=session_id)
                 trouble = Trouble("failed", FAILED)
             self._send(error_message(trouble, session_id, reply_to))
-        return False
+        return self._flooded
+
+    def _count(self) -> None:
+        """One more message. Raises Trouble where they come too fast; a client that goes on all the same is left."""
+        try:
+            self._quota.count()
+        except Trouble:
+            self._flooded = not self._refusals.take()
+            raise
 
     async def _carry_out(self, message: m.AnyClientMessage, session_id: str) -> None:
         match message:
@@ -211,13 +221,14 @@ class Socket:
             await self._outbox.calm()
 
     def _enter(self, session_id: str) -> Seat:
-        if len(self._seats) >= MAX_SEATS:
-            raise Trouble("slow_down", f"A socket can be on {MAX_SEATS} sessions at once.", "Open another one.")
+        self._quota.open_sessions.take()
         seat = self._seats[session_id] = Seat(self._user, self._hub.enter(session_id), self._outbox)
         return seat
 
     async def _leave(self, session_id: str) -> None:
         if seat := self._seats.pop(session_id, None):
+            self._quota.open_sessions.give()
+            seat.drop()
             await self._hub.leave(session_id, seat)
 
 

@@ -1,5 +1,7 @@
 """What every request of the gateway works with, and how a request finds its user."""
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -8,12 +10,15 @@ from starlette.requests import HTTPConnection
 
 from services.gateway.auth import Door, Login
 from services.gateway.hub import Hub
-from services.gateway.limits import Guesses, Requests
+from services.gateway.limits import Guesses
 from services.gateway.logouts import Logouts
+from services.gateway.metered_log import MeteredLog
 from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
 from services.gateway.ports import Core
+from services.gateway.quota import Quotas
 from services.gateway.readiness import Readiness
 from services.gateway.tickets import Tickets
+from services.gateway.trouble import Trouble
 from services.gateway.users import User
 from shared.protocol.server import Greeting
 from shared.settings import Settings
@@ -28,18 +33,22 @@ class Gateway:
     hub: Hub
     door: Door
     tickets: Tickets
-    requests: Requests
+    quotas: Quotas
     guesses: Guesses
     logouts: Logouts
     readiness: Readiness
     greeting: Greeting
     page: str  # "ok", or what to do about a page that is missing
 
+    def core_of(self, user: User) -> Core:
+        """What is behind the gateway, as this user works with it: what they store counts towards their quota."""
+        return self.core._replace(log=MeteredLog(self.core.log, self.quotas.of(user.id), self.hub))
+
     def welcome(self, connection: HTTPConnection) -> Login:
         """The user behind a WebSocket's handshake or a request. Raises Trouble (unauthorized, forbidden, slow_down)."""
         self._expect(connection)
         login = self._recognise(connection)
-        self.requests.count(login.user.id)
+        self.quotas.of(login.user.id).count()
         return login
 
     async def welcome_socket(self, connection: HTTPConnection) -> Login:
@@ -51,7 +60,7 @@ class Gateway:
         said = bearer(connection) or self.cookie(connection)
         login = await self.tickets.redeem(ticket, self._recognise(connection) if said else None)
         self.logouts.check(login)
-        self.requests.count(login.user.id)
+        self.quotas.of(login.user.id).count()
         return login
 
     def cookie(self, connection: HTTPConnection) -> str:
@@ -77,13 +86,16 @@ def bearer(connection: HTTPConnection) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-async def gateway(request: Request) -> Gateway:
+def wiring(request: Request) -> Gateway:
     found: Gateway = request.app.state.gateway
     return found
 
 
-async def core(request: Request) -> Core:
-    return (await gateway(request)).core
+# Dependencies are coroutines: FastAPI runs plain functions in threads.
+
+
+async def gateway(request: Request) -> Gateway:
+    return wiring(request)
 
 
 def is_secure(connection: HTTPConnection) -> bool:
@@ -95,7 +107,7 @@ def authenticate(request: Request) -> Login:
 
     Raises Trouble (unauthorized, forbidden, slow_down).
     """
-    here: Gateway = request.app.state.gateway
+    here = wiring(request)
     if request.method not in SAFE and not bearer(request):
         by_cookie = bool(here.cookie(request)) and not here.door.open
         check_not_forged(request, here.settings.parley_origins, cookie=by_cookie)
@@ -108,11 +120,38 @@ async def login(request: Request) -> Login:
     return known
 
 
-async def user(request: Request) -> User:
-    return (await login(request)).user
+@asynccontextmanager
+async def _turn(request: Request, user: User) -> AsyncIterator[None]:
+    """One of the user's requests that are worked on at once. Raises Trouble where nobody waits for the answer now."""
+    quota = wiring(request).quotas.of(user.id)
+    request.state.quota = quota  # the answer counts, too
+    had_to_wait = quota.turns.locked()
+    async with quota.turns:
+        if had_to_wait and await request.is_disconnected():
+            raise Trouble("timed_out", "You have left.")
+        yield
+
+
+async def user(request: Request, found: Annotated[Login, Depends(login)]) -> AsyncIterator[User]:
+    """Whoever sends this request, in their turn."""
+    async with _turn(request, found.user):
+        yield found.user
+
+
+async def waiting_user(request: Request, found: Annotated[Login, Depends(login)]) -> AsyncIterator[User]:
+    """Whoever sends this request, which waits for a session: for long, and so beside the turns of their others."""
+    quota = request.state.quota = wiring(request).quotas.of(found.user.id)
+    with quota.waiting():
+        yield found.user
+
+
+async def core(request: Request, found: Annotated[Login, Depends(login)]) -> Core:
+    return wiring(request).core_of(found.user)
+
 
 
 LoggedIn = Annotated[Login, Depends(login)]
 Me = Annotated[User, Depends(user)]
+MeWaiting = Annotated[User, Depends(waiting_user)]
 Behind = Annotated[Core, Depends(core)]
 Here = Annotated[Gateway, Depends(gateway)]

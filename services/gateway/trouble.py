@@ -1,6 +1,7 @@
 """Whatever can go wrong for a client, as one exception with a code for programs and words for people.
 
-bad_message unknown_type too_large slow_down      the message itself
+bad_message unknown_type too_large                the message itself
+slow_down                                         more than one user may take: see quota.py
 unauthorized forbidden not_found                  who may do what
 nothing_shown not_now stale_version invalid       the session does not allow it (the last three from the domain)
 not_available                                     Parley cannot do that yet
@@ -99,4 +100,5 @@ def error_message(trouble: Trouble, session_id: str, reply_to: str | None = None
         hint=trouble.hint,
         content=trouble.message,
         reply_to=reply_to or trouble.reply_to,
+        retry_after=trouble.retry_after,
     )

@@ -207,6 +207,7 @@ class Error(ServerMessage):
     hint: str = ""
     content: str = ""  # the message again, where older clients look for it
     reply_to: str | None = None  # the id of the message that was refused, if it had one
+    retry_after: int | None = None  # seconds after which to send it again, where that is known
 
 
 class Snapshot(ServerMessage):

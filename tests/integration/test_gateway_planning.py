@@ -261,7 +261,7 @@ async def test_bad_chats_are_refused_and_begin_nothing(body: Any, status: int, w
     async with _there(world) as (http, _, _):
         problem = await _refused(http, status, "/chat", body)
         assert words in problem["message"]
-        assert world.app.state.gateway.hub.waiting == 0
+        assert world.app.state.gateway.quotas.waiting.taken == 0
     assert world.log.messages == []
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from functools import partial
 
 import pytest
 
@@ -198,7 +199,7 @@ async def test_while_the_store_is_down_and_after(world: World) -> None:
 
 
 async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.app.Outbox", lambda: Outbox(messages=20, size=3_000_000))
+    monkeypatch.setattr("services.gateway.socket.Outbox", partial(Outbox, messages=20))
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as quick:

@@ -7,7 +7,6 @@ import pytest
 from services.gateway.can import accepted
 from services.gateway.commands import SessionMessage, Shown, orders
 from services.gateway.limits import TokenBucket
-from services.gateway.outbox import Letter, Outbox
 from services.gateway.plan_text import read_plan
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
@@ -140,14 +139,3 @@ def test_the_bucket_fills_again() -> None:
     assert [bucket.take() for _ in range(3)] == [True, True, False]
     now[0] = 0.1
     assert [bucket.take() for _ in range(2)] == [True, False]
-
-
-async def test_an_outbox_that_overflows_takes_nothing_more() -> None:
-    outbox = Outbox(messages=2, size=100)
-    for text in ("one", "two", "three"):
-        outbox.put(Letter(text, "s"))
-    assert outbox.overflowed.is_set()
-    assert [(await outbox.get()).text for _ in range(2)] == ["one", "two"]
-    outbox = Outbox(messages=10, size=5)
-    outbox.put(Letter("123456", "s"))
-    assert outbox.overflowed.is_set()

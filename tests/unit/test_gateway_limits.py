@@ -1,13 +1,13 @@
 """How much is too much: the buckets, by a clock of the test's own."""
 
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 
 import pytest
 from starlette.requests import HTTPConnection
 
 from services.gateway import limits
-from services.gateway.limits import Guesses, Requests, TokenBucket
+from services.gateway.limits import Guesses, TokenBucket
 from services.gateway.trouble import Trouble
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
@@ -43,38 +43,19 @@ def test_a_bucket_says_how_long_to_wait() -> None:
     assert bucket.take()
 
 
-def test_each_user_has_a_share() -> None:
+def test_a_bucket_that_was_overdrawn_fills_first() -> None:
     clock = Clock()
-    requests = Requests(gateway_settings(requests_per_second=2), clock)
-    for _ in range(20):
-        requests.count("alice")
-    with slowed("REQUESTS_PER_SECOND"):
-        requests.count("alice")
-    requests.count("bob")
-    clock.now += 0.5
-    requests.count("alice")
-
-
-def test_sockets_are_counted_while_they_are_open() -> None:
-    requests = Requests(gateway_settings(sockets_per_user=2))
-    with ExitStack() as open_:
-        open_.enter_context(requests.socket("alice"))
-        open_.enter_context(requests.socket("alice"))
-        open_.enter_context(requests.socket("bob"))
-        with slowed("SOCKETS_PER_USER"):
-            open_.enter_context(requests.socket("alice"))
-    with requests.socket("alice"), requests.socket("alice"):
-        pass
+    bucket = TokenBucket(burst=2, rate=1, clock=clock)
+    bucket.charge(5)
+    assert (bucket.take(), bucket.wait, bucket.wait_for(2), bucket.wait_for(99)) == (False, 4, 5, 5)
+    bucket.charge(-5)
+    assert bucket.take(2)
 
 
 def test_no_limit() -> None:
-    free = gateway_settings(requests_per_second=0, sockets_per_user=0, failed_logins_per_minute=0)
-    requests, guesses = Requests(free), Guesses(free)
-    with ExitStack() as open_:
-        for _ in range(2000):
-            requests.count("alice")
-            open_.enter_context(requests.socket("alice"))
-            _fail(guesses, "10.0.0.1")
+    guesses = Guesses(gateway_settings(failed_logins_per_minute=0))
+    for _ in range(200):
+        _fail(guesses, "10.0.0.1")
 
 
 def _guesses(clock: Clock) -> Guesses:
@@ -115,11 +96,10 @@ def test_an_ipv6_network_is_one_address() -> None:
 
 def test_strangers_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(limits, "MOST", 50)
-    requests, guesses = Requests(gateway_settings()), _guesses(Clock())
+    guesses = _guesses(Clock())
     for number in range(200):
-        requests.count(f"user{number}")
         _fail(guesses, f"10.0.0.{number}")
-    assert (len(requests._buckets), len(guesses._failed)) == (50, 50)
+    assert len(guesses._failed) == 50
 
 
 def test_signatures_are_not_guessed_and_not_counted() -> None:

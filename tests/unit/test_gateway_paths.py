@@ -1,24 +1,14 @@
 """A path as clients see it, what REST answers about it, and how many may wait for one."""
 
-import pytest
-
 from services.gateway.can import accepted
 from services.gateway.flow_models import ChatMessage, ChatRequest
-from services.gateway.following import MOST, Follower
-from services.gateway.hub import Hub
 from services.gateway.parts import path_view
-from services.gateway.ports import Core
 from services.gateway.replies import chat_reply, flow_view, path_reply
-from services.gateway.trouble import Trouble
-from services.gateway.users import LOCAL
 from services.gateway.walks import REMEMBERED, first
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.protocol import server as s
-from shared.testing import InMemoryLog
-from tests.support.bus import FakeBus
-from tests.support.gateway import FakeStore
 from tests.support.walks import OUTPUTS, TEXT_TO_SQL
 from tests.unit.test_gateway_views import Told
 
@@ -133,16 +123,3 @@ def test_what_was_said_before_is_kept_from_its_end() -> None:
     assert len(message.knowledge[0].text) == REMEMBERED
     assert message.settings
     assert message.settings.planning.max_retries == 3
-
-
-async def test_only_so_many_wait_at_once() -> None:
-    log = InMemoryLog()
-    hub = Hub(Core(FakeBus(), FakeStore(log), log))
-    followers = [Follower(hub, f"s{n}", LOCAL) for n in range(MOST)]
-    with pytest.raises(Trouble) as refused:
-        Follower(hub, "one-more", LOCAL)
-    assert refused.value.status == 429
-    for follower in followers:
-        follower.leave()
-    Follower(hub, "again", LOCAL).leave()
-    assert hub.waiting == 0

@@ -11,7 +11,7 @@ from services.gateway.inbound import parse
 from services.gateway.trouble import Trouble
 from shared.protocol.client import CLIENT_MESSAGES
 
-CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `client.Settings` has
+CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `bounds.Settings` has
     "SessionSettings.approval_timeout",
     "SessionSettings.token_budget",
     "SessionSettings.cost_budget",

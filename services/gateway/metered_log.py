@@ -1,0 +1,37 @@
+"""The log as one user writes to it: what they store and set to work counts towards their quota."""
+
+from typing import get_args
+
+from services.gateway.hub import Hub
+from services.gateway.quota import Quota
+from shared.events import Due, SessionEvent, dump_event, facts
+from shared.events.values import Service
+from shared.log import MAX_BODY, Log, Raw
+
+SERVICES = get_args(Service)
+
+
+class MeteredLog:
+    """Raises Trouble(slow_down) where the quota is used up; nothing is stored then."""
+
+    def __init__(self, log: Log, quota: Quota, hub: Hub) -> None:
+        self._log, self._quota, self._hub = log, quota, hub
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if isinstance(event, facts.SessionStopped):  # what ends work is never refused
+            return await self._log.append(event, after=after, due=due)
+        with self._quota.stores(_size(event)):
+            if due not in SERVICES:
+                return await self._log.append(event, after=after, due=due)
+            with self._quota.works(event.session_id, event.version):
+                position = await self._log.append(event, after=after, due=due)
+            self._hub.watch(event.session_id, self._quota)
+            return position
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        return await self._log.read(session_id, after=after, limit=limit, leader=leader)
+
+
+def _size(event: SessionEvent) -> int:
+    """Bytes. With a small event a fork makes the database keep a whole session once more."""
+    return MAX_BODY if isinstance(event, facts.SessionForked) else len(dump_event(event))

@@ -1,0 +1,33 @@
+"""How long and how large the fields of client messages may be, where the stored events that they become say nothing."""
+
+from typing import Annotated
+
+from pydantic import AfterValidator, Field, JsonValue
+
+from shared.events.values import SessionSettings
+
+MAX_VERSION = 2**48
+MAX_TOKENS, MAX_COST = 2**53, 1e12
+MAX_APPROVAL_TIMEOUT = 10 * 366 * 86_400  # seconds: no date is beyond what a date can be
+
+Version = Annotated[int, Field(ge=1, le=MAX_VERSION, strict=True)]  # neither "3" nor true is a version
+Hash = Annotated[str, Field(max_length=64)]  # SHA-256 in hex
+IdOrEmpty = Annotated[str, Field(max_length=64)]  # an action's
+Words = Annotated[str, Field(max_length=50_000)]  # a Text that may be empty
+Arguments = Annotated[dict[Annotated[str, Field(max_length=500)], JsonValue], Field(max_length=200)]
+
+
+def _within_reason(settings: SessionSettings) -> SessionSettings:
+    """The numbers that a stored event does not limit."""
+    bounds = (
+        ("approval_timeout", settings.approval_timeout, MAX_APPROVAL_TIMEOUT),
+        ("token_budget", settings.token_budget, MAX_TOKENS),
+        ("cost_budget", settings.cost_budget, MAX_COST),
+    )
+    for name, value, most in bounds:
+        if value is not None and value > most:
+            raise ValueError(f"{name} may be {most:g} at most")
+    return settings
+
+
+Settings = Annotated[SessionSettings, AfterValidator(_within_reason)]
