@@ -17,7 +17,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.values import Workflow
-from shared.log import Loaded, LogDown, LostRace, NeedsParent, Raw, TooLarge, Unsure, accept, guard, subject_of
+from shared.log import Loaded, LogDown, LostRace, NeedsParent, Raw, Unstorable, Unsure, accept, guard, subject_of
 from shared.settings import Settings
 
 PAGE = 1000
@@ -116,7 +116,7 @@ async def _append(found: Bus, event: SessionEvent, loaded: Loaded) -> int:
         return await found.log.append(event, after=after, due=whose)
     except LostRace as error:
         raise Declined(_moved_on(event, None)) from error
-    except TooLarge as error:
+    except Unstorable as error:
         raise Declined(str(error)) from error
     except Unsure as error:
         return await _find(found, event, after, error)

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import NamedTuple, Protocol
 
 from pydantic import ValidationError
+from pydantic_core import from_json
 
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -24,6 +25,10 @@ EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 MESSAGE_ID = "Nats-Msg-Id"
 MAX_BODY = 256 * 1024
+MAX_DEPTH, WRAPPED = (
+    100,
+    20,
+)  # readers parse 200 levels of arrays and objects, and pages of events add some of their own
 FIRST_DELAY, MAX_DELAY = 0.05, 0.5  # seconds between two tries while the log is away, or elects a leader
 GONE_AFTER = 8  # times that somebody was first and nothing came after: a new leader may not know it all at once
 
@@ -61,7 +66,11 @@ class LogFull(LogDown, Unsure):
     """The log has no room: nothing was stored. Who waits finds out whether somebody has made some."""
 
 
-class TooLarge(ValueError):
+class Unstorable(ValueError):
+    """The event must not be appended: a reader of the log would refuse it. Nothing was stored."""
+
+
+class TooLarge(Unstorable):
     """The event's body is over `MAX_BODY` bytes."""
 
 
@@ -77,13 +86,30 @@ class Log(Protocol):
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         """Store the event if the session's last position is `after`; the new position.
 
-        Raises LostRace, Unsure (among them LogFull) or TooLarge.
+        Raises LostRace, Unsure (among them LogFull) or Unstorable (among them TooLarge).
         """
         ...
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         """The session's messages with a position over `after`, in order. Raises LogDown."""
         ...
+
+
+def body_of(event: SessionEvent) -> bytes:
+    """The event's JSON as it is appended. Raises Unstorable where `parse_event` would refuse it."""
+    try:
+        body = dump_event(event)
+        if len(body) > MAX_BODY:
+            raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
+        parse_event(body)
+        if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
+            from_json(b"[" * WRAPPED + body + b"]" * WRAPPED)
+    except Unstorable:
+        raise
+    except ValueError as error:  # also what pydantic raises, when it writes and when it reads
+        reason = "; ".join(str(error).splitlines()[:3])
+        raise Unstorable(f"The event could not be read again: {reason}"[:500]) from error
+    return body
 
 
 def subject_of(event: SessionEvent, due: Due) -> str:

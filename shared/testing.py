@@ -6,18 +6,17 @@ from datetime import UTC, datetime
 from typing import Any
 
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, dump_event
+from shared.events import Due, SessionEvent
 from shared.log import (
-    MAX_BODY,
     MESSAGE_ID,
     Loaded,
     Log,
     LostRace,
     NeedsParent,
     Raw,
-    TooLarge,
     Unsure,
     accept,
+    body_of,
     guard,
     subject_of,
 )
@@ -42,8 +41,7 @@ class InMemoryLog:
         return max((raw.position for raw in self._of(session_id)), default=0)
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        if len(dump_event(event)) > MAX_BODY:
-            raise TooLarge(f"The event would be {len(dump_event(event))} bytes; {MAX_BODY} are allowed.")
+        body = body_of(event)
         fault = self.faults.pop(0) if self.faults else None
         if fault and str(fault) != "stored":
             raise fault
@@ -52,7 +50,7 @@ class InMemoryLog:
         headers = guard(event.session_id, after, event.id)
         if any(raw.headers.get(MESSAGE_ID) == headers[MESSAGE_ID] for raw in self.messages):
             raise Unsure("The log knows this id already.")
-        position = self.publish(subject_of(event, due), dump_event(event), headers)
+        position = self.publish(subject_of(event, due), body, headers)
         if fault:
             raise fault
         return position

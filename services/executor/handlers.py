@@ -20,7 +20,7 @@ from shared.domain.state import Action
 from shared.domain.waves import CUT_OFF, ready, running
 from shared.events import facts
 from shared.events.values import Artefact
-from shared.log import TooLarge
+from shared.log import Unstorable
 from shared.telemetry import metrics
 from shared.worker import Desk
 
@@ -139,7 +139,7 @@ class Executor:
         )
         try:
             await _append(desk, outcome)
-        except TooLarge as error:
+        except Unstorable as error:
             told = Result(ok=result.ok, value=None, error=f"The result cannot be kept: {error}")
             await self._finish(desk, action, told, None, began)
 

@@ -46,7 +46,7 @@ def read_json(text: str | bytes) -> Any:
 def _unstorable(value: Any) -> str:
     """What is wrong with a value that JSON allows, or ""."""
     level = [value]
-    for _ in range(MAX_DEPTH + 1):
+    for depth in range(MAX_DEPTH + 1):
         deeper: list[Any] = []
         for item in level:
             match item:
@@ -54,15 +54,15 @@ def _unstorable(value: Any) -> str:
                     return "The message has a NUL character in it, which databases do not keep."
                 case float() if not math.isfinite(item):
                     return "The message has a number in it that is too large."
+                case dict() | list() if depth == MAX_DEPTH:
+                    return f"The message has more than {MAX_DEPTH} levels of arrays and objects."
                 case dict():
                     deeper += item
                     deeper += item.values()
                 case list():
                     deeper += item
-        if not deeper:
-            return ""
         level = deeper
-    return f"The message has more than {MAX_DEPTH} levels of arrays and objects."
+    return ""
 
 
 def explained(problems: Sequence[Mapping[str, Any]], *, reply_to: str | None = None) -> Trouble:

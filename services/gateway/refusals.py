@@ -11,14 +11,14 @@ from services.gateway.inbound import explained
 from services.gateway.models import Problem
 from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
 from shared.domain.errors import Refused
-from shared.log import TooLarge
+from shared.log import Unstorable
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
 
 
 def install(app: FastAPI) -> None:
-    for kind in (Trouble, Refused, TooLarge, *AWAY):
+    for kind in (Trouble, Refused, Unstorable, *AWAY):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

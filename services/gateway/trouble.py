@@ -12,7 +12,7 @@ failed                                            a fault of ours: the log tells
 
 from shared.bus.errors import BusDown
 from shared.domain.errors import Refused
-from shared.log import LogDown, LogFull, TooLarge, Unsure
+from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure
 from shared.protocol.server import Error
 from shared.store import StoreDown
 
@@ -35,6 +35,7 @@ HINTS = {
     "not_now": "Look at the snapshot's `can`: it lists what the session accepts now.",
     "stale_version": "Resume the session to see the newest version, then decide again.",
     "invalid": "Correct the message and send it again.",
+    "too_large": "Make it shorter.",
 }
 
 
@@ -74,8 +75,9 @@ def as_trouble(error: Exception) -> Trouble | None:
             return error
         case Refused():
             return Trouble(error.code, str(error), HINTS.get(error.code, ""))
-        case TooLarge():
-            return Trouble("too_large", str(error), "Make it shorter.")
+        case Unstorable():
+            code = "too_large" if isinstance(error, TooLarge) else "invalid"
+            return Trouble(code, str(error), HINTS[code])
         case LogFull():
             return Trouble(
                 "unavailable",

@@ -13,8 +13,8 @@ from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
 from shared.bus.topology import SESSIONS
 from shared.bus.watched import watched_append
-from shared.events import Due, SessionEvent, dump_event
-from shared.log import MAX_BODY, LogDown, LogFull, LostRace, Raw, TooLarge, Unsure, guard, subject_of
+from shared.events import Due, SessionEvent
+from shared.log import LogDown, LogFull, LostRace, Raw, Unsure, body_of, guard, subject_of
 from shared.telemetry import tracing
 
 WRONG_SEQUENCE = 10071
@@ -37,9 +37,7 @@ class JetStreamLog:
         self._jetstream = client.jetstream(timeout=APPEND_TIMEOUT)
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
-        body = dump_event(event)
-        if len(body) > MAX_BODY:
-            raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
+        body = body_of(event)
         with watched_append(event, due) as seen:
             headers = guard(event.session_id, after, event.id) | dict(tracing.headers())
             try:

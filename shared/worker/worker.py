@@ -16,7 +16,7 @@ from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, Loaded, LogDown, NeedsParent, TooLarge, accept, follows
+from shared.log import EXPECTED, Loaded, LogDown, NeedsParent, Unstorable, accept, follows
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
@@ -143,7 +143,7 @@ class Worker:
         except ModelError as error:
             log.warning("model_failed", reason=error.reason)
             await desk.record(c.Fail(reason=error.reason, retryable=error.retryable, raw=error.raw))
-        except TooLarge as error:
+        except Unstorable as error:
             await desk.record(c.Fail(reason=str(error)))
         except Exception as error:
             log.exception("handler_failed")

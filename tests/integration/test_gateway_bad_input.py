@@ -43,6 +43,8 @@ BAD: list[tuple[str, str]] = [
     ('{"type": "stop", "id": "\\ud800"}', "bad_message"),
     ('{"type": "stop", "id": "\\ud800", "x": 1}', "bad_message"),
     ("[" * 5_000, "bad_message"),
+    ('{"type": "stop", "reason": "\\u0000"}', "bad_message"),
+    ('{"type": "raise_budget", "cost": NaN}', "bad_message"),
 ]
 
 

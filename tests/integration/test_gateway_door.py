@@ -134,8 +134,9 @@ async def test_jwt() -> None:
     token = jwt.encode({"sub": "carol", "exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
     unsigned = jwt.encode({"sub": "carol"}, "", algorithm="none")
     nobody = jwt.encode({"exp": int(time.time()) + 60}, SECRET, algorithm="HS256")
+    strange = [jwt.encode({"sub": name}, SECRET, algorithm="HS256") for name in ("ca\0rol", "carol\ud800")]
     async with serving(world.app) as address, _http(address) as http:
-        for bad in (unsigned, nobody, "x"):
+        for bad in (unsigned, nobody, *strange, "x"):
             assert (await http.get("/api/me", headers={"authorization": f"Bearer {bad}"})).status_code == 401
         me = await http.get("/api/me", headers={"authorization": f"Bearer {token}"})
         assert me.json()["user"] == "carol"

@@ -1,0 +1,122 @@
+"""Bodies of REST requests: read as messages of `/ws` are, and what is accepted can be read again by everybody."""
+
+import asyncio
+import json
+from collections import Counter
+
+import httpx2
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from services.gateway.inbound import MAX_DEPTH, parse
+from services.gateway.trouble import Trouble
+from shared.store_api import JournalPage
+from tests.support.gateway import World
+
+EDIT = '{"type": "edit", "version": %d, "steps": [{"text": "x", "tool": "t", "arguments": {"a": %s}}]}'
+REST_OF_DEPTH = MAX_DEPTH - 4  # below the message, its steps, a step and its arguments
+UNREADABLE = {
+    "NaN": "NaN",
+    "infinity": "-Infinity",
+    "beyond a double": "1e999",
+    "too many digits": "9" * 5_000,
+    "deep": "[" * (REST_OF_DEPTH + 1) + "]" * (REST_OF_DEPTH + 1),
+    "very deep": "[" * 100_000 + "]" * 100_000,
+    "half of a surrogate pair": '"\\ud800"',
+    "no UTF-8": b'"\xff"',
+    "NUL": '"\\u0000"',
+    "comma": "[1,]",
+    "comment": "1 /* one */",
+    "nothing": "",
+}
+
+
+class Rest:
+    """A session in review behind the gateway's REST, and what has become of it."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        transport = httpx2.ASGITransport(world.app)
+        self._http = httpx2.AsyncClient(transport=transport, base_url="http://127.0.0.1")
+
+    async def edit(self, version: int, value: str | bytes) -> httpx2.Response:
+        before, _, after = EDIT.partition("%s")
+        body = (before % version).encode() + (value if isinstance(value, bytes) else value.encode()) + after.encode()
+        url = "/api/sessions/s/messages"
+        return await self._http.post(url, content=body, headers={"content-type": "application/json"})
+
+    async def version(self) -> int:
+        """After all that is stored has been read, folded and answered."""
+        events = await self._world.store.events("s")
+        assert len(events) == len(self._world.log.messages)
+        page = (await self._http.get("/api/sessions/s/journal?limit=1000")).content
+        assert JournalPage.model_validate_json(page).events == tuple(events)
+        snapshot = await self._http.get("/api/sessions/s")
+        assert snapshot.status_code == 200
+        assert json.loads(snapshot.content)["version"] == len(events)
+        return len(events)
+
+
+@pytest.mark.parametrize("value", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_could_not_be_kept_is_refused_with_words(value: str | bytes) -> None:
+    world = World()
+    await world.story("s").plan()
+    rest = Rest(world)
+    answer = await rest.edit(2, value)
+    assert answer.status_code == 422
+    assert answer.json().items() >= {"code": "bad_message"}.items()
+    assert answer.json()["message"]
+    assert answer.json()["hint"]
+    assert await rest.version() == 2
+    if isinstance(value, str):
+        with pytest.raises(Trouble) as refused:
+            parse(EDIT % (2, value))
+        assert refused.value.message == answer.json()["message"]
+
+
+async def test_what_is_just_allowed_is_kept() -> None:
+    world = World()
+    await world.story("s").plan()
+    rest = Rest(world)
+    assert (await rest.edit(2, "[" * REST_OF_DEPTH + "]" * REST_OF_DEPTH)).status_code == 200
+    assert await rest.version() == 3
+
+
+LITERALS = (
+    *("1", "-0", "1e-400", "1e308", "1e309", "9" * 4_000, "NaN", "true", "null", '""', "{}", '{"a": 1, "a": 2}'),
+    *('"\\ud83d\\ude00"', '"\\udc00"', '{"\\ud800": 1}', '"\\u0000"', '"\\\\u0000"', '"\x7f\u202e"', '{"": []}'),
+)
+TEXTS = st.recursive(
+    st.sampled_from(LITERALS) | st.text(max_size=20).map(json.dumps) | st.floats().map(json.dumps),
+    lambda inner: (
+        st.lists(inner, max_size=4).map(lambda items: f"[{','.join(items)}]")
+        | st.dictionaries(st.text(max_size=5).map(json.dumps), inner, max_size=4).map(
+            lambda items: f"{{{','.join(f'{name}:{item}' for name, item in items.items())}}}"
+        )
+        | st.tuples(inner, st.integers(1, 250)).map(lambda deep: "[" * deep[1] + deep[0] + "]" * deep[1])
+    ),
+    max_leaves=10,
+)
+
+
+def test_whatever_is_accepted_can_be_read_again() -> None:
+    world = World(requests_per_second=0)
+    rest = Rest(world)
+    statuses = Counter[int]()
+
+    @settings(max_examples=100)
+    @given(value=TEXTS)
+    def one(value: str) -> None:
+        runner.run(sent(value))
+
+    async def sent(value: str) -> None:
+        version = len(world.log.messages)
+        answer = await rest.edit(version, value)
+        statuses[answer.status_code] += 1
+        assert await rest.version() == version + (answer.status_code == 200)
+
+    with asyncio.Runner() as runner:
+        runner.run(world.story("s").plan())
+        one()
+    assert statuses.keys() == {200, 422}

@@ -1,0 +1,62 @@
+"""What is appended can be read again: the log's last guard, whoever has made the event."""
+
+import pytest
+from pydantic import JsonValue
+
+from shared.domain import commands as c
+from shared.domain.decide import decide
+from shared.domain.session import Session
+from shared.events import SessionEvent, facts, parse_event
+from shared.events.values import Step
+from shared.log import Loaded, TooLarge, Unstorable, body_of, commit
+from shared.store_api import JournalPage
+from shared.testing import InMemoryLog, InMemoryStore
+from tests.conftest import person
+
+
+def _nested(depth: int) -> dict[str, JsonValue]:
+    value: JsonValue = 1
+    for _ in range(depth):
+        value = [value]
+    return {"a": value}
+
+
+def _calls(arguments: dict[str, JsonValue]) -> Step:
+    return Step(text="one", tool="t", arguments=arguments)
+
+
+UNREADABLE = {
+    "deep": _calls(_nested(250)),
+    "deep on a page": _calls(_nested(190)),  # an event that can be read, on a page of events that cannot
+    "half of a surrogate pair": _calls({"a": "\ud800"}),
+    "invalid": Step.model_construct(text="", tool=None),
+}
+
+
+@pytest.mark.parametrize("step", UNREADABLE.values(), ids=UNREADABLE)
+async def test_what_could_not_be_read_again_is_not_appended(step: Step) -> None:
+    log = InMemoryLog()
+    loaded, _ = await commit(log, Loaded(Session("s"), 0), c.Say(text="A calculator"), person())
+    planner = person()._replace(actor="planner", id=None, work=loaded.session.work)
+    with pytest.raises(Unstorable, match="could not be read again"):
+        await commit(log, loaded, c.DraftPlan(goal="g", steps=(step,)), planner)
+    assert (await InMemoryStore(log).load("s")).session.version == 1
+    loaded, event = await commit(log, loaded, c.DraftPlan(goal="g", steps=(_calls(_nested(60)),)), planner)
+    page = JournalPage(events=(event,), version=2)
+    assert JournalPage.model_validate_json(page.model_dump_json(by_alias=True)) == page
+
+
+def _said(text: str) -> SessionEvent:
+    return decide(Session("s"), c.Say(text=text), person())
+
+
+def test_what_is_appended_is_what_is_read() -> None:
+    event = _said("A calculator")
+    assert parse_event(body_of(event)) == event
+
+
+def test_too_large_is_told_apart() -> None:
+    event = _said("A calculator")
+    assert isinstance(event, facts.MessageReceived)
+    with pytest.raises(TooLarge, match="262144 are allowed"):
+        body_of(event.model_copy(update={"text": "x" * 300_000}))
