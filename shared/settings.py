@@ -64,7 +64,7 @@ class Settings(BaseSettings):
     requests_per_second: float = Field(100, ge=0)  # and messages over sockets; ten times as many at once
     sockets_per_user: int = Field(50, ge=0)
     open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
-    sessions_at_work_per_user: int = Field(16, ge=0)
+    sessions_at_work_per_user: int = Field(8, ge=0)
     waiting_requests_per_user: int = Field(25, ge=0)
     waiting_requests: int = Field(500, ge=0)  # of all users
     stored_bytes_per_day: int = Field(256 * 1024**2, ge=0)

@@ -46,8 +46,9 @@ async def chat(asked: ChatRequest, request: Request, user: MeWaiting, core: Behi
     """
     if asked.messages[-1].role != "user":
         raise Trouble("invalid", "The last message is not the user's.", "End `messages` with what the user says.")
-    session_id = asked.session_id or session_id_for(user, asked.id, core)
-    follower = Follower(here.hub, session_id, user, here.quotas.of(user.id))
+    quota, session_id = here.quotas.of(user.id), asked.session_id or session_id_for(user, asked.id, core)
+    quota.may_work(session_id)
+    follower = Follower(here.hub, session_id, user, quota)
     streaming = False
     try:
         version = await walks.say(asked, partial(_words, asked), user, core, follower)

@@ -40,7 +40,9 @@ async def plan(asked: PlanRequest, request: Request, user: MeWaiting, core: Behi
 
     Approve it with `POST /api/sessions/{session_id}/messages`, or in the page, where it can be changed first.
     """
-    follower = Follower(here.hub, session_id_for(user, asked.id, core), user, here.quotas.of(user.id))
+    quota, session_id = here.quotas.of(user.id), session_id_for(user, asked.id, core)
+    quota.may_work(session_id)
+    follower = Follower(here.hub, session_id, user, quota)
     try:
         message = walks.first(asked, asked.request, asked.messages, confirm="path")
         version = await walks.say(asked, lambda _: message, user, core, follower)

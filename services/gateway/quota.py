@@ -115,10 +115,8 @@ class Quota:
     @contextmanager
     def works(self, session_id: str, version: int) -> Iterator[None]:
         """Around the event of this version, which gives a service something to do in the session, until `rests`."""
+        self.may_work(session_id)
         before = self.at_work.get(session_id)
-        if before is None and self._most_at_work and len(self.at_work) >= self._most_at_work:
-            words = f"{self._most_at_work} sessions of yours are being worked on already."
-            raise slow_down(words, "SESSIONS_AT_WORK_PER_USER", SOON)
         self.at_work[session_id] = version
         try:
             yield
@@ -128,6 +126,12 @@ class Quota:
             else:
                 self.at_work[session_id] = before
             raise
+
+    def may_work(self, session_id: str) -> None:
+        """Raises Trouble(slow_down) where services work on as many other sessions of the user as they may."""
+        most = self._most_at_work
+        if most and len(self.at_work) >= most and session_id not in self.at_work:
+            raise slow_down(f"{most} sessions of yours are being worked on.", "SESSIONS_AT_WORK_PER_USER", SOON)
 
     def rests(self, session_id: str) -> None:
         self.at_work.pop(session_id, None)

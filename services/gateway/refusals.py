@@ -9,7 +9,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.inbound import explained
 from services.gateway.models import Problem
-from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
+from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble, held_back
 from shared.domain.errors import Refused
 from shared.log import Unstorable
 
@@ -48,6 +48,8 @@ def problem(trouble: Trouble) -> Problem:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
+    if isinstance(error, Trouble):
+        await held_back(error)
     return told(error)
 
 

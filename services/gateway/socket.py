@@ -11,19 +11,17 @@ from services.gateway import handlers, views
 from services.gateway.commands import SessionMessage, Shown
 from services.gateway.hub import PAGE, Hub, shows
 from services.gateway.inbound import parse
-from services.gateway.limits import TokenBucket
 from services.gateway.outbox import Letter, Outbox
 from services.gateway.ports import Core, query
 from services.gateway.quota import Quota
 from services.gateway.seat import Seat
-from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
+from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message, held_back
 from services.gateway.users import User, may_read, missing
 from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.store_api import JOURNAL_READ, ReadJournal
 
-TRY_AGAIN_LATER, POLICY_VIOLATION, LOGIN_ENDED = 1013, 1008, 4401
-REFUSALS = 200  # messages that are refused for coming too fast, until the socket ends
+TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
 GRACE = 5.0  # seconds that a slow client is given to hear that it was too slow
 SLOW, WAITS = 3.0, "Parley's log does not answer at the moment. It is waited for; nothing is lost."
 
@@ -39,8 +37,6 @@ class Socket:
         self._ws, self._user, self._login_ended = ws, user, login_ended
         self._core, self._hub, self._quota = core, hub, quota
         self._outbox = Outbox(quota)
-        self._refusals = TokenBucket(burst=REFUSALS)
-        self._flooded = False
         self._seats: dict[str, Seat] = {}
         self._shown: dict[str, Shown] = {}
         self._current = handlers.new_session_id()
@@ -84,8 +80,6 @@ class Socket:
 
     async def _say_goodbye(self, *, slow: bool) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if slow else (1000, "")
-        if self._flooded:
-            code, reason = POLICY_VIOLATION, "too many messages"
         if self._login_ended.is_set():
             code, reason = LOGIN_ENDED, "your login has ended"
         with suppress(TimeoutError, RuntimeError, WebSocketDisconnect):  # it has left already, or does not read at all
@@ -114,11 +108,11 @@ class Socket:
                 return
 
     async def _hear(self, text: str | None) -> bool:
-        """One message from the client; True when it is to be left, or wants to leave."""
+        """One message from the client; True when it wants to leave."""
         reply_to: str | None = None
         session_id = self._current
         try:
-            self._count()
+            self._quota.count()
             if text is None:
                 raise Trouble("bad_message", "Messages are text frames of JSON, not binary ones.")
             message = parse(text)
@@ -132,15 +126,8 @@ class Socket:
                 log.exception("message_failed", session_id=session_id)
                 trouble = Trouble("failed", FAILED)
             self._send(error_message(trouble, session_id, reply_to))
-        return self._flooded
-
-    def _count(self) -> None:
-        """One more message. Raises Trouble where they come too fast; a client that goes on all the same is left."""
-        try:
-            self._quota.count()
-        except Trouble:
-            self._flooded = not self._refusals.take()
-            raise
+            await held_back(trouble)
+        return False
 
     async def _carry_out(self, message: m.AnyClientMessage, session_id: str) -> None:
         match message:
@@ -157,6 +144,8 @@ class Socket:
     async def _act(self, message: SessionMessage, session_id: str) -> None:
         """A message about a session that this socket is not on yet puts it there: its sender sees what comes of it."""
         begins = isinstance(message, m.UserMessage)
+        if begins:
+            self._quota.may_work(session_id)  # refused before the session is loaded
         with self._told_if_slow(session_id):
             if session_id not in self._seats:
                 await self._sit_down(session_id, begins=begins)

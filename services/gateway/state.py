@@ -1,7 +1,6 @@
 """What every request of the gateway works with, and how a request finds its user."""
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Annotated
 
@@ -15,7 +14,7 @@ from services.gateway.logouts import Logouts
 from services.gateway.metered_log import MeteredLog
 from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
 from services.gateway.ports import Core
-from services.gateway.quota import Quotas
+from services.gateway.quota import Quota, Quotas
 from services.gateway.readiness import Readiness
 from services.gateway.tickets import Tickets
 from services.gateway.trouble import Trouble
@@ -86,15 +85,13 @@ def bearer(connection: HTTPConnection) -> str:
     return token.strip() if scheme.lower() == "bearer" else ""
 
 
-def wiring(request: Request) -> Gateway:
-    found: Gateway = request.app.state.gateway
+def wiring(connection: HTTPConnection) -> Gateway:
+    found: Gateway = connection.app.state.gateway
     return found
 
 
-# Dependencies are coroutines: FastAPI runs plain functions in threads.
-
-
 async def gateway(request: Request) -> Gateway:
+    """A coroutine like all that routes depend on: FastAPI runs plain functions in threads, of which there are few."""
     return wiring(request)
 
 
@@ -120,38 +117,38 @@ async def login(request: Request) -> Login:
     return known
 
 
-@asynccontextmanager
-async def _turn(request: Request, user: User) -> AsyncIterator[None]:
-    """One of the user's requests that are worked on at once. Raises Trouble where nobody waits for the answer now."""
-    quota = wiring(request).quotas.of(user.id)
-    request.state.quota = quota  # the answer counts, too
-    had_to_wait = quota.turns.locked()
-    async with quota.turns:
+LoggedIn = Annotated[Login, Depends(login)]
+Here = Annotated[Gateway, Depends(gateway)]
+
+
+async def quota(request: Request, found: LoggedIn, here: Here) -> Quota:
+    """The quota of whoever sends this request; its answer counts, too."""
+    mine = request.state.quota = here.quotas.of(found.user.id)
+    return mine
+
+
+async def core(found: LoggedIn, here: Here) -> Core:
+    return here.core_of(found.user)
+
+
+Mine = Annotated[Quota, Depends(quota)]
+Behind = Annotated[Core, Depends(core)]
+
+
+async def user(request: Request, found: LoggedIn, mine: Mine) -> AsyncIterator[User]:
+    """Whoever sends this request, in their turn. Raises Trouble where nobody waits for the answer any more."""
+    had_to_wait = mine.turns.locked()
+    async with mine.turns:
         if had_to_wait and await request.is_disconnected():
             raise Trouble("timed_out", "You have left.")
-        yield
-
-
-async def user(request: Request, found: Annotated[Login, Depends(login)]) -> AsyncIterator[User]:
-    """Whoever sends this request, in their turn."""
-    async with _turn(request, found.user):
         yield found.user
 
 
-async def waiting_user(request: Request, found: Annotated[Login, Depends(login)]) -> AsyncIterator[User]:
+async def waiting_user(found: LoggedIn, mine: Mine) -> AsyncIterator[User]:
     """Whoever sends this request, which waits for a session: for long, and so beside the turns of their others."""
-    quota = request.state.quota = wiring(request).quotas.of(found.user.id)
-    with quota.waiting():
+    with mine.waiting():
         yield found.user
 
 
-async def core(request: Request, found: Annotated[Login, Depends(login)]) -> Core:
-    return wiring(request).core_of(found.user)
-
-
-
-LoggedIn = Annotated[Login, Depends(login)]
 Me = Annotated[User, Depends(user)]
 MeWaiting = Annotated[User, Depends(waiting_user)]
-Behind = Annotated[Core, Depends(core)]
-Here = Annotated[Gateway, Depends(gateway)]

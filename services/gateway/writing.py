@@ -9,7 +9,7 @@ from services.gateway.bodies import JsonRoute
 from services.gateway.models import Accepted, NewSession
 from services.gateway.ports import query
 from services.gateway.reading import REFUSALS, SessionId, readable
-from services.gateway.state import Behind, Here, Me
+from services.gateway.state import Behind, Here, Me, Mine
 from services.gateway.trouble import Trouble
 from services.gateway.users import may_write
 from shared.protocol import client as m
@@ -19,9 +19,10 @@ router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
 
 @router.post("/sessions", status_code=201)
-async def begin(new: NewSession, user: Me, core: Behind, here: Here) -> Accepted:
+async def begin(new: NewSession, user: Me, core: Behind, here: Here, quota: Mine) -> Accepted:
     """Begin a session with its first request."""
     session_id = handlers.session_id_for(user, new.id, core)
+    quota.may_work(session_id)  # refused before the session is loaded
     message = m.UserMessage(
         type="user_message",
         id=new.id,

@@ -205,8 +205,7 @@ async def test_a_stream_whose_reader_leaves_does_not_stop_the_session() -> None:
             await her.send("resume", session_id=session_id)
             services.go.set()
             await her.until("answer")
-        hub = world.app.state.gateway.hub
-        assert hub.waiting == 0
+        assert world.app.state.gateway.quotas.waiting.taken == 0
 
 
 async def test_too_late_names_the_session_which_goes_on() -> None:

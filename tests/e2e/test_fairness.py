@@ -1,0 +1,96 @@
+"""Whatever one user does, another one is served: their requests, and their plans. What was measured is printed."""
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from tests.e2e.running import ROOT, Parley, parley
+from tests.support import greedy
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
+SECONDS = 15.0  # that each way is tried
+ANSWER, PLAN = 1.0, 15.0  # seconds; on two idle cores it is a fifth of these at the most
+MEMORY = 400  # MB of the gateway
+KEYS = {"greedy": "key-of-the-greedy-user", "other": "key-of-the-other-user"}
+
+
+class Other:
+    """Another user, who asks who they are all the time, and for a plan now and then."""
+
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+        self.answers: list[float] = []
+        self.plans: list[float] = []
+
+    async def asks(self) -> None:
+        while True:
+            began = time.perf_counter()
+            (await self._http.get("/api/me")).raise_for_status()
+            self.answers.append(time.perf_counter() - began)
+            await asyncio.sleep(0.05)
+
+    async def plan(self) -> None:
+        began = time.perf_counter()
+        answer = await self._http.post("/api/sessions", json={"request": greedy.REQUEST})
+        session_id = answer.raise_for_status().json()["session_id"]
+        while (await self._http.get(f"/api/sessions/{session_id}")).json()["phase"] != "awaiting_approval":  # noqa: ASYNC110
+            await asyncio.sleep(0.1)
+        self.plans.append(time.perf_counter() - began)
+
+    @property
+    def slowest(self) -> float:
+        """Of twenty answers."""
+        return statistics.quantiles(self.answers, n=20)[-1]
+
+
+@asynccontextmanager
+async def other_user(running: Parley) -> AsyncIterator[Other]:
+    headers = {"Authorization": f"Bearer {KEYS['other']}"}
+    async with httpx2.AsyncClient(base_url=running.url, headers=headers, timeout=60) as http:
+        yield Other(http)
+
+
+def memory(running: Parley) -> int:
+    """MB of the gateway."""
+    status = Path(f"/proc/{running.pid_of('gateway')}/status").read_text()
+    return int(next(line for line in status.splitlines() if line.startswith("VmRSS")).split()[1]) // 1024
+
+
+async def watched(running: Parley, largest: list[int]) -> None:
+    while True:
+        largest.append(memory(running))
+        await asyncio.sleep(0.5)
+
+
+@pytest.mark.parametrize("way", greedy.WAYS)
+async def test_others_are_served(way: str, tmp_path: Path) -> None:
+    keys = ",".join(f"{name}={key}" for name, key in KEYS.items())
+    async with (
+        parley(tmp_path, PARLEY_AUTH="keys", PARLEY_API_KEYS=keys) as running,
+        other_user(running) as other,
+    ):
+        await other.plan()
+        sizes = [memory(running)]
+        program = ("-m", "tests.support.greedy", way, running.url, KEYS["greedy"], str(SECONDS))
+        process = await asyncio.create_subprocess_exec(sys.executable, *program, cwd=ROOT)
+        asking = [asyncio.create_task(other.asks()), asyncio.create_task(watched(running, sizes))]
+        while process.returncode is None and len(other.plans) < 6:
+            await asyncio.sleep(2)
+            await other.plan()
+        await process.wait()
+        await other.plan()
+        for task in asking:
+            task.cancel()
+        await asyncio.gather(*asking, return_exceptions=True)
+    print(f"\n{way}: /api/me {1000 * other.slowest:.0f} ms, plans {[round(p, 1) for p in other.plans]} s, {sizes} MB")
+    assert process.returncode == 0
+    assert other.slowest < ANSWER
+    assert max(other.plans) < PLAN
+    assert max(sizes) < MEMORY
