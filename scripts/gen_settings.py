@@ -49,7 +49,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "longest is closed",
     },
     "What one user may take": {
-        "requests_per_second": "requests over REST and messages over sockets, all together, and ten times as many at once; of an "
+        "requests_per_second": "requests over REST and messages over sockets, all together, and three times as many at once; of an "
         "answer each 64 KiB count as one, too",
         "sockets_per_user": "sockets that are open",
         "open_sessions_per_user": "sessions that are open on these sockets",

@@ -61,7 +61,7 @@ class Settings(BaseSettings):
     waiting_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
 
     # what one user may take of one gateway; 0: no limit
-    requests_per_second: float = Field(100, ge=0)  # and messages over sockets; ten times as many at once
+    requests_per_second: float = Field(100, ge=0)  # and messages over sockets; three times as many at once
     sockets_per_user: int = Field(50, ge=0)
     open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
     sessions_at_work_per_user: int = Field(8, ge=0)

@@ -31,7 +31,7 @@ from services.gateway.socket import Socket
 from services.gateway.state import Gateway
 from services.gateway.tickets import Tickets
 from services.gateway.transport import ServerConfig
-from services.gateway.trouble import AWAY, Trouble, held_back
+from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.environment import keep_files_private
 from shared.log import Log
@@ -149,8 +149,7 @@ async def socket(ws: WebSocket) -> None:
             quota = here.quotas.of(login.user.id)
             open_.enter_context(quota.sockets.one())
         except (Trouble, *AWAY) as error:
-            if isinstance(error, Trouble):
-                await held_back(error)
+            await refusals.slowly(ws, error)
             await ws.send_denial_response(refusals.told(error))
             return
         await ws.accept()

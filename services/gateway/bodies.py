@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from services.gateway.inbound import read_json
-from services.gateway.refusals import answer
+from services.gateway.refusals import answer, slowly
 from services.gateway.state import authenticate
 from services.gateway.trouble import Trouble
 
@@ -28,6 +28,7 @@ class LoginFirst:
             try:
                 request.state.login = authenticate(request)
             except Trouble as trouble:
+                await slowly(request, trouble)
                 await answer(trouble)(scope, receive, send)
                 return
         await self._app(scope, receive, send)

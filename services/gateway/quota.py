@@ -15,7 +15,9 @@ from cachetools import LRUCache
 from services.gateway.limits import MOST, Clock, TokenBucket, slow_down
 from shared.settings import Settings
 
-BURST = 10  # seconds' worth of messages that may come at once
+BURST = 3  # seconds' worth of messages that may come at once
+REFUSALS = 20  # of one user, a second
+LONGEST = 5.0  # seconds that a refusal waits
 DAY = 86_400.0
 TURNS = 16  # requests of one user that are worked on at once; the others wait for these
 MESSAGE_BYTES = 64 * 1024  # of an answer that cost as much as one message
@@ -76,6 +78,8 @@ class Quota:
         self.turns = asyncio.Semaphore(TURNS)
         self.at_work: dict[str, int] = {}  # session id: version of the event that last gave a service something to do
         self.unread = 0  # bytes
+        self._clock = clock
+        self._refused = 0.0  # when the last refusal was to be sent
 
     # --- messages
 
@@ -88,6 +92,12 @@ class Quota:
         """An answer of so many bytes was made; a large one costs as much as several messages."""
         if self._messages:
             self._messages.charge(size / MESSAGE_BYTES)
+
+    def hold_back(self) -> float:
+        """Seconds that a refusal has to wait: sending many costs almost as much as doing what they refuse."""
+        now = self._clock()
+        self._refused = min(max(now, self._refused + 1 / REFUSALS), now + LONGEST)
+        return self._refused - now
 
     @contextmanager
     def waiting(self) -> Iterator[None]:

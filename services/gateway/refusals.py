@@ -4,12 +4,14 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.inbound import explained
 from services.gateway.models import Problem
-from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble, held_back
+from services.gateway.quota import Quota
+from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
 from shared.domain.errors import Refused
 from shared.log import Unstorable
 
@@ -48,9 +50,15 @@ def problem(trouble: Trouble) -> Problem:
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
-    if isinstance(error, Trouble):
-        await held_back(error)
+    await slowly(request, error)
     return told(error)
+
+
+async def slowly(connection: HTTPConnection, error: Exception) -> None:
+    """Until a user who goes too fast may be told so."""
+    quota: Quota | None = getattr(connection.state, "quota", None)
+    if quota and isinstance(error, Trouble) and error.code == "slow_down":
+        await asyncio.sleep(quota.hold_back())
 
 
 async def _invalid(request: Request, error: Exception) -> JSONResponse:

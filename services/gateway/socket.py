@@ -15,7 +15,7 @@ from services.gateway.outbox import Letter, Outbox
 from services.gateway.ports import Core, query
 from services.gateway.quota import Quota
 from services.gateway.seat import Seat
-from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message, held_back
+from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
 from services.gateway.users import User, may_read, missing
 from shared.protocol import client as m
 from shared.protocol import server as s
@@ -126,7 +126,8 @@ class Socket:
                 log.exception("message_failed", session_id=session_id)
                 trouble = Trouble("failed", FAILED)
             self._send(error_message(trouble, session_id, reply_to))
-            await held_back(trouble)
+            if trouble.code == "slow_down":
+                await asyncio.sleep(self._quota.hold_back())
         return False
 
     async def _carry_out(self, message: m.AnyClientMessage, session_id: str) -> None:

@@ -46,9 +46,7 @@ class Gateway:
     def welcome(self, connection: HTTPConnection) -> Login:
         """The user behind a WebSocket's handshake or a request. Raises Trouble (unauthorized, forbidden, slow_down)."""
         self._expect(connection)
-        login = self._recognise(connection)
-        self.quotas.of(login.user.id).count()
-        return login
+        return self._counted(connection, self._recognise(connection))
 
     async def welcome_socket(self, connection: HTTPConnection) -> Login:
         """The same for a handshake, which may also show a ticket."""
@@ -59,7 +57,12 @@ class Gateway:
         said = bearer(connection) or self.cookie(connection)
         login = await self.tickets.redeem(ticket, self._recognise(connection) if said else None)
         self.logouts.check(login)
-        self.quotas.of(login.user.id).count()
+        return self._counted(connection, login)
+
+    def _counted(self, connection: HTTPConnection, login: Login) -> Login:
+        """The user's quota goes with the connection: what is refused or answered counts, too."""
+        quota = connection.state.quota = self.quotas.of(login.user.id)
+        quota.count()
         return login
 
     def cookie(self, connection: HTTPConnection) -> str:
@@ -121,10 +124,8 @@ LoggedIn = Annotated[Login, Depends(login)]
 Here = Annotated[Gateway, Depends(gateway)]
 
 
-async def quota(request: Request, found: LoggedIn, here: Here) -> Quota:
-    """The quota of whoever sends this request; its answer counts, too."""
-    mine = request.state.quota = here.quotas.of(found.user.id)
-    return mine
+async def quota(found: LoggedIn, here: Here) -> Quota:
+    return here.quotas.of(found.user.id)
 
 
 async def core(found: LoggedIn, here: Here) -> Core:

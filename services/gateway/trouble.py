@@ -10,15 +10,12 @@ timed_out                                         the session goes on, but not a
 failed                                            a fault of ours: the log tells it, the answer does not
 """
 
-import asyncio
-
 from shared.bus.errors import BusDown
 from shared.domain.errors import Refused
 from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure
 from shared.protocol.server import Error
 from shared.store import StoreDown
 
-HELD_BACK = 0.25  # seconds
 STATUS = {
     "unauthorized": 401,
     "forbidden": 403,
@@ -95,12 +92,6 @@ def as_trouble(error: Exception) -> Trouble | None:
             )
         case _:
             return None
-
-
-async def held_back(trouble: Trouble) -> None:
-    """Keep who goes too fast waiting for a moment: refusing them all the time would cost as much as serving them."""
-    if trouble.code == "slow_down":
-        await asyncio.sleep(HELD_BACK)
 
 
 def error_message(trouble: Trouble, session_id: str, reply_to: str | None = None) -> Error:

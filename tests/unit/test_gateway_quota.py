@@ -48,7 +48,7 @@ def refused(setting: str) -> Iterator[pytest.ExceptionInfo[Trouble]]:
 
 def test_a_user_has_one_bucket_and_each_user_their_own(clock: Clock) -> None:
     here = quotas(clock, requests_per_second=2)
-    for _ in range(20):
+    for _ in range(6):
         here.of("alice").count()
     with refused("REQUESTS_PER_SECOND"):
         here.of("alice").count()
@@ -59,9 +59,17 @@ def test_a_user_has_one_bucket_and_each_user_their_own(clock: Clock) -> None:
 
 def test_a_large_answer_costs_as_much_as_many_messages(clock: Clock) -> None:
     mine = quota(clock, requests_per_second=2)
-    mine.answered(20 * quotas_module.MESSAGE_BYTES)
+    mine.answered(6 * quotas_module.MESSAGE_BYTES)
     with refused("REQUESTS_PER_SECOND"):
         mine.count()
+
+
+def test_refusals_wait_for_each_other(clock: Clock) -> None:
+    mine = quota(clock)
+    assert [mine.hold_back() for _ in range(3)] == pytest.approx([0, 0.05, 0.1])
+    assert max(mine.hold_back() for _ in range(1_000)) == pytest.approx(5)
+    clock.now += 10
+    assert mine.hold_back() == 0
 
 
 def test_sockets_and_their_sessions_are_counted_while_they_are_open() -> None:
