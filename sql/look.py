@@ -62,7 +62,7 @@ def look(sql: str, dialect: Dialect, limits: Limits) -> Look:
     _begins_as_query(found, dialect)
     if any(token.text == ";" and token.kind == "mark" for token in found):
         raise Refused("several_statements", f"There is more than one statement; {_ONLY}")
-    _unambiguous(found, dialect)
+    unambiguous(found, dialect)
     _brackets(found)
     text = sql[:end]  # with the comments before it: SQLite takes them into the names of columns
     tree = _tree(text, dialect)
@@ -90,8 +90,8 @@ def _begins_as_query(found: list[Token], dialect: Dialect) -> None:
     raise Refused(kind, f"It begins with {first.text[:40].upper()}; {_ONLY}")
 
 
-def _unambiguous(found: list[Token], dialect: Dialect) -> None:
-    """Whatever its version, the database cuts the text into the same tokens."""
+def unambiguous(found: list[Token], dialect: Dialect) -> None:
+    """Refuse what the database, or another version of it, could cut into other tokens."""
     for token in found:
         if (fault := FAULTS.get(token.kind)) is not None:
             raise Refused("syntax", f"{token.text[:20]!r} {fault}")

@@ -60,12 +60,12 @@ _POSTGRES = re.compile(
       | (?P<comment>/\*)
       | (?P<string>[eE]'(?:[^'\\]|\\.|'')*+' | [bBxX]'[^']*+' | '(?:[^']|'')*+'
           | \$(?P<tag>(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?+)\$.*?\$(?P=tag)\$)
-      | (?P<name>"(?:[^"]|"")*+")
+      | (?P<name>"(?:[^"]|"")++")
       | (?P<unclosed>(?:[eEbBxX]?'|"|\$(?:[A-Za-z_\x80-\U0010ffff][\w\x80-\U0010ffff]*+)?+\$).*+)
       | (?P<escaped>[uU]&['"])
       | (?P<word>[A-Za-z_\x80-\U0010ffff][\w$\x80-\U0010ffff]*+)
       | (?P<number>{_NUMBER}(?![\w$.'"\x80-\U0010ffff]))
-      | (?P<glued>\.?\d[\w$.\x80-\U0010ffff]*+)
+      | (?P<glued>\.\. | \.?\d[\w$.\x80-\U0010ffff]*+)
       | (?P<parameter>\$\d++)
       | (?P<mark>[,()\[\].;:+\-*/%^<>=~!@\#&|`?])
       | (?P<foreign>.)""",

@@ -1,0 +1,26 @@
+"""Our SQL scanner against those of the databases."""
+
+from contextlib import closing
+
+import pytest
+
+from bench.sql_scanner import Server, compare
+
+pytest_plugins = ("tests.support.postgres",)
+
+
+def differences(url: str, seed: int, count: int) -> list[tuple[str, str, str]]:
+    with closing(Server(url)) as server:
+        through, wrong = compare(seed, count, server)
+    assert min(through.values()) > count / 4
+    return wrong
+
+
+def test_the_databases_cut_what_we_let_through_as_we_do(postgres_server: str) -> None:
+    assert differences(postgres_server, seed=1, count=4000) == []
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+def test_they_do_so_for_a_million_texts(postgres_server: str) -> None:
+    assert differences(postgres_server, seed=2, count=1_000_000) == []
