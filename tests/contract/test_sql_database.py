@@ -134,6 +134,9 @@ async def test_only_some_tables(shop: Open) -> None:
     assert (await database.run("SELECT email FROM users WHERE user_id = 'bob_2'")).rows == (("bob@example.com",),)
     for sql in ("SELECT * FROM orders", "SELECT orders FROM order_sums UNION SELECT count(*) FROM orders"):
         assert await outcome(database.run(sql)) == "table"
+    # To SQLite a vertical tab is space, where another space is before it.
+    disguised = "WITH order_sums \vAS (SELECT * FROM orders) SELECT * FROM order_sums"
+    assert await outcome(database.run(disguised)) == "syntax"
 
 
 # --- limits

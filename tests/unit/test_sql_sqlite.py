@@ -161,3 +161,19 @@ def test_what_is_no_database_says_so(tmp_path: Path) -> None:
     for name, words in (("nothing.db", "There is no file"), ("text.db", "cannot be read as an SQLite database")):
         with pytest.raises(BadDatabase, match=words):
             Reader(str(tmp_path / name), HIDDEN, Limits())
+
+
+def test_a_value_arrives_as_it_is_or_as_its_text(reader: Reader) -> None:
+    """SQLite keeps as text what is none; a program in JavaScript keeps no whole number above 2**53."""
+    for sql, value in (
+        ("CAST(x'eda080' AS TEXT)", "0xeda080"),
+        ("CAST(x'c3a9' AS TEXT)", "é"),
+        ("9007199254740993", "9007199254740993"),
+        ("-9007199254740991", -9007199254740991),
+        ("9e999", "inf"),
+        ("""json('[1e400]')""", "[1e400]"),
+        ("'a' || char(0) || 'b'", "a\0b"),
+    ):
+        table = reader.run(unseen(f"SELECT {sql} AS value"))
+        assert table.rows == ((value,),), sql
+        assert table.model_validate_json(table.model_dump_json()) == table

@@ -1,0 +1,42 @@
+"""Generated statements never bring out what is hidden, neither in rows nor in the words of a refusal."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from bench.sql_hostile import attempt, hidden_in_postgres, hidden_in_sqlite, statements
+from sql.database import Hidden, Limits, open_database
+from tests.support.sql_shop import HIDDEN
+
+pytest_plugins = ("tests.support.postgres",)
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return hidden_in_sqlite(tmp_path)
+    return asyncio.run(hidden_in_postgres(request.getfixturevalue("postgres_url")))
+
+
+async def leaks(url: str, hidden: Hidden, count: int) -> int:
+    database = open_database(url, Limits(seconds=3), hidden)
+    ended, wrong = await attempt(database, statements(5, count))
+    await database.aclose()
+    assert ended["raised"] == 0, wrong
+    assert {"syntax", "column"} <= ended.keys()
+    return len(wrong)
+
+
+async def test_nothing_hidden_comes_out(url: str) -> None:
+    assert await leaks(url, HIDDEN, 80) == 0
+
+
+async def test_the_attempts_find_what_is_not_hidden(url: str) -> None:
+    assert await leaks(url, Hidden(), 80) > 1
+
+
+@pytest.mark.long
+@pytest.mark.timeout(1800)
+async def test_nothing_hidden_comes_out_of_many(url: str) -> None:
+    assert await leaks(url, HIDDEN, 8_803) == 0
