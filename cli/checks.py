@@ -6,6 +6,8 @@ from typing import Literal, NamedTuple
 from rich.table import Table
 from rich.text import Text
 
+from cli.visible import visible
+
 Outcome = Literal["ok", "warn", "fail"]
 _COLOUR: dict[Outcome, str] = {"ok": "green", "warn": "yellow", "fail": "red"}
 
@@ -25,7 +27,7 @@ def table(checks: Sequence[Check]) -> Table:
     for heading in ("", "check", "found, and → what to do"):
         shown.add_column(heading, overflow="fold")
     for check in checks:
-        told = Text(check.found)
+        told = Text(visible(check.found))
         if check.advice:
             told.append(f"\n→ {check.advice}", style="bold")
         shown.add_row(Text(check.outcome, style=_COLOUR[check.outcome]), Text(check.name), told)

@@ -5,6 +5,8 @@ import re
 import sys
 from collections import defaultdict, deque
 
+from cli.visible import visible
+
 _LOUD = {"warning", "error", "critical"}
 _OWN_FIELDS = {"level", "event", "timestamp", "logger", "service", "exception"}
 _COLOURS = (36, 33, 35, 32, 34, 96, 93, 95, 92)
@@ -58,7 +60,7 @@ class Console:
     def _show(self, name: str, text: str) -> None:
         colour = _COLOURS[self._names.setdefault(name, len(self._names)) % len(_COLOURS)]
         label = f"\033[{colour}m{name:>10}\033[0m" if self._coloured else f"{name:>10}"
-        self.say(f"{label} | {text}")
+        self.say(f"{label} | {visible(text)}")
 
 
 def _entry(text: str) -> dict[str, object] | None:

@@ -6,8 +6,9 @@ from datetime import UTC, datetime
 from rich.console import Console
 from rich.text import Text
 
-from cli.chat.text import clean, short
+from cli.chat.text import short
 from cli.running import LOCAL_USER, Declined, Unreachable, bus, query
+from cli.visible import print_visible, visible
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Refused
@@ -22,7 +23,7 @@ async def dead(settings: Settings, *, as_json: bool = False, limit: int = 100) -
     async with bus(settings) as found:
         page = await query(Store(found), DEAD_LIST, ListDead(limit=limit))
     if as_json:
-        print(page.model_dump_json(indent=1))
+        print_visible(page.model_dump_json(indent=1))
         return 0
     _show(Console(highlight=False), page)
     return 0
@@ -44,12 +45,12 @@ def _show(console: Console, page: DeadPage) -> None:
 
 def _letter(letter: DeadRecord) -> Text:
     crashed = letter.kind == "max_deliver"
-    why = clean(letter.reason) or ("it crashed its worker too often" if crashed else "it was refused")
+    why = visible(letter.reason) or ("it crashed its worker too often" if crashed else "it was refused")
     todo = f"Look at the log of {letter.consumer}; once mended: parley dead --retry {letter.session_id}"
     return Text.assemble(
         (f"{letter.at:%Y-%m-%d %H:%M:%S} {letter.stream}#{letter.stream_seq} ", "dim"),
         (f"{letter.consumer} ", "cyan"),
-        f"{clean(letter.subject)}\n    {why}\n",
+        f"{visible(letter.subject)}\n    {why}\n",
         (f"    {todo if letter.session_id else 'No session waits for it: nothing to do.'}", "dim"),
     )
 
@@ -57,7 +58,7 @@ def _letter(letter: DeadRecord) -> Text:
 def _parked(message: ParkedRecord) -> Text:
     return Text.assemble(
         (f"{message.at:%Y-%m-%d %H:%M:%S} #{message.position} ", "dim"),
-        f"{clean(message.subject)}\n    {clean(message.reason)}\n    {short(message.preview, 100)}\n",
+        f"{visible(message.subject)}\n    {visible(message.reason)}\n    {short(message.preview, 100)}\n",
         ("    It changed nothing and blocks nothing. How to write an event: parley publish --help", "dim"),
     )
 

@@ -3,9 +3,9 @@
 from datetime import datetime
 from typing import Literal, NamedTuple
 
-from cli.chat.text import clean
 from cli.checks import Check
 from cli.sessions import ago
+from cli.visible import visible
 from shared.bus import Consumer
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.settings import Settings
@@ -64,10 +64,10 @@ def examined(seen: Found) -> list[Check]:
     if seen.service:
         rows += [_delivery(seen), _alive(seen)]
     if seen.letters:
-        rows.append(Check("dead letters", "warn", clean(seen.letters[0]), "parley dead lists them all"))
+        rows.append(Check("dead letters", "warn", visible(seen.letters[0]), "parley dead lists them all"))
     if seen.folded.parked:
         position, why = seen.folded.parked[-1]
-        told = f"{len(seen.folded.parked)}, the last at {position}: {clean(why)}"
+        told = f"{len(seen.folded.parked)}, the last at {position}: {visible(why)}"
         rows.append(Check("put aside", "warn", told, "they changed nothing and block nothing"))
     rows.append(_budget(session))
     needed = bool(seen.service) or seen.model.outcome != "fail"
@@ -100,7 +100,7 @@ def _due(seen: Found) -> Check:
         return Check("due", "warn", "nobody: a person paused it", f"resume it: {talk}")
     if session.phase == "failed" and session.failure:
         again = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
-        return Check("due", "fail", f"nobody: {session.failure.stage} failed: {clean(session.failure.reason)}", again)
+        return Check("due", "fail", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", again)
     return Check("due", "ok", f"nobody: it rests ({session.reason})")
 
 
@@ -110,11 +110,11 @@ def wanted(session: Session) -> str:
     match session.phase:
         case "awaiting_approval" if target == "actions":
             names = ", ".join(action.spec.tool for action in undecided(session.turn))
-            return f"to approve or deny {clean(names)}"
+            return f"to approve or deny {visible(names)}"
         case "awaiting_approval":
             return f"to approve the {'code' if target == 'code' else 'plan'}, or to say what to change"
         case "awaiting_input" if session.question:
-            return f"to answer “{clean(session.question.text)}”"
+            return f"to answer “{visible(session.question.text)}”"
         case "escalated":
             return "to take over: planner and verifier do not come to an end"
     return "to say what to change"

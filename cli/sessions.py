@@ -10,8 +10,9 @@ from rich.text import Text
 
 from cli.chat import render
 from cli.chat.export import CannotExport, Format, export, newest_code
-from cli.chat.text import clean, short
+from cli.chat.text import short
 from cli.running import Declined, bus, query
+from cli.visible import print_visible, visible
 from shared.events import SessionEvent
 from shared.settings import Settings
 from shared.store import Store
@@ -35,7 +36,7 @@ async def listing(settings: Settings, *, words: str = "", limit: int = 50, as_js
     async with bus(settings) as found:
         page = await query(Store(found), SESSION_LIST, ListSessions(query=words, limit=limit))
     if as_json:
-        print(page.model_dump_json(indent=1))
+        print_visible(page.model_dump_json(indent=1))
         return 0
     console = Console(highlight=False)
     if not page.sessions:
@@ -58,7 +59,7 @@ def _table(sessions: Sequence[SessionSummary], *, narrow: bool) -> Table:
     table.add_column("title", ratio=1)
     for one in sessions:
         cells = [one.id, one.state.replace("_", " "), *([] if narrow else [ago(one.updated_at)])]
-        table.add_row(*(Text(clean(cell)) for cell in cells), Text(short(one.title or one.request)))
+        table.add_row(*(Text(visible(cell)) for cell in cells), Text(short(one.title or one.request)))
     return table
 
 
@@ -89,10 +90,10 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
         one = await query(store, SESSION_GET, GetSession(session_id=session_id))
         events = await journal(store, session_id)
     if as_json:
-        print(export(events, "json"), end="")
+        print_visible(export(events, "json"), end="")
         return 0
     console = Console(highlight=False)
-    console.print(Text(clean(one.title or one.request), style="bold"))
+    console.print(Text(visible(one.title or one.request), style="bold"))
     console.print(
         f"{one.workflow} · {one.state.replace('_', ' ')} · version {one.version} · of {one.owner}", markup=False
     )
@@ -110,10 +111,10 @@ async def save(settings: Settings, session_id: str, form: Format) -> int:
         if form == "py" and not newest_code(events):  # a fork's program may be its parent's
             codes = (await query(store, CODE_VERSIONS, CodeVersions(session_id=session_id))).codes
             if codes:
-                print(codes[-1].code.rstrip())
+                print_visible(codes[-1].code.rstrip())
                 return 0
     try:
-        print(export(events, form), end="")
+        print_visible(export(events, form), end="")
     except CannotExport as error:
         raise Declined(str(error)) from error
     return 0

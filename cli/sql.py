@@ -15,6 +15,7 @@ from typing import Any, BinaryIO
 
 from pydantic import JsonValue
 
+from cli.visible import print_visible, visible
 from sql.database import BadDatabase, Database, Hidden, Limits, SqlError, Table, open_database
 from sql.schema import ColumnInfo, Schema
 
@@ -87,9 +88,9 @@ async def one(database: Database, sql: str) -> int:
     try:
         table = await database.run(sql)
     except SqlError as error:
-        print(f"parley sql: {error.kind}: {error.message}", file=sys.stderr)
+        print(visible(f"parley sql: {error.kind}: {error.message}"), file=sys.stderr)
         return 1
-    print("\n".join(shown(table)))
+    print_visible("\n".join(shown(table)))
     return 0
 
 
@@ -123,7 +124,7 @@ def _cell(value: JsonValue) -> str:
 
 async def schema(database: Database) -> int:
     """What there is to ask for."""
-    print("\n".join(described(await database.schema())))
+    print_visible("\n".join(described(await database.schema())))
     return 0
 
 

@@ -8,9 +8,10 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.chat.gist import gist
-from cli.chat.text import clean, short
+from cli.chat.text import short
 from cli.running import bus
 from cli.sessions import journal
+from cli.visible import print_visible, visible
 from shared.bus import Bus
 from shared.events import SessionEvent, dump_event, parse_event
 from shared.settings import Settings
@@ -38,7 +39,7 @@ class Printer:
             return
         self._seen[event.session_id] = event.version
         if self._json:
-            print(dump_event(event).decode(), flush=True)
+            print_visible(dump_event(event).decode())
             return
         self._line(
             f"{event.at.astimezone():%H:%M:%S}",
@@ -53,7 +54,7 @@ class Printer:
         """Something on a session's subject that is no event: it will be parked."""
         if not self._json:
             words = short(body[:200].decode(errors="replace"))
-            self._line("--:--:--", *subject.split(".")[1:2], "-", "unreadable", clean(subject), words)
+            self._line("--:--:--", *subject.split(".")[1:2], "-", "unreadable", visible(subject), words)
 
     def _line(self, *parts: str) -> None:
         *head, last = parts

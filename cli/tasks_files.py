@@ -8,6 +8,7 @@ from pydantic import JsonValue
 
 from cli.running import Declined
 from cli.tools import base
+from cli.visible import print_visible, visible
 from retail.tasks import correct as correcting
 from retail.tasks import export as exporting
 from retail.tasks import task as tasks
@@ -55,9 +56,9 @@ async def correct(settings: Settings, file: Path, out: Path, data: Path | None) 
         for correction in one.corrections:
             where = "" if correction.action is None else f" call {correction.action + 1},"
             change = f"{_short(correction.before)} -> {_short(correction.after)}"
-            print(f"task {number}:{where} {correction.field}: {correction.why}: {change}")
+            print_visible(f"task {number}:{where} {correction.field}: {correction.why}: {change}")
         if one.task is None:
-            print(f"task {number}: rejected: {'; '.join(one.problems)}", file=sys.stderr)
+            print(visible(f"task {number}: rejected: {'; '.join(one.problems)}"), file=sys.stderr)
             continue
         _tell(number, report)
         told = {"corrections": one.as_json()}
@@ -113,7 +114,7 @@ def _tell(number: int, report: Report) -> None:
     if report.valid:
         print(f"task {number}: valid")
     for check in report.wrong:
-        print(f"task {number}: {check.name}: {check.detail}")
+        print_visible(f"task {number}: {check.name}: {check.detail}")
 
 
 def _short(value: JsonValue) -> str:

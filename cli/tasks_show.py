@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.chat.text import short
+from cli.visible import visible
 from retail.tasks.diversity import diversity
 from retail.tasks.task import Task
 from sdk.stages import Result
@@ -59,14 +60,14 @@ def summary(console: Console, generator: TaskGenerator, results: Sequence[Result
 def one(console: Console, result: Result) -> None:
     """One task, or why there is none."""
     if not result["success"]:
-        console.print(f"No task: {result['error']}", markup=False)
+        console.print(visible(f"No task: {result['error']}"), markup=False)
         return
     task, told = result["task"], result.get("agentflow_metadata", {})
-    console.print(task["q"], markup=False)
+    console.print(visible(task["q"]), markup=False)
     for call in task["agt"]:
-        console.print(f"  {call['name']} {call['arguments']}", markup=False)
+        console.print(visible(f"  {call['name']} {call['arguments']}"), markup=False)
     if task["ogt"]:
-        console.print(f"  answers: {', '.join(task['ogt'])}", markup=False)
+        console.print(visible(f"  answers: {', '.join(task['ogt'])}"), markup=False)
     if told:
         console.print(f"  turns {told['turns']}, confidence {told['confidence']:.0%}", markup=False)
 

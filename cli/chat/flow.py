@@ -1,7 +1,5 @@
 """How a path through a flow looks: its nodes, what they made, the tables to choose from, a query's rows."""
 
-import csv
-import io
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
@@ -15,7 +13,8 @@ from rich.text import Text
 
 from cli.chat.forms import Table
 from cli.chat.frames import Framed
-from cli.chat.text import clean, short
+from cli.chat.text import short
+from cli.visible import visible
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.events import facts
@@ -46,10 +45,10 @@ def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
     """`flow: ✓ one › ▶ two › three`, flow after flow."""
     nodes_line = Text()
     for flow, group in groupby(nodes, key=lambda node: split(node[0])[0]):
-        nodes_line.append(f"{' › ' if nodes_line else ''}{clean(flow)}: ", "dim")
+        nodes_line.append(f"{' › ' if nodes_line else ''}{visible(flow)}: ", "dim")
         for number, (tool, mark, style) in enumerate(group):
             name = split(tool)[1]
-            told = "values set by you" if name == PERSON else clean(name)
+            told = "values set by you" if name == PERSON else visible(name)
             nodes_line.append(" › " if number else "", "dim")
             nodes_line.append(f"{mark} {told}".strip(), style)
     return nodes_line
@@ -72,14 +71,16 @@ def _found(path: PathPlan, reasoning: str) -> Iterable[Text]:
     if told:
         yield Text(" · ".join(told), style="dim")
     if node := path.proposal:
-        words = f"missed a node “{clean(node.name)}” in {clean(node.flow)}: {short(node.description, WORDS)}"
+        words = f"missed a node “{visible(node.name)}” in {visible(node.flow)}: {short(node.description, WORDS)}"
         yield Text(f"{words} (a proposal, never run)", style="yellow")
 
 
 def review(plan: Plan, path: PathPlan) -> RenderableType:
     """A path that waits for a yes."""
     steps = [
-        Text.assemble((f"{n:>2} ", "bold"), (clean(split(step.tool or "")[1]), "cyan"), f"  {short(step.text, WORDS)}")
+        Text.assemble(
+            (f"{n:>2} ", "bold"), (visible(split(step.tool or "")[1]), "cyan"), f"  {short(step.text, WORDS)}"
+        )
         for n, step in enumerate(plan.steps, 1)
     ]
     parts = [_joined([(step.tool, "", "") for step in plan.steps if step.tool]), *steps, *_found(path, plan.notes)]
@@ -95,7 +96,7 @@ def whole(turn: Turn) -> RenderableType:
     for action in turn.actions:
         mark, style = _MARKS.get(action.status, ("", ""))
         told = (f"{action.seconds:.1f}" if action.seconds else "", f"{action.tokens:,}" if action.tokens else "")
-        grid.add_row(Text(mark, style=style), clean(action.spec.tool), action.status, *told)
+        grid.add_row(Text(mark, style=style), visible(action.spec.tool), action.status, *told)
     seconds, tokens = sum(a.seconds for a in turn.actions), sum(a.tokens for a in turn.actions)
     grid.add_row("", "together", "", f"{seconds:.1f}", f"{tokens:,}", style="dim")
     head = Text.assemble(("planned ", "bold"), _joined([(tool, "", "") for tool in path]))
@@ -110,14 +111,14 @@ def outcome(action: Action, event: facts.ActionFinished) -> RenderableType:
     """One line a node, with what it made; a query's rows as a table."""
     mark, style = ("✓", "green") if event.ok else ("✗", "red")
     told = f" · {event.seconds:.1f} s" + (f" · {action.tokens:,} tokens" if action.tokens else "")
-    head = Text.assemble((f"{mark} ", style), clean(split(action.spec.tool)[1]), (told, "dim"))
+    head = Text.assemble((f"{mark} ", style), visible(split(action.spec.tool)[1]), (told, "dim"))
     made = event.result if isinstance(event.result, dict) else {}
     parts: list[RenderableType] = [Text(short(event.error, WORDS), style="red")] if event.error else []
     if isinstance(sql := made.get("sql"), str) and sql:
-        parts.append(Text(clean(sql), style="cyan"))
+        parts.append(Text(visible(sql), style="cyan"))
     words = {name: value for name, value in made.items() if name not in ("sql", "result", "answer") and value}
     if words:
-        parts.append(Text("; ".join(f"{clean(name)}: {_told(value)}" for name, value in words.items()), style="dim"))
+        parts.append(Text("; ".join(f"{visible(name)}: {_told(value)}" for name, value in words.items()), style="dim"))
     if isinstance(result := made.get("result"), dict):
         parts.append(rows(result))
     return Group(head, *(Padding(part, (0, 0, 0, 4), expand=False) for part in parts))
@@ -148,16 +149,6 @@ def rows(result: Mapping[str, JsonValue]) -> RenderableType:
     return Group(grid, Text(" · ".join([*told, "/csv FILE saves them"]), style="dim"))
 
 
-def as_csv(result: Mapping[str, JsonValue]) -> str:
-    """All rows; what is missing is empty, what is no plain value is JSON."""
-    out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(_list(result.get("columns")))
-    for row in _list(result.get("rows")):
-        writer.writerow(["" if cell is None else _cell(cell) for cell in _list(row)])
-    return out.getvalue()
-
-
 def _cell(value: JsonValue) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
@@ -175,7 +166,7 @@ def choose(offered: Sequence[Table]) -> RenderableType:
     for number, table in enumerate(offered, 1):
         mark = ("★ ", "yellow") if table.chosen else ("  ", "")
         reason = f"  {short(table.reason, WORDS)}" if table.reason else ""
-        lines.append(Text.assemble((f"{number:>2} ", "bold cyan"), mark, (clean(table.name), "bold"), reason))
+        lines.append(Text.assemble((f"{number:>2} ", "bold cyan"), mark, (visible(table.name), "bold"), reason))
         if table.columns:
             lines.append(Padding(Text(short(", ".join(table.columns), WORDS), style="dim"), (0, 0, 0, 5), expand=False))
     return Group(*lines)

@@ -5,7 +5,7 @@ from rich.panel import Panel
 from rich.syntax import Syntax
 from rich.text import Text
 
-from cli.chat.text import clean
+from cli.visible import visible
 
 
 class Framed:
@@ -26,7 +26,7 @@ class Program:
     """Python: in colours and wrapped on a terminal; in a pipe exactly as it is."""
 
     def __init__(self, text: str) -> None:
-        self._text = clean(text)
+        self._text = visible(text)
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         if console.is_terminal:

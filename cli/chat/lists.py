@@ -4,7 +4,8 @@ from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from cli.chat.text import clean, short
+from cli.chat.text import short
+from cli.visible import visible
 from sdk import Parley, ParleyError
 from shared.store_api import LibraryPage, MemoryPage, SessionSummary
 from shared.tools import ToolPage
@@ -24,7 +25,7 @@ async def listed(name: str, words: str, parley: Parley) -> RenderableType:
             return library(await parley.library(words))
         return inbox((await parley.inbox()).sessions)
     except ParleyError as why:
-        return Text(clean(str(why)), style="yellow")
+        return Text(visible(str(why)), style="yellow")
 
 
 def tools(page: ToolPage) -> RenderableType:
@@ -34,9 +35,9 @@ def tools(page: ToolPage) -> RenderableType:
         properties, required = tool.parameters.get("properties"), tool.parameters.get("required")
         names = properties if isinstance(properties, dict) else {}
         must = required if isinstance(required, list) else []
-        told = ", ".join(f"{clean(name)}*" if name in must else clean(name) for name in names)
+        told = ", ".join(f"{visible(name)}*" if name in must else visible(name) for name in names)
         effect = (f" {tool.effect}", "yellow") if tool.effect != "read" else ""
-        lines.append(Text.assemble((clean(tool.name), "cyan"), f"({told})", effect))
+        lines.append(Text.assemble((visible(tool.name), "cyan"), f"({told})", effect))
         lines.append(_inset(short(tool.description, 160)))
     lines += [Text(short(trouble, 200), style="yellow") for trouble in page.troubles]
     return Group(*lines, Text(f"{len(page.tools)} of {page.total} tools", style="dim"))
@@ -49,7 +50,7 @@ def inbox(sessions: tuple[SessionSummary, ...]) -> RenderableType:
     lines: list[RenderableType] = []
     for session in sessions:
         lines.append(Text.assemble((session.state, "yellow"), f" {short(session.title or session.request, 100)}"))
-        lines.append(_inset(f"parley chat --session {clean(session.id)}"))
+        lines.append(_inset(f"parley chat --session {visible(session.id)}"))
     return Group(*lines)
 
 

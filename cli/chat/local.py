@@ -5,7 +5,7 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.chat import flow, render
+from cli.chat import flow, render, spreadsheet
 from cli.chat.export import CannotExport, export, format_of
 from cli.chat.paths import last_result, walk
 from cli.chat.state import View
@@ -49,7 +49,7 @@ def _csv(view: View, argument: str) -> str:
     result = last_result(view.session)
     if result is None:
         return "There are no rows to save: no query has run for this request."
-    return _written(Path(argument).expanduser(), flow.as_csv(result))
+    return _written(Path(argument).expanduser(), spreadsheet.as_csv(result))
 
 
 def _written(file: Path, text: str) -> str:

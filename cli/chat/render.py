@@ -1,4 +1,4 @@
-"""How things look. Everything that others wrote goes through `clean` first."""
+"""How things look. Everything that others wrote goes through `visible` first."""
 
 from collections.abc import Iterable, Mapping
 
@@ -16,7 +16,8 @@ from cli.chat.gist import gist
 from cli.chat.paths import walk
 from cli.chat.slash import COMMANDS
 from cli.chat.state import Ask, Code, Draft, Plan, View
-from cli.chat.text import clean, short
+from cli.chat.text import short
+from cli.visible import visible
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
 from shared.protocol import server as s
@@ -45,24 +46,24 @@ _QUIET = (
 
 def greeting(message: s.Greeting) -> RenderableType:
     """Who is there, and with which model; a banner while it is the rehearsal model."""
-    lines: list[RenderableType] = [Text(clean(message.message))]
+    lines: list[RenderableType] = [Text(visible(message.message))]
     if message.rehearsal:
         words = "The rehearsal model answers: rules, not an LLM. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real one."
         lines.append(Framed(Text(words), "Rehearsal", "yellow"))
     else:
-        lines.append(Text(f"Model: {clean(message.model)}", style="dim"))
+        lines.append(Text(f"Model: {visible(message.model)}", style="dim"))
     return Group(*lines)
 
 
 def plan(item: Plan) -> RenderableType:
-    return Framed(Markdown(clean(item.text), hyperlinks=False), f"Plan {item.number}", "cyan")
+    return Framed(Markdown(visible(item.text), hyperlinks=False), f"Plan {item.number}", "cyan")
 
 
 def code(item: Code) -> RenderableType:
     """A rule above and below instead of a frame, so that the program can be copied."""
     parts: list[RenderableType] = [Text(f"── Code {item.number} ──", style="cyan")]
     if item.explanation:
-        parts.append(Markdown(clean(item.explanation), hyperlinks=False))
+        parts.append(Markdown(visible(item.explanation), hyperlinks=False))
     parts += [python(item.code.rstrip()), Text("────────────", style="cyan")]
     return Group(*parts)
 
@@ -81,22 +82,22 @@ def asked(view: View, previews: Previews) -> RenderableType | None:  # noqa: PLR
         case s.TextPlanReview() as message if view.plan:
             path, known = message.path, view.session.plan
             shown = flow.review(known, path) if path and known else plan(view.plan)
-            return Group(shown, Text(clean(message.message)))
+            return Group(shown, Text(visible(message.message)))
         case s.CodeReview() as message if view.code:
-            return Group(code(view.code), *_checks(message), Text(clean(message.message)))
+            return Group(code(view.code), *_checks(message), Text(visible(message.message)))
         case s.FeedbackRequest() as message:
-            return Text(clean(message.message))
+            return Text(visible(message.message))
         case s.Question() as message:
-            return Group(Markdown(f"**?** {clean(message.content)}", hyperlinks=False), flow.choose(tables(ask)))
+            return Group(Markdown(f"**?** {visible(message.content)}", hyperlinks=False), flow.choose(tables(ask)))
         case s.ApprovalRequest() as message:
             new = [action for action in message.actions if action.action_id in previews]
             return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
         case s.Continue() as message if ask and ask.kind == "stopped":
-            return Text(clean(message.content.message), style="yellow")
+            return Text(visible(message.content.message), style="yellow")
         case s.Stopped() as message:
-            return Text(clean(message.message), style="yellow")
+            return Text(visible(message.message), style="yellow")
         case s.Completed() as message:
-            return Text(clean(message.content), style="green")
+            return Text(visible(message.content), style="green")
         case s.Failed() as message:
             return _failed(message)
     return None
@@ -106,13 +107,13 @@ def _checks(message: s.CodeReview) -> Iterable[RenderableType]:
     for check in message.checks:
         mark, style = ("✓", "green") if check.ok else ("✗", "red")
         yield Text.assemble(
-            (f"{mark} {clean(check.name)} ", style), ("" if check.ok else short(check.detail, 300), "dim")
+            (f"{mark} {visible(check.name)} ", style), ("" if check.ok else short(check.detail, 300), "dim")
         )
 
 
 def _failed(message: s.Failed) -> RenderableType:
-    lines = [Text.assemble(("✗ ", "bold red"), clean(message.message))]
-    if (reason := clean(message.failure.reason)) not in message.message:
+    lines = [Text.assemble(("✗ ", "bold red"), visible(message.message))]
+    if (reason := visible(message.failure.reason)) not in message.message:
         lines.append(Text(reason, style="red"))
     if message.failure.raw:
         lines.append(Text(f"The model had said: {short(message.failure.raw, 300)}", style="dim"))
@@ -123,14 +124,14 @@ def told(message: s.ServerMessage) -> RenderableType | None:
     """What a message says that neither is an event nor asks for anything."""
     match message:
         case s.Log():
-            return Text(clean(message.content), style="dim")
+            return Text(visible(message.content), style="dim")
         case s.Completion():
-            return Text.assemble(("✓ ", "bold green"), clean(message.message))
+            return Text.assemble(("✓ ", "bold green"), visible(message.message))
         case s.Forked():
             return Text(f"A fork was begun: parley chat --session {message.fork_id}")
         case s.Error():
-            lines = [Text.assemble(("✗ ", "bold red"), clean(message.message))]
-            return Group(*lines, *([Text(f"  {clean(message.hint)}", style="dim")] if message.hint else []))
+            lines = [Text.assemble(("✗ ", "bold red"), visible(message.message))]
+            return Group(*lines, *([Text(f"  {visible(message.hint)}", style="dim")] if message.hint else []))
         case _:
             return None
 
@@ -183,12 +184,12 @@ def _walking(view: View) -> Iterable[RenderableType]:
 def line(event: SessionEvent) -> Text:
     who = event.actor.removeprefix("user:") if event.actor.startswith("user:") else event.actor
     style = "bold" if event.actor.startswith("user:") else "cyan"
-    return Text.assemble(("· ", "dim"), (f"{clean(who)} ", style), (gist(event), "dim"))
+    return Text.assemble(("· ", "dim"), (f"{visible(who)} ", style), (gist(event), "dim"))
 
 
 def writing(draft: Draft) -> RenderableType:
     """The draft as it stands at this moment."""
-    text = clean(("… " if draft.start else "") + draft.text)
+    text = visible(("… " if draft.start else "") + draft.text)
     return python(text) if draft.kind in ("code", "tests") else Markdown(text, hyperlinks=False)
 
 
@@ -218,10 +219,12 @@ def progress(view: View, elapsed: float) -> Text:
 
 def offered(ask: Ask) -> RenderableType:
     """The numbered choices, and what else can be typed."""
-    lines = [Text.assemble((f"{n:>2} ", "bold cyan"), clean(choice.label)) for n, choice in enumerate(choices(ask), 1)]
+    lines = [
+        Text.assemble((f"{n:>2} ", "bold cyan"), visible(choice.label)) for n, choice in enumerate(choices(ask), 1)
+    ]
     if len(ask.actions) > 1:
         first = ask.actions[0]
-        lines.insert(0, Text(f"about {clean(first.action_id)}: {short(first.text or first.tool)}"))
+        lines.insert(0, Text(f"about {visible(first.action_id)}: {short(first.text or first.tool)}"))
     return Group(*lines, Text(hint(ask), style="dim"))
 
 

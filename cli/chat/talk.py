@@ -19,8 +19,8 @@ from cli.chat.forms import tables
 from cli.chat.local import locally
 from cli.chat.slash import command
 from cli.chat.state import Ask, View
-from cli.chat.text import clean
 from cli.chat.view import fold
+from cli.visible import visible
 from sdk import Connection, Parley, ParleyError
 from sdk.socket import Link
 from shared.events.values import Workflow
@@ -138,7 +138,7 @@ class Talk:
         return True
 
     def _came_back(self, message: s.Snapshot) -> int:
-        title = clean(message.title or message.request)
+        title = visible(message.title or message.request)
         self._front.show(Text(f"Session {message.session_id}: {title}", style="bold"))
         if (message.version or 0) > HISTORY:
             self._front.show(Text(f"… {(message.version or 0) - HISTORY} events before these: /journal", style="dim"))

@@ -1,14 +1,13 @@
-"""Plans as text that a person edits, and text of others made harmless for a terminal. Pure."""
+"""Plans as text that a person edits, and text cut to a line. Pure."""
 
 import re
-import unicodedata
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from cli.visible import visible
 from shared.events.values import Step
 
 _STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
-_TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")  # would show text in another order
 HELP = """\
 # Change the plan above, then save and close. One numbered line is one step; a line
 # that is further in goes on with the step before it. Lines with # are left out.
@@ -25,11 +24,6 @@ class Draft(NamedTuple):
 
 class Unreadable(ValueError):
     """The text is not a plan; the message says what is missing."""
-
-
-def clean(text: str) -> str:
-    """`text` without control characters, so that it cannot move the cursor, ring or retitle the window."""
-    return "".join(c for c in text if c in "\n\t" or (unicodedata.category(c) != "Cc" and c not in _TURNING))
 
 
 def editable(goal: str, steps: Sequence[Step], notes: str) -> str:
@@ -79,5 +73,5 @@ def _words(text: str) -> str:
 
 def short(text: str, length: int = 80) -> str:
     """The text on one line, cut at `length` characters."""
-    line = _one_line(clean(text))
+    line = _one_line(visible(text))
     return line if len(line) <= length else f"{line[: length - 1]}…"

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.text import Text
 
 from cli.chat.frames import Framed
-from cli.chat.text import clean, short
+from cli.chat.text import short
+from cli.visible import visible
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
 from shared.protocol import server as s
@@ -42,7 +43,7 @@ def requested(event: facts.TurnRequested) -> RenderableType:
 
 
 def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
-    return Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (clean(event.sub_goal), "bold"))
+    return Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (visible(event.sub_goal), "bold"))
 
 
 def _call(action: ActionSpec) -> RenderableType:
@@ -51,16 +52,16 @@ def _call(action: ActionSpec) -> RenderableType:
     told += ["waits for your yes"] if action.approval else []
     told += [f"{action.ruling}: {action.why}"] if action.ruling in ("deny", "skip") else []
     line = Text.assemble(
-        (f"{clean(action.id)} ", "bold"),
-        f"{clean(action.tool)}({_arguments(action.arguments)})",
-        (f" · {clean(' · '.join(told))}" if told else "", "yellow"),
+        (f"{visible(action.id)} ", "bold"),
+        f"{visible(action.tool)}({_arguments(action.arguments)})",
+        (f" · {visible(' · '.join(told))}" if told else "", "yellow"),
     )
     repairs = [Text(f"    put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
     return Group(line, *repairs)
 
 
 def _arguments(arguments: Mapping[str, JsonValue]) -> str:
-    return ", ".join(f"{clean(name)}={_value(value)}" for name, value in arguments.items())
+    return ", ".join(f"{visible(name)}={_value(value)}" for name, value in arguments.items())
 
 
 def _value(value: JsonValue) -> str:
@@ -76,21 +77,21 @@ def _inset(part: RenderableType) -> RenderableType:
 
 def card(action: s.ActionView, preview: Preview | None) -> RenderableType:
     """One action that waits for a yes, with what it would change."""
-    lines = [Text(clean(action.text))] if action.text else []
+    lines = [Text(visible(action.text))] if action.text else []
     lines += [_argument(name, value) for name, value in action.arguments.items()]
     lines += [Text(f"put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
     if action.approval:
-        lines.append(Text(f"asks because: {clean(action.approval)}", style="dim"))
+        lines.append(Text(f"asks because: {visible(action.approval)}", style="dim"))
     lines += _changes(preview) if action.effect != "read" else ()
-    title = f"{clean(action.action_id)} {clean(action.tool)} · {action.effect}"
+    title = f"{visible(action.action_id)} {visible(action.tool)} · {action.effect}"
     return Framed(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
 
 
 def _argument(name: str, value: JsonValue) -> Text:
     """On one line, and cut; a query whole, for it is what is approved."""
     if name == "sql" and isinstance(value, str):
-        return Text(clean(value), style="cyan")
-    return Text.assemble((f"{clean(name)}: ", "cyan"), _value(value))
+        return Text(visible(value), style="cyan")
+    return Text.assemble((f"{visible(name)}: ", "cyan"), _value(value))
 
 
 def _changes(preview: Preview | None) -> Sequence[Text]:
@@ -105,7 +106,7 @@ def _changes(preview: Preview | None) -> Sequence[Text]:
 
 def _change(change: Change) -> Text:
     return Text.assemble(
-        (f"{clean(change.path)}: ", "bold"),
+        (f"{visible(change.path)}: ", "bold"),
         ("nothing" if change.before is None else _value(change.before), "red"),
         " → ",
         ("nothing" if change.after is None else _value(change.after), "green"),
@@ -122,13 +123,13 @@ def outcome(event: facts.ActionFinished, tool: str) -> RenderableType:
         return _program(event, result)
     mark, style = ("✓", "green") if event.ok else ("✗", "red")
     head = Text.assemble(
-        (f"{mark} {clean(event.action_id)} ", style), clean(tool), (f" · {event.seconds:.1f} s", "dim")
+        (f"{mark} {visible(event.action_id)} ", style), visible(tool), (f" · {event.seconds:.1f} s", "dim")
     )
     text = event.result if isinstance(event.result, str) else json.dumps(event.result, ensure_ascii=False)
     lines = [Text(short(text, RESULT), style="dim")] if event.result is not None else []
     lines += [Text(short(event.error, WORDS), style="red")] if event.error else []
     if event.artefact:
-        lines.append(Text(f"{event.artefact.size:,} bytes in all, kept as {clean(event.artefact.name)}", style="dim"))
+        lines.append(Text(f"{event.artefact.size:,} bytes in all, kept as {visible(event.artefact.name)}", style="dim"))
     return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
 
 
@@ -136,9 +137,9 @@ def _program(event: facts.ActionFinished, result: Mapping[str, JsonValue]) -> Re
     parts: list[RenderableType] = []
     for name, style in (("stdout", ""), ("stderr", "red")):
         if isinstance(text := result.get(name), str) and text.strip():
-            parts.append(Text(clean(text.rstrip()), style=style))
+            parts.append(Text(visible(text.rstrip()), style=style))
     if event.error:
-        parts.append(Text(clean(event.error), style="red"))
+        parts.append(Text(visible(event.error), style="red"))
     title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
     return Framed(Group(*parts or [Text("no output", style="dim")]), title, "green" if event.ok else "red")
 
@@ -146,19 +147,19 @@ def _program(event: facts.ActionFinished, result: Mapping[str, JsonValue]) -> Re
 def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
     """How the turn went, and who says so: a rule by its name, else the verifier's model."""
     mark, style = {"success": ("✓", "green"), "partial": ("◐", "yellow"), "failure": ("✗", "yellow")}[event.status]
-    by = f"(rule: {clean(event.rule)}) " if event.rule else ""
+    by = f"(rule: {visible(event.rule)}) " if event.rule else ""
     said = short(event.reasoning, WORDS) if words else ""
     return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), (by, "dim"), said)
 
 
 def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool = False) -> RenderableType:
     """The answer, how sure it is, and the actions it goes back to. A path's is what its nodes made."""
-    named = ", ".join(f"{clean(one)} {clean(tools.get(one, ''))}".strip() for one in event.evidence)
+    named = ", ".join(f"{visible(one)} {visible(tools.get(one, ''))}".strip() for one in event.evidence)
     evidence = f"from {named or 'no action'}"
     told = Text(
         f"{evidence} · /path shows the way" if walked else f"{event.confidence:.0%} sure · {evidence}", style="dim"
     )
-    return Framed(Group(Markdown(clean(event.text), hyperlinks=False), told), "Answer", "green")
+    return Framed(Group(Markdown(visible(event.text), hyperlinks=False), told), "Answer", "green")
 
 
 def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:

@@ -1,6 +1,7 @@
 """How paths, tables and rows look in the terminal, and what typed words about them mean."""
 
 import json
+from pathlib import Path
 
 import pytest
 from pydantic import JsonValue
@@ -10,6 +11,7 @@ from cli.chat.choices import Say, Send, choices, understand
 from cli.chat.forms import picked, tables
 from cli.chat.paths import last_result, shown
 from cli.chat.slash import command
+from cli.chat.spreadsheet import as_csv
 from cli.chat.state import Ask, View
 from shared.domain import commands as c
 from shared.events.values import ActionSpec, NodeProposal, PathPlan
@@ -115,10 +117,20 @@ def test_many_rows_are_cut_on_the_screen_and_whole_in_the_file() -> None:
     assert "30 rows and more · 10 of them not shown · 2 columns not shown" in text
     assert "∅" in text
     assert "…" in text
-    lines = flow.as_csv(WIDE).splitlines()
+    lines = as_csv(WIDE).splitlines()
     assert len(lines) == 31
     assert lines[1].startswith("0,," + "x" * 80)
     assert drawn(flow.rows({"columns": ["n"], "rows": []})).count("0 rows") == 1
+
+
+CELLS: list[tuple[JsonValue, str]] = json.loads((Path(__file__).parents[1] / "support" / "csv_cells.json").read_text())
+
+
+@pytest.mark.parametrize(("value", "written"), CELLS)
+def test_no_cell_is_one_that_a_spreadsheet_would_run(value: JsonValue, written: str) -> None:
+    """The same cells as the page's."""
+    assert as_csv({"columns": ["x"], "rows": [[value]]}) == f"x\r\n{written}\r\n"
+    assert as_csv({"columns": [value], "rows": []}) == f"{written}\r\n"
 
 
 def test_the_newest_rows_are_those_of_the_path() -> None:

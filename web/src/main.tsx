@@ -15,6 +15,9 @@ import { createRoot } from "react-dom/client";
 import { App } from "./app/App";
 import { nonce } from "./nonce";
 import { theme } from "./theme";
+import { keepVisible } from "./ui/visible";
+
+keepVisible(document.body);
 
 createRoot(document.getElementById("root") as HTMLElement).render(
   <StrictMode>

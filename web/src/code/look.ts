@@ -1,9 +1,10 @@
 // CodeMirror in the page's colours: variables, so that light and dark need no second editor.
 import { HighlightStyle, syntaxHighlighting } from "@codemirror/language";
 import type { Extension } from "@codemirror/state";
-import { EditorView } from "@codemirror/view";
+import { EditorView, highlightSpecialChars } from "@codemirror/view";
 import { tags as t } from "@lezer/highlight";
 import { nonce } from "../nonce";
+import { numberOf } from "../ui/visible";
 
 const colours = HighlightStyle.define([
   { tag: [t.keyword, t.operatorKeyword, t.controlKeyword, t.definitionKeyword, t.moduleKeyword], color: "var(--code-keyword)" },
@@ -26,11 +27,24 @@ const frame = EditorView.theme({
   },
 });
 
+// The library's own list lacks some that turn text around or hide it.
+const unseen = highlightSpecialChars({
+  addSpecialChars: /[\u{202a}-\u{202c}\u{2060}-\u{2068}\u{206a}-\u{206f}\u{180e}\u{e0000}-\u{e007f}]/gu,
+  render: (code, description) => {
+    const mark = document.createElement("span");
+    mark.className = "cm-specialChar";
+    mark.textContent = numberOf(code);
+    mark.setAttribute("aria-label", description ?? numberOf(code));
+    return mark;
+  },
+});
+
 export function look(label: string): Extension[] {
   return [
     EditorView.cspNonce.of(nonce),
     frame,
     syntaxHighlighting(colours),
+    unseen,
     EditorView.contentAttributes.of({ "aria-label": label, tabindex: "0" }),
   ];
 }

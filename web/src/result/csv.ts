@@ -1,8 +1,9 @@
-// A table as CSV (RFC 4180). Text that a spreadsheet would take for a formula is made text again by an apostrophe;
-// numbers that came as text, such as exact decimals, are none.
+// A table as CSV (RFC 4180) that a spreadsheet opens as what it says: no cell is a formula. The terminal writes the same.
 
-const QUOTED = /[",\r\n]/;
-const FORMULA = /^[=+\-@](?!\d+(\.\d+)?$)/;
+// Also where only other separators than ours would end a cell: which one counts depends on the country.
+const QUOTED = /[",;|'\s]/u;
+const NUMBER = /^[+-]?[0-9]+([.,][0-9]+)?$/;
+const FORMULAS = new Set(["=", "+", "-", "@"]);
 
 export type Cell = unknown;
 
@@ -12,8 +13,16 @@ export function csvOf(columns: readonly string[], rows: readonly (readonly Cell[
 
 function cell(value: Cell): string {
   if (value === null || value === undefined) return "";
-  if (typeof value !== "string") return quoted(typeof value === "object" ? JSON.stringify(value) : String(value));
-  return quoted(FORMULA.test(value) ? `'${value}` : value);
+  if (typeof value !== "string") return quoted(JSON.stringify(value));
+  return quoted(isFormula(value) ? `'${value}` : value);
+}
+
+/** Whether a spreadsheet may run this: it begins with =, +, - or @, in any width, after anything that is not seen.
+ * A tab or a line break in front is enough, as OWASP lists it. Numbers that came as text are none. */
+function isFormula(text: string): boolean {
+  if (/^[\t\r\n]/.test(text)) return true;
+  const bare = text.replace(/^[\s\p{Cc}\p{Cf}]+/u, "").slice(0, 1);
+  return FORMULAS.has(bare.normalize("NFKC")) && !NUMBER.test(text);
 }
 
 const quoted = (text: string): string => (QUOTED.test(text) ? `"${text.replaceAll('"', '""')}"` : text);
