@@ -183,7 +183,7 @@ async def test_sessions_are_listed_shown_exported_and_purged_with_care(
     await begin(settings, "s1")
     assert await sessions.listing(settings) == 0
     out = capsys.readouterr().out
-    assert "Prime⟨U+001B⟩ numbers" in out
+    assert "Prime<U+001B> numbers" in out
     assert await sessions.listing(settings, as_json=True) == 0
     assert json.loads(capsys.readouterr().out)["total"] == 1
     assert await sessions.show(settings, "s1") == 0

@@ -90,14 +90,14 @@ def test_code_is_edited_as_code() -> None:
 
 def test_control_characters_cannot_reach_the_terminal() -> None:
     """They are shown by their numbers: what a person approves has nothing in it that is not seen."""
-    assert visible("a\x1b[2Jb\x07\x9b31mc\rd\te\r\n") == "a⟨U+001B⟩[2Jb⟨U+0007⟩⟨U+009B⟩31mc⟨U+000D⟩d\te\n"
-    assert visible("\x1b]0;title\x07") == "⟨U+001B⟩]0;title⟨U+0007⟩"
-    assert visible("pay \u202eecila\u202c\u200b\U000e006f") == "pay ⟨U+202E⟩ecila⟨U+202C⟩⟨U+200B⟩⟨U+E006F⟩"
+    assert visible("a\x1b[2Jb\x07\x9b31mc\rd\te\r\n") == "a<U+001B>[2Jb<U+0007><U+009B>31mc<U+000D>d\te\n"
+    assert visible("\x1b]0;title\x07") == "<U+001B>]0;title<U+0007>"
+    assert visible("pay \u202eecila\u202c\u200b\U000e006f") == "pay <U+202E>ecila<U+202C><U+200B><U+E006F>"
     assert visible("שלום می‌خواهم 👩‍💻") == "שלום می‌خواهم 👩‍💻"
     assert short("a\nb " * 50, 10) == "a b a b a…"
 
 
-@pytest.mark.parametrize(("terminal", "written"), [(True, "a⟨U+001B⟩[2J\n"), (False, "a\x1b[2J\n")])
+@pytest.mark.parametrize(("terminal", "written"), [(True, "a<U+001B>[2J\n"), (False, "a\x1b[2J\n")])
 def test_a_file_gets_what_is_there_and_a_terminal_what_can_be_seen(
     monkeypatch: pytest.MonkeyPatch, terminal: bool, written: str
 ) -> None:
@@ -230,4 +230,4 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
         ENVELOPE | {"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}
     )
     out = drawn(render.happened(event, View(), mine=False), width=60, terminal=False)
-    assert out.splitlines()[1:] == ["3⟨U+001B⟩[2J", "careful", "exit 1"]
+    assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -21,6 +21,7 @@ const frame = EditorView.theme({
   ".cm-content": { padding: "10px 6px", caretColor: "var(--code-text)" },
   ".cm-gutters": { backgroundColor: "var(--code-background)", border: "none", color: "var(--code-gutter)" },
   ".cm-activeLine, .cm-activeLineGutter": { backgroundColor: "transparent" },
+  ".cm-specialChar": { color: "var(--bad)" },
   ".cm-cursor": { borderLeftColor: "var(--code-text)" },
   "&.cm-focused > .cm-scroller > .cm-selectionLayer .cm-selectionBackground, .cm-selectionBackground": {
     backgroundColor: "var(--code-selection)",

@@ -6,7 +6,7 @@ const UNSEEN = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 // Fields hold what will be sent, and CodeMirror shows such characters by itself.
 const UNTOUCHED = "textarea, input, script, style, .cm-content";
 
-export const numberOf = (code: number): string => `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+export const numberOf = (code: number): string => `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 
 export function visible(text: string): string {
   return text.replace(UNSEEN, (character) => numberOf(character.codePointAt(0) ?? 0));
