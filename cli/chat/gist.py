@@ -54,10 +54,9 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.ApprovalExpired():
             return "nobody decided in time"
         case facts.ActionsRuled():
-            told = ", ".join(
-                f"{spec.id} ({spec.effect}): {spec.approval or spec.why or spec.ruling}" for spec in event.actions
+            return "; ".join(
+                f"rules {spec.id} again as {spec.effect}{_because(spec.approval or spec.why)}" for spec in event.actions
             )
-            return f"did not start {short(told, WIDTH)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(event.action_ids)}"
         case facts.ActionFinished():

@@ -87,6 +87,12 @@ def _of_a_turn(event: SessionEvent, who: str) -> str:
         case facts.TurnPlanned() | facts.TurnRequested():
             tools = ", ".join(f"`{action.tool}`" for action in event.actions)
             line = f"**{who}** plans turn {event.turn}: {event.sub_goal}" + (f" ({tools})" if tools else "")
+        case facts.ActionsRuled():
+            asked = (
+                f"{spec.id} ({spec.effect}{f': {why}' if (why := spec.approval or spec.why) else ''})"
+                for spec in event.actions
+            )
+            line = f"Not started as planned: {', '.join(asked)}."
         case facts.ActionFinished(ok=True):
             line = f"Action {event.action_id} is done."
         case facts.ActionFinished():

@@ -9,7 +9,7 @@ from services.plan_store.database import Database
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
-from shared.events.values import Artefact, PathPlan, Recalled, Step
+from shared.events.values import Artefact, PathPlan, Recalled, Step, ToolRule
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, WISH, Walk, specs
@@ -57,6 +57,23 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
     assert await one(database, a.id, a.status, a.repairs, a.ruling, a.why, a.policy, a.artefact) == [
         ("1.1", "finished", ["order_id: # was missing"], "mutate", "", None, ARTEFACT.model_dump()),
         ("1.2", "denied", [], "deny", "this tool must not be used here", "deny", None),
+    ]
+    await same_after_rebuild(log, database)
+
+
+async def test_an_action_that_was_ruled_again_is_shown_as_it_was_ruled(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    story = await asked(log)
+    await story.commit(turn({"id": "1", "tool": "look"}, {"id": "2", "tool": "erase"}, {"id": "3", "tool": "pay"}))
+    tools = {"erase": ToolRule(effect="irreversible"), "pay": ToolRule(effect="read", policy="deny")}
+    await story.commit(c.Start(tools=tools))
+    await projector.load(story.id)
+    a = t.actions.c
+    assert await one(database, a.id, a.effect, a.policy, a.ruling, a.status, a.why) == [
+        ("1", "read", None, "proceed", "planned", ""),
+        ("2", "irreversible", None, "require_approval", "planned", ""),
+        ("3", "read", "deny", "deny", "denied", "this tool must not be used here"),
     ]
     await same_after_rebuild(log, database)
 

@@ -61,12 +61,14 @@ def act(name: str, number: int = 1, effect: Effect = "read", status: Any = "plan
 class Bench:
     """An executor with these tools, a session with these actions, and what came of them."""
 
-    def __init__(self, *actions: Action, tools: tuple[Tool, ...] = (), shelf: Shelf | None = None) -> None:
+    def __init__(
+        self, *actions: Action, tools: tuple[Tool, ...] = (), shelf: Shelf | None = None, begin: Session = SESSION
+    ) -> None:
         self.log = InMemoryLog()
         self.shelf = shelf or Shelf()
         self.executor = Executor(Registry(Fixed(*tools)), self.shelf)
         work = Work(service="executor", version=SESSION.version)
-        session = replace(SESSION, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
+        session = replace(begin, phase="executing", work=work, turn=Turn(1, "look", actions, "planner"))
         kit = Kit("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
         self.desk = Desk(kit, Loaded(session, 0), cause="s:cause")
 
