@@ -29,8 +29,8 @@ def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
 
 def _scene(session: Session) -> tuple[object, ...]:
     """What a person has before them: when it changes, the clock of an approval begins anew."""
-    number = session.turn.number if session.turn else 0
-    return session.id, session.phase, session.work, session.plan, session.code, session.question, number
+    turn = (session.turn.number, *(a.spec for a in session.turn.actions)) if session.turn else ()
+    return session.id, session.phase, session.work, session.plan, session.code, session.question, turn
 
 
 def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line a fact

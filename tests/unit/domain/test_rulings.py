@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from shared.domain import commands as c
+from shared.domain.errors import Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
 from shared.domain.waves import AGAIN, HAPPENED
@@ -136,6 +137,15 @@ def test_a_yes_to_other_arguments_is_none() -> None:
     yes = waits.when(allow("1.1")).then_event()
     other = evolve(waits.session, yes.model_copy(update={"hash": "of something else"}))
     assert (other.phase, undecided(other.turn)) == ("awaiting_approval", undecided(waits.session.turn))
+
+
+def test_a_yes_to_what_was_shown_is_none_to_what_took_its_place() -> None:
+    """Also from a client that names no hash, only the version of the session that it showed."""
+    waits = given(request("agentflow"), turn(act("1.1", effect="write")))
+    planned = given(request("agentflow")).when(turn(act("1.1", effect="write", arguments={"id": "other"}))).then_event()
+    other = Given(evolve(waits.session, planned.model_copy(update={"version": waits.session.version + 1, "turn": 1})))
+    other.when(c.Approve(version=waits.session.version, action_id="1.1")).refused(Stale, "has been decided")
+    other.when(allow("1.1")).then("approval.given")
 
 
 def test_on_a_path_one_node_starts_at_a_time() -> None:
