@@ -12,7 +12,7 @@ import uvicorn
 from fastapi import FastAPI, WebSocket
 from starlette.types import ASGIApp
 
-from services.gateway import acting, chat, entering, figures, health, planning, reading, refusals, writing
+from services.gateway import acting, chat, entering, figures, health, login_link, planning, reading, refusals, writing
 from services.gateway.answers import Answers
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.bodies import LoginFirst
@@ -22,8 +22,9 @@ from services.gateway.inbound import MAX_MESSAGE
 from services.gateway.keys import SESSION_ID, derive
 from services.gateway.late_log import LateLog
 from services.gateway.limits import Guesses
+from services.gateway.login_link import LoginByLink
 from services.gateway.logouts import Logouts
-from services.gateway.page import PAGE, LoginByUrl, SafeHeaders, serve_page
+from services.gateway.page import PAGE, SafeHeaders, serve_page
 from services.gateway.ports import Bus, Core, Store
 from services.gateway.quota import Quotas
 from services.gateway.readiness import Readiness
@@ -75,12 +76,13 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     app.include_router(writing.router)
     app.include_router(planning.router)
     app.include_router(chat.router)
+    app.include_router(login_link.router)
     app.include_router(health.router)
     app.include_router(figures.router)
     app.add_api_websocket_route("/ws", socket)
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
     refusals.install(app)
-    app.add_middleware(LoginByUrl, door=door, guesses=guesses)
+    app.add_middleware(LoginByLink, door=door, guesses=guesses)
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
     app.add_middleware(Answers)
     app.add_middleware(LoginFirst)

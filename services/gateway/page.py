@@ -1,19 +1,18 @@
-"""The page, and what stands around every answer: login by URL, and headers that keep a browser safe."""
+"""The page, and what stands around every answer: headers that keep a browser safe."""
 
 import secrets
+from collections.abc import Mapping
 from pathlib import Path
-from urllib.parse import parse_qsl, urlencode
+from types import MappingProxyType
 
 from fastapi import FastAPI
 from starlette.datastructures import MutableHeaders
-from starlette.requests import HTTPConnection, Request
-from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from services.gateway.auth import COOKIE_DAYS, Door
-from services.gateway.limits import Guesses
+from services.gateway.auth import COOKIE_DAYS
 from services.gateway.state import is_secure
-from services.gateway.trouble import Trouble
 
 PAGE = Path(__file__).parent / "page"
 NOT_BUILT = "not built: run `make page`"
@@ -39,6 +38,11 @@ PLAIN = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="col
 <link rel="icon" href="/icon.svg"><style nonce="{NONCE}">
 body {{ max-width: 30rem; margin: 20vh auto 0; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif;
   text-align: center; color: light-dark(#1c1f27, #e4e6eb); background: light-dark(#fbfbfd, #16181d) }}
+bdi {{ font-weight: 600; overflow-wrap: anywhere }} .note {{ color: light-dark(#5a6070, #a4a9b6) }}
+form {{ display: flex; flex-wrap: wrap; gap: .75rem; justify-content: center; align-items: center; margin: 1.5rem 0 }}
+button, a {{ padding: .6rem 1.25rem; border-radius: .5rem; border: 1px solid light-dark(#c3c8d4, #4a4f5c);
+  font: inherit; color: inherit; text-decoration: none; cursor: pointer }}
+button {{ color: #fff; background: #3b5bdb; border-color: #3b5bdb }} :focus-visible {{ outline: 3px solid #74a0ff }}
 </style><main><h1>Parley</h1><p>{WORDS}</p></main></html>"""
 
 
@@ -47,7 +51,7 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     index = directory / "index.html"
     if not index.is_file():
         text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
-        app.add_api_route("/", lambda: _html(PLAIN.replace(WORDS, text)), include_in_schema=False)
+        app.add_api_route("/", lambda: plain(text), include_in_schema=False)
         return NOT_BUILT
 
     def page() -> HTMLResponse:
@@ -59,56 +63,16 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
     return "ok"
 
 
-def _html(text: str, status: int = 200, **headers: str) -> HTMLResponse:
+def plain(words: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """A page that says only this, in HTML."""
+    return _html(PLAIN.replace(WORDS, words), status, headers)
+
+
+def _html(text: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
     """With a nonce for this answer alone, which its styles, and those that libraries make at run time, carry."""
     nonce = secrets.token_urlsafe(16)
     policy = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
-    return HTMLResponse(text.replace(NONCE, nonce), status, policy | headers)
-
-
-class LoginByUrl:
-    """`GET /…?token=…` sets the cookie and leads to the same URL without the token, which would stay in histories."""
-
-    def __init__(self, app: ASGIApp, door: Door, guesses: Guesses) -> None:
-        self._app, self._door, self._guesses = app, door, guesses
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        wanted = scope["type"] == "http" and scope["method"] == "GET" and b"token=" in scope["query_string"]
-        if not wanted or scope["path"].startswith("/api/"):
-            await self._app(scope, receive, send)
-            return
-        await self._answer(Request(scope))(scope, receive, send)
-
-    def _answer(self, request: Request) -> Response:
-        pairs = parse_qsl(request.url.query, keep_blank_values=True)
-        rest = urlencode([(name, value) for name, value in pairs if name != "token"])
-        path = "/" + request.url.path.lstrip("/\\")  # never another host
-        answer = RedirectResponse(f"{path}?{rest}" if rest else path, status_code=303)
-        if self._door.open:
-            return answer
-        secret, secure = dict(pairs).get("token", ""), is_secure(request)
-        try:
-            with self._guesses.attempt(request, secret):
-                login = self._door.login(bearer=secret, cookie="")
-        except Trouble as refused:
-            return _not_in(refused)
-        answer.set_cookie(
-            self._door.cookie(secure=secure),
-            self._door.sign(login),
-            max_age=COOKIE_DAYS * 86_400,
-            httponly=True,
-            samesite="strict",
-            secure=secure,
-        )
-        return answer
-
-
-def _not_in(refused: Trouble) -> HTMLResponse:
-    if refused.retry_after:
-        words, again = f"{refused.message} {refused.hint}", str(refused.retry_after)
-        return _html(PLAIN.replace(WORDS, words), refused.status, **{"Retry-After": again})
-    words = "This login is not valid (any more). Open the address that <code>parley up</code> printed, or ask for one."
-    return _html(PLAIN.replace(WORDS, words), refused.status)
+    return HTMLResponse(text.replace(NONCE, nonce), status, {**policy, **headers})
 
 
 class SafeHeaders:

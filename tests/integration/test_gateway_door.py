@@ -23,6 +23,9 @@ KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_sec
 LOGIN = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
 
 
+PASTED = {"sec-fetch-site": "none"}  # as a browser says of an address that its person gave it
+
+
 @asynccontextmanager
 async def _http(address: str, **headers: str) -> AsyncIterator[httpx2.AsyncClient]:
     async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers) as found:
@@ -49,7 +52,7 @@ async def test_login_by_url() -> None:
     async with serving(world.app) as address, _http(address) as browser:
         assert (await browser.get("/api/me")).status_code == 401
         assert (await browser.get("/", params={"token": "wrong"})).status_code == 401
-        answer = await browser.get("/", params={"view": "inbox", "token": TOKEN})
+        answer = await browser.get("/", params={"view": "inbox", "token": TOKEN}, headers=PASTED)
         assert (answer.status_code, answer.headers["location"]) == (303, "/?view=inbox")
         cookie = answer.headers["set-cookie"].lower()
         assert "httponly" in cookie
@@ -63,7 +66,7 @@ async def test_login_by_url() -> None:
 async def test_a_redirect_never_leaves_this_host() -> None:
     world = World(**LOGIN)
     async with serving(world.app) as address, _http(address) as browser:
-        answer = await browser.get(f"//evil.example/?token={TOKEN}")
+        answer = await browser.get(f"//evil.example/?token={TOKEN}", headers=PASTED)
         assert not answer.headers.get("location", "/").startswith("//")
 
 
@@ -140,7 +143,7 @@ async def test_jwt() -> None:
             assert (await http.get("/api/me", headers={"authorization": f"Bearer {bad}"})).status_code == 401
         me = await http.get("/api/me", headers={"authorization": f"Bearer {token}"})
         assert me.json()["user"] == "carol"
-        answer = await http.get("/", params={"token": token})
+        answer = await http.get("/", params={"token": token}, headers=PASTED)
         assert answer.status_code == 303
         assert (await http.get("/api/me")).json()["user"] == "carol"
 
@@ -180,7 +183,7 @@ async def test_changes_by_cookie_come_from_our_own_page() -> None:
     await world.story("s").plan()
     url, stop = "/api/sessions/s/messages", {"type": "rename", "title": "x"}
     async with serving(world.app) as address, _http(address) as browser:
-        await browser.get("/", params={"token": TOKEN})
+        await browser.get("/", params={"token": TOKEN}, headers=PASTED)
         own = f"http://{address}"
         assert (await browser.post(url, json=stop)).status_code == 403
         assert (await browser.post(url, json=stop, headers={"origin": "http://evil.example"})).status_code == 403
@@ -219,7 +222,7 @@ async def test_answers_carry_safe_headers_and_clear_refusals() -> None:
 async def test_behind_https_the_cookie_is_for_this_host_alone() -> None:
     world = World(**LOGIN, trusted_proxies=("127.0.0.1",))
     async with serving(world.app) as address, _http(address, **{"x-forwarded-proto": "https"}) as browser:
-        answer = await browser.get("/", params={"token": TOKEN})
+        answer = await browser.get("/", params={"token": TOKEN}, headers=PASTED)
         cookie = answer.headers["set-cookie"]
         name, _, value = cookie.partition(";")[0].partition("=")
         assert name.startswith("__Host-parley_")
@@ -231,7 +234,7 @@ async def test_behind_https_the_cookie_is_for_this_host_alone() -> None:
         # one that a page of plain http could have set is not looked at
         assert (await browser.get("/api/me", headers={"cookie": f"{name[7:]}={value}"})).status_code == 401
     async with serving(world.app) as address, _http(address) as browser:
-        answer = await browser.get("/", params={"token": TOKEN})
+        answer = await browser.get("/", params={"token": TOKEN}, headers=PASTED)
         assert "strict-transport-security" not in answer.headers
 
 

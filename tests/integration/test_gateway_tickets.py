@@ -67,7 +67,9 @@ async def test_it_is_not_given_to_strangers_nor_to_foreign_pages() -> None:
     world = World(**KEYS)
     async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
         assert (await http.post("/api/tickets")).status_code == 401
-        await http.get("/", params={"token": "ka"})  # from here on the browser's cookie says who it is
+        await http.get(
+            "/", params={"token": "ka"}, headers={"sec-fetch-site": "none"}
+        )  # from here on the browser's cookie says who it is
         assert (await http.post("/api/tickets")).status_code == 403
         assert (await http.post("/api/tickets", headers={"origin": "http://evil.example"})).status_code == 403
         own = await http.post("/api/tickets", headers={"origin": f"http://{address}"})
@@ -142,7 +144,7 @@ async def test_a_ticket_and_a_cookie_are_not_one_another() -> None:
         assert (await http.get("/api/me", headers={"authorization": f"Bearer {found}"})).status_code == 401
         name = world.app.state.gateway.door.cookie(secure=False)
         assert (await http.get("/api/me", headers={"cookie": f"{name}={found}"})).status_code == 401
-        await http.get("/", params={"token": "ka"})
+        await http.get("/", params={"token": "ka"}, headers={"sec-fetch-site": "none"})
         assert (await user_of(address, f"/ws?ticket={http.cookies[name]}")).startswith("401")
 
 

@@ -49,6 +49,7 @@ SHARED = {
 LISTS = {"/api/sessions", "/api/inbox", "/api/memories", "/api/plans", "/api/library", "/api/planning/proposals"}
 PAGE = ("/", "/index.html", "/s/{session_id}")  # one file for everybody, without a word of any session
 ELSEWHERE = {  # each in a test of its own
+    ("POST", "/login"),
     ("GET", "/api/usage"),
     ("GET", "/api/dead"),
     ("GET", "/metrics"),

@@ -1,0 +1,131 @@
+"""A login link logs in at once only whom it should: nobody becomes somebody else because a page sent them there."""
+
+import re
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from html import unescape
+from typing import Any
+
+import httpx2
+import pytest
+
+from tests.support.gateway import SECRET, TOKEN, World, serving
+
+KEYS: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
+LOGIN: dict[str, Any] = {"parley_auth": "token", "parley_token": TOKEN, "parley_secret": SECRET}
+
+
+HERE = r"/([^/\\\t].*)?"  # a path, and nothing that a browser takes for a host
+
+
+class Browser:
+    """What a browser does with links and forms; `site` is the Sec-Fetch-Site it sends, "" for one that sends none."""
+
+    def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
+        self.http, self.origin = http, f"http://{address}"
+
+    async def goes(self, path: str, site: str = "none") -> httpx2.Response:
+        return await self.http.get(path, headers={"sec-fetch-site": site} if site else {})
+
+    async def presses(self, page: httpx2.Response, **headers: str) -> httpx2.Response:
+        """The button of the question."""
+        form = {name: unescape(text) for name, text in re.findall(r'name="(\w+)" value="([^"]*)"', page.text)}
+        return await self.http.post("/login", data=form, headers={"origin": self.origin} | headers)
+
+    async def user(self) -> str:
+        answer = await self.http.get("/api/me")
+        return str(answer.json()["user"]) if answer.status_code == 200 else ""
+
+
+@asynccontextmanager
+async def browsing(world: World) -> AsyncIterator[Browser]:
+    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        yield Browser(http, address)
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin"])
+async def test_an_address_that_a_person_opens_logs_in_at_once(site: str) -> None:
+    async with browsing(World(**KEYS)) as browser:
+        answer = await browser.goes("/s/abc?view=inbox&token=ka", site)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
+        assert await browser.user() == "alice"
+
+
+@pytest.mark.parametrize("site", ["cross-site", "same-site", ""])
+async def test_led_there_by_another_page_it_is_asked(site: str) -> None:
+    async with browsing(World(**KEYS)) as browser:
+        page = await browser.goes("/s/abc?token=ka&view=inbox", site)
+        assert page.status_code == 200
+        assert "Log in to Parley as <bdi>alice</bdi>?" in page.text
+        assert not browser.http.cookies
+        assert await browser.user() == ""
+        answer = await browser.presses(page)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/s/abc?view=inbox")
+        assert await browser.user() == "alice"
+
+
+@pytest.mark.parametrize("site", ["none", "same-origin", "cross-site"])
+async def test_nobody_becomes_another_user_without_a_yes(site: str) -> None:
+    async with browsing(World(**KEYS)) as browser:
+        await browser.goes("/?token=ka")
+        page = await browser.goes("/?token=kb", site)
+        assert "Log in to Parley as <bdi>bob</bdi>? You are logged in as <bdi>alice</bdi> now." in page.text
+        assert await browser.user() == "alice"
+        assert (await browser.goes("/?token=ka")).status_code == 303, "the same user again is no change"
+        await browser.presses(page)
+        assert await browser.user() == "bob"
+
+
+async def test_the_yes_comes_from_our_own_page() -> None:
+    async with browsing(World(**KEYS)) as browser:
+        page = await browser.goes("/?token=kb", "cross-site")
+        for headers in ({"origin": "http://evil.example"}, {"origin": "null"}, {"origin": "http://127.0.0.1:1"}):
+            assert (await browser.presses(page, **headers)).status_code == 403
+        bare = await browser.http.post("/login", data={"token": "kb"})
+        assert bare.status_code == 403
+        assert await browser.user() == ""
+        # Without a Referer there would be no Origin, and the form could not be told from a foreign one.
+        assert page.headers["referrer-policy"] == "strict-origin"
+        assert "no-store" in page.headers["cache-control"]
+
+
+async def test_with_the_one_login_of_a_machine_no_name_is_asked_for() -> None:
+    async with browsing(World(**LOGIN)) as browser:
+        page = await browser.goes(f"/?token={TOKEN}", "cross-site")
+        assert "Log in to Parley?" in page.text
+        assert "local" not in page.text
+        await browser.presses(page)
+        assert await browser.user() == "local"
+
+
+@pytest.mark.parametrize("path", ["//evil.example/", "/%09/evil.example", "/%5Cevil.example", "/\\evil.example"])
+async def test_neither_the_answer_nor_cancel_leads_to_another_host(path: str) -> None:
+    async with browsing(World(**KEYS)) as browser:
+        page = await browser.goes(f"{path}?token=ka", "cross-site")
+        (cancel,) = re.findall(r'<a href="([^"]*)"', page.text)
+        for target in (unescape(cancel), (await browser.presses(page)).headers["location"]):
+            assert re.fullmatch(HERE, target), target
+        evil = {"origin": browser.origin}
+        for wanted in ("//evil.example/", "/\t/evil.example", "https://evil.example/", "\\evil.example"):
+            answer = await browser.http.post("/login", data={"token": "ka", "next": wanted}, headers=evil)
+            assert re.fullmatch(HERE, answer.headers["location"]), answer.headers["location"]
+
+
+async def test_what_is_shown_is_text() -> None:
+    name = "<img><b>alice"
+    world = World(**KEYS | {"parley_api_keys": f"{name}=k'\"<b>"})
+    async with browsing(world) as browser:
+        page = await browser.goes("/?token=k'%22%3Cb%3E&x=%22%3E%3Cscript%3E", "cross-site")
+        assert "&lt;img&gt;&lt;b&gt;alice" in page.text
+        assert "<img" not in page.text
+        assert "<script" not in page.text
+        assert (await browser.presses(page)).status_code == 303
+
+
+async def test_wrong_links_and_wrong_answers_are_counted_and_refused() -> None:
+    async with browsing(World(**KEYS, failed_logins_per_minute=2)) as browser:
+        assert (await browser.goes("/?token=wrong", "cross-site")).status_code == 401
+        own = {"origin": browser.origin}
+        assert (await browser.http.post("/login", data={"token": "wrong"}, headers=own)).status_code == 401
+        assert (await browser.http.post("/login", data={"token": "ka"}, headers=own)).status_code == 429
+        assert await browser.user() == ""
