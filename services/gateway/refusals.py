@@ -1,5 +1,7 @@
 """Refusals over HTTP: one shape for all of them, as `models.Problem`."""
 
+import asyncio
+
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from starlette.datastructures import Headers
