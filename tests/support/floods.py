@@ -167,6 +167,7 @@ def send(name: str, address: str, token: str, until: float) -> int:
 
 
 def main() -> None:
+    os.nice(19)  # who attacks over a network takes none of this machine's time
     name, address, token, seconds, connections = sys.argv[1:]
     until = time.monotonic() + float(seconds)
     threads = [threading.Thread(target=send, args=(name, address, token, until)) for _ in range(int(connections))]

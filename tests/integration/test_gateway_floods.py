@@ -1,0 +1,45 @@
+"""Floods of bytes over five connections for some seconds: how long others wait meanwhile, and in how much memory."""
+
+import asyncio
+import statistics
+import sys
+import time
+from collections.abc import AsyncIterator
+
+import httpx2
+import pytest
+
+from tests.support.flooded import KEYS, Flooded, flooded
+from tests.support.floods import FLOODS
+
+pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
+
+SECONDS, CONNECTIONS = 4, 5
+PATIENCE = 2.0  # seconds at the 95th percentile; a machine that does nothing else needs a tenth of it at most
+MEMORY = 400  # megabytes
+
+
+@pytest.fixture
+async def gateway() -> AsyncIterator[Flooded]:
+    async with flooded() as found:
+        yield found
+
+
+@pytest.mark.parametrize("flood", FLOODS)
+async def test_others_are_served_during_a_flood(flood: str, gateway: Flooded) -> None:
+    headers = {"authorization": f"Bearer {KEYS['bob']}"}
+    async with httpx2.AsyncClient(base_url=f"http://{gateway.address}", headers=headers, timeout=60) as bob:
+        assert (await bob.get("/api/me")).status_code == 200
+        arguments = (flood, gateway.address, KEYS["alice"], str(SECONDS), str(CONNECTIONS))
+        flooding = await asyncio.create_subprocess_exec(sys.executable, "-m", "tests.support.floods", *arguments)
+        waits, memory = [], 0.0
+        while flooding.returncode is None:
+            began = time.monotonic()
+            assert (await bob.get("/api/me")).status_code == 200
+            waits.append(time.monotonic() - began)
+            memory = max(memory, gateway.megabytes())
+    p95 = statistics.quantiles(waits, n=20)[-1]
+    print(f"{flood}: p95 {p95 * 1000:.0f} ms, max {max(waits) * 1000:.0f} ms of {len(waits)}, {memory:.0f} MB")
+    assert await flooding.wait() == 0
+    assert p95 < PATIENCE
+    assert memory < MEMORY
