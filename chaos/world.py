@@ -170,6 +170,8 @@ class World:
             DATABASE_URL=self.database,
             PARLEY_HOME=str(self.folder),
             PARLEY_AUTH="none",
+            SOCKETS_PER_USER="0",  # everybody is one user here
+            SESSIONS_AT_WORK_PER_USER="0",
             PARLEY_MCP=str(self.folder / "mcp.json"),
             PARLEY_DATABASE="",
             PARLEY_FLOWS="",

@@ -38,7 +38,7 @@ Version = Annotated[int, Path(ge=1, le=2**48)]
 Limit = Annotated[int, Query(ge=1, le=1000)]
 Offset = Annotated[int, Query(ge=0, le=1_000_000_000)]
 WAITING = (*sorted(ASKING), "failed")  # phases of a session that waits for a person
-WHOLE = 1000  # events of a journal page when all are wanted
+WHOLE, PAGES = 1000, 8  # events of a journal page when all are wanted, and pages; a page has a megabyte at the most
 
 
 async def readable(core: Core, session_id: str, user: User) -> Session:
@@ -163,15 +163,17 @@ async def export(
 
 
 async def _whole_journal(core: Core, session: Session) -> list[SessionEvent]:
+    """Raises Trouble(too_large): a journal may be larger than this process."""
     events: list[SessionEvent] = []
-    while not events or events[-1].version < session.version:
+    for _ in range(PAGES):
         after = events[-1].version if events else 0
         request = api.ReadJournal(session_id=session.id, after=after, limit=WHOLE)
         page = await query(core.store, api.JOURNAL_READ, request)
-        if not page.events:
-            break
         events += page.events
-    return [event for event in events if event.version <= session.version]
+        if not page.events or events[-1].version >= session.version:
+            return [event for event in events if event.version <= session.version]
+    hint = f"Read it page by page at /api/sessions/{session.id}/journal, or use `parley sessions export` on the server."
+    raise Trouble("too_large", "This session is too large for one file.", hint)
 
 
 @router.get("/plans")

@@ -23,7 +23,8 @@ FRAMES, SEED = 800, 7
 
 @pytest.fixture
 async def address(settings: Settings) -> AsyncIterator[str]:
-    mine = settings.model_copy(update={"parley_auth": "none", "requests_per_second": 0})
+    free = {"requests_per_second": 0, "sessions_at_work_per_user": 0}
+    mine = settings.model_copy(update={"parley_auth": "none"} | free)
     plan_store, own = PlanStore(mine), Bus(mine, "gateway")
     await plan_store.start()
     try:

@@ -1,0 +1,272 @@
+"""One quota a user, through the real gateway: over all their sockets and REST, whoever leaves, and not for others."""
+
+import asyncio
+import json
+import socket
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+from fastapi import FastAPI, Request, Response
+from starlette.types import Message
+
+from sdk import Parley, ParleyDown
+from services.gateway import quota, reading
+from services.gateway.answers import Answers
+from services.gateway.following import while_connected
+from services.gateway.quota import MESSAGE_BYTES, Quota, Quotas
+from services.gateway.trouble import Trouble
+from shared.domain import commands as c
+from tests.support.gateway import SECRET, World, client, gateway_settings, serving
+from tests.support.stories import STEPS
+
+KEYS = {"parley_auth": "keys", "parley_api_keys": "alice=ka,bob=kb", "parley_secret": SECRET}
+ALICE, BOB = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
+CHAT = {"messages": [{"role": "user", "content": "How many orders are pending?"}], "stream": True}
+
+
+@asynccontextmanager
+async def rest(address: str, headers: dict[str, str] | None = None) -> AsyncIterator[httpx2.AsyncClient]:
+    async with httpx2.AsyncClient(base_url=f"http://{address}/api", headers=headers) as found:
+        yield found
+
+
+def quota_of(world: World, user: str = "local") -> Quota:
+    found: Quota = world.app.state.gateway.quotas.of(user)
+    return found
+
+
+async def rested(world: World) -> None:
+    """Until no session of this user is at work."""
+    async with asyncio.timeout(20):
+        while quota_of(world).at_work:  # noqa: ASYNC110  a quota tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_sockets_and_rest_draw_on_the_same_messages() -> None:
+    world = World(**KEYS, requests_per_second=2)  # six at once
+    async with (
+        serving(world.app) as address,
+        rest(address) as http,
+        client(address, additional_headers=ALICE) as one,
+        client(address, additional_headers=ALICE) as two,
+    ):
+        for her in (one, two):
+            await her.send("stop")
+            await her.error("not_now")
+            await her.send("stop")
+        answers = [await http.get("/me", headers=ALICE) for _ in range(2)]
+        assert {answer.status_code for answer in answers} == {429}
+        assert (await http.get("/me", headers=BOB)).status_code == 200
+
+
+# --- sessions at work
+
+
+async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
+    world = World(sessions_at_work_per_user=1)
+    begins: dict[str, Any] = {"session_id": "one", "content": "A calculator"}
+    async with serving(world.app) as address, rest(address) as http:
+        async with client(address) as her:
+            await her.send("user_message", **begins)
+            await her.event("message.received")
+        async with client(address) as her:
+            await her.send("user_message", **begins | {"session_id": "two"})
+            error = await her.error("slow_down")
+            assert error["retry_after"] >= 1
+            assert "SESSIONS_AT_WORK_PER_USER" in error["hint"]
+        answer = await http.post("/sessions", json={"request": "A calculator"})
+        assert (answer.status_code, int(answer.headers["retry-after"]) >= 1) == (429, True)
+        assert (await world.story("two").load()).version == 0
+        await world.story("one").drafts()
+        await rested(world)
+        assert (await http.post("/sessions", json={"request": "A calculator"})).status_code == 201
+
+
+async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
+    world = World(sessions_at_work_per_user=1)
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", session_id="one", content="A calculator")
+        await her.event("message.received")
+        await her.send("user_message", session_id="one", content="With floats")
+        await her.event("message.received")
+        await her.send("stop", session_id="one")
+        await her.event("session.stopped")
+        await rested(world)
+        await her.send("user_message", session_id="two", content="A calculator")
+        await her.event("message.received")
+        assert [message["type"] for message in her.heard if message["type"] == "error"] == []
+
+
+async def test_an_approval_counts_as_well() -> None:
+    world = World(sessions_at_work_per_user=1)
+    session = await world.story("planned").plan(user="local")
+    assert session.plan
+    async with serving(world.app) as address, rest(address) as http:
+        assert (await http.post("/sessions", json={"request": "A calculator", "id": "m1"})).status_code == 201
+        approval = {"type": "approval", "approved": True, "version": session.plan.version, "hash": session.plan.hash}
+        assert (await http.post("/sessions/planned/messages", json=approval)).status_code == 429
+        assert (await world.story("planned").load()).version == session.version
+
+
+async def test_the_sdk_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(quota, "SOON", 0.1)
+    world = World(sessions_at_work_per_user=1)
+    async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
+        first = await parley.start("A calculator")
+        second = asyncio.create_task(parley.start("Another one"))
+        async with asyncio.timeout(20):
+            while quota_of(world)._refused == 0:  # noqa: ASYNC110  it has been refused once
+                await asyncio.sleep(0.01)
+        assert not second.done()
+        await first.stop()
+        assert (await (await second).snapshot()).phase == "planning"
+
+
+async def test_the_sdk_does_not_wait_for_hours() -> None:
+    world = World(stored_bytes_per_day=2_000)
+    async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
+        await parley.start("A calculator. " * 90)
+        with pytest.raises(ParleyDown) as caught:
+            await parley.start("A calculator. " * 90)
+    assert (caught.value.code, "STORED_BYTES_PER_DAY" in str(caught.value)) == ("slow_down", True)
+
+
+# --- stored bytes
+
+
+async def test_a_fork_counts_as_the_copy_it_is() -> None:
+    world = World(stored_bytes_per_day=300 * 1024)
+    await world.story("s").plan(user="local")
+    async with serving(world.app) as address, rest(address) as http:
+        forks = [(await http.post("/sessions/s/messages", json={"type": "fork"})).status_code for _ in range(2)]
+        assert forks == [200, 429]
+        assert (await http.post("/sessions/s/messages", json={"type": "stop"})).status_code == 200
+
+
+# --- requests that wait
+
+
+async def test_one_users_waiting_requests_are_not_anothers() -> None:
+    world = World(**KEYS, waiting_requests_per_user=1)
+    async with serving(world.app) as address, rest(address) as http:
+        async with http.stream("POST", "/chat", json=CHAT, headers=ALICE) as first:
+            assert first.status_code == 200
+            assert (await http.post("/chat", json=CHAT, headers=ALICE)).status_code == 429
+            async with http.stream("POST", "/chat", json=CHAT, headers=BOB) as his:
+                assert his.status_code == 200
+        assert (await http.get("/me", headers=ALICE)).status_code == 200
+
+
+async def test_a_client_that_leaves_is_not_waited_for() -> None:
+    cancelled = asyncio.Event()
+
+    async def receive() -> Message:
+        return {"type": "http.disconnect"}
+
+    async def works() -> None:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            cancelled.set()
+
+    with pytest.raises(Trouble):
+        await while_connected(Request({"type": "http"}, receive), works())
+    assert cancelled.is_set()
+
+
+# --- what is not read
+
+
+def _unread() -> socket.socket:
+    found = socket.socket()
+    found.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+    return found
+
+
+async def test_who_does_not_read_is_not_heard(monkeypatch: pytest.MonkeyPatch) -> None:
+    largest, hold = [0], Quota.hold
+
+    def counted(self: Quota, buffer: Any, size: int) -> None:
+        hold(self, buffer, size)
+        largest.append(self.unread)
+
+    monkeypatch.setattr(Quota, "hold", counted)
+    world = World()
+    story = world.story("s")
+    session = await story.plan()
+    session = await story.commit(c.EditPlan(base=session.version, steps=STEPS, notes="x" * 200_000))
+    times = 45
+    async with serving(world.app) as address:
+        host, port = address.split(":")
+        with _unread() as connection:
+            connection.connect((host, int(port)))
+            async with client(address, sock=connection, max_queue=1, compression=None) as slow, client(address) as her:
+                for _ in range(times):
+                    await slow.send("resume", session_id="s", after=session.version)
+                await her.send("resume", session_id="s", after=session.version)
+                size = len(json.dumps(await her.until("snapshot")))
+                for _ in range(times):
+                    await slow.until("snapshot")
+    assert size > 400_000
+    assert max(largest) < 4 * size
+
+
+async def test_large_answers_count_until_they_are_read() -> None:
+    mine = Quotas(gateway_settings(unread_bytes_per_user=500_000)).of("alice")
+    app, body = FastAPI(), b"x" * (4 * MESSAGE_BYTES + 1)
+
+    @app.get("/")
+    async def large(request: Request) -> Response:
+        request.state.quota = mine
+        return Response(body)
+
+    class Reader:
+        """A client that reads when it is told to."""
+
+        def __init__(self) -> None:
+            self.reads, self.status, self.parts = asyncio.Event(), 0, list[int]()
+
+        async def ask(self) -> None:
+            scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [], "state": {}}
+            await Answers(app)(scope, self._receive, self._send)
+
+        async def _receive(self) -> Message:
+            return {"type": "http.request"}
+
+        async def _send(self, message: Message) -> None:
+            if message["type"] == "http.response.start":
+                self.status = message["status"]
+                return
+            self.parts.append(len(message["body"]))
+            await self.reads.wait()
+
+    one, two, three = Reader(), Reader(), Reader()
+    asking = asyncio.create_task(one.ask())
+    async with asyncio.timeout(5):
+        while not one.parts:  # noqa: ASYNC110  it is about to be sent
+            await asyncio.sleep(0)
+    two.reads.set()
+    await two.ask()
+    assert (one.status, two.status, mine.unread) == (200, 429, len(body))
+    one.reads.set()
+    three.reads.set()
+    await asking
+    await three.ask()
+    assert (mine.unread, sum(one.parts), max(one.parts), three.status) == (0, len(body), MESSAGE_BYTES, 200)
+
+
+async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "WHOLE", 1)
+    monkeypatch.setattr(reading, "PAGES", 2)
+    world = World()
+    story = world.story("s")
+    await story.plan()
+    async with serving(world.app) as address, rest(address) as http:
+        assert (await http.get("/sessions/s/export")).status_code == 200
+        await story.commit(c.Rename(title="Longer"))
+        answer = await http.get("/sessions/s/export")
+        assert (answer.status_code, "/journal" in answer.json()["hint"]) == (413, True)
+        assert (await http.get("/sessions/s/export?format=py")).status_code == 404
