@@ -7,6 +7,7 @@ wrong, only late, and never by more than `POLL` seconds.
 
 import asyncio
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import NamedTuple, Protocol
 
 import structlog
@@ -204,7 +205,7 @@ class Hub:
             del self._rooms[session_id]
             await room.close()
 
-    def depart(self, session_id: str, listener: Listener) -> None:
+    def depart(self, session_id: str, listener: Listener | None = None) -> None:
         """Leave without waiting for it: what is cancelled cannot wait any more."""
         task = asyncio.create_task(self.leave(session_id, listener))
         self._leaving.add(task)
@@ -217,22 +218,23 @@ class Hub:
 
     def watch(self, session_id: str, quota: Quota) -> None:
         """Stay in the session's room until no service works on it, whoever leaves: until then the quota counts it."""
-        watched = quota, session_id
-        if watched not in self._watches:
-            task = self._watches[watched] = asyncio.create_task(self._until_rest(session_id, quota))
-            task.add_done_callback(lambda _: self._watches.pop(watched))
+        if (quota, session_id) not in self._watches:
+            self._watches[quota, session_id] = asyncio.create_task(self._until_rest(session_id, quota))
 
     async def _until_rest(self, session_id: str, quota: Quota) -> None:
         room = self.enter(session_id)
         try:
             await _opened(room)
             while not _rests(room.session, quota.at_work.get(session_id, 0)):
-                await room.moved()
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(POLL):
+                        await room.moved()
         except Trouble as gone:
             log_.info("not_watched", session_id=session_id, error=repr(gone))
         finally:
             quota.rests(session_id)
-            await self.leave(session_id)
+            del self._watches[quota, session_id]  # at once: the next event may give a service something to do again
+            self.depart(session_id)
 
     async def close(self) -> None:
         """Watch no session any more."""
@@ -240,6 +242,7 @@ class Hub:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.gather(*self._leaving, return_exceptions=True)
 
     async def draft(self, session_id: str) -> Delta | None:
         """What a service is writing for this session at this moment, if one answers in time."""

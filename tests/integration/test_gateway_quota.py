@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request, Response
 from starlette.types import Message
 
 from sdk import Parley, ParleyDown
-from services.gateway import quota, reading
+from services.gateway import hub, quota, reading
 from services.gateway.answers import Answers
 from services.gateway.following import while_connected
 from services.gateway.quota import MESSAGE_BYTES, Quota, Quotas
@@ -98,6 +98,32 @@ async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
         await her.send("user_message", session_id="two", content="A calculator")
         await her.event("message.received")
         assert [message["type"] for message in her.heard if message["type"] == "error"] == []
+
+
+async def test_a_session_that_is_given_more_to_do_again_and_again_is_counted_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world, leaving = World(sessions_at_work_per_user=1), asyncio.Event()
+    close = hub.Room.close
+
+    async def slowly(room: hub.Room) -> None:
+        await leaving.wait()
+        await close(room)
+
+    monkeypatch.setattr(hub.Room, "close", slowly)  # the last watch is still leaving when the next one begins
+    async with serving(world.app) as address, rest(address) as http:
+        body: dict[str, Any] = {"request": "A calculator", "id": "one"}
+        session_id = (await http.post("/sessions", json=body)).json()["session_id"]
+        story = world.story(session_id)
+        for number in range(3):
+            await story.drafts()
+            await rested(world)
+            feedback = {"type": "feedback", "content": f"Bigger {number}"}
+            assert (await http.post(f"/sessions/{session_id}/messages", json=feedback)).status_code == 200
+            assert list(quota_of(world).at_work) == [session_id]
+        leaving.set()
+        await story.drafts()
+        await rested(world)
 
 
 async def test_an_approval_counts_as_well() -> None:
