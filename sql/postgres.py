@@ -26,7 +26,7 @@ from sql.values import Gathering, JsonText
 
 CONNECTIONS = 4
 GRACE = 1.0  # seconds in which the server may still say itself that the time is over
-BATCH = 20  # rows that are taken into memory together, each of them bounded by the server
+BATCH = 50  # rows that are taken into memory together, each of them bounded by the server
 READING = 120.0  # seconds for a schema, at most: each of its parts has a limit of its own
 
 _AS_WRITTEN = "money bit varbit point box path polygon line lseg circle"

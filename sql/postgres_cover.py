@@ -17,7 +17,7 @@ from sql.postgres_errors import TOO_LARGE
 from sql.postgres_guard import mentioned
 from sql.postgres_names import PgNames, quoted
 
-ROW = 1_000_000  # bytes of one row, at which the server stops, however few bytes a result may have
+ROW = 500_000  # bytes of one row, at which the server stops, however few bytes a result may have
 
 
 class Covered(NamedTuple):
