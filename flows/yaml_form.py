@@ -146,19 +146,21 @@ class _Loader(yaml.SafeLoader):
         self._sizes: dict[yaml.Node, int] = {}
 
     def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
-        event, before = self.peek_event(), self._nodes
+        event: yaml.Event = self.peek_event()  # type: ignore[no-untyped-call]
+        before = self._nodes
         self._depth += 1
         if self._depth > DEPTH:
             raise _too_much(f"this is nested more than {DEPTH} deep", event)
         node = super().compose_node(parent, index)
         self._depth -= 1
+        if node is None:
+            return None
         if isinstance(event, yaml.AliasEvent) and node not in self._sizes:
             raise _too_much(f"“{event.anchor}” is inside of itself", event)
         self._nodes += self._sizes[node] if isinstance(event, yaml.AliasEvent) else 1
         if self._nodes > NODES:
             raise _too_much(f"there are more than {NODES:,} values, each alias counted as what it stands for", event)
-        if node is not None and node not in self._sizes:
-            self._sizes[node] = self._nodes - before
+        self._sizes.setdefault(node, self._nodes - before)
         return node
 
     def construct_object(self, node: yaml.Node, deep: bool = False) -> Any:
@@ -169,7 +171,8 @@ class _Loader(yaml.SafeLoader):
 
 
 def _too_much(words: str, event: yaml.Event) -> yaml.MarkedYAMLError:
-    return yaml.composer.ComposerError(None, None, words, event.start_mark)
+    mark: Any = event.start_mark  # one of two classes of Mark, and the stubs of the error know the other
+    return yaml.MarkedYAMLError(problem=words, problem_mark=mark)
 
 
 def _mapping(loader: _Loader, node: yaml.MappingNode) -> dict[Any, Any]:

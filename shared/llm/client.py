@@ -133,7 +133,8 @@ class OpenAIModel:
                 try:
                     await self._stream(question, ability, one)
                     one.outcome = "invalid"
-                    found = parse_reply(one.draft.text, question.reply)
+                    # in a thread: to mend a long reply can take a second, which nobody else should wait for
+                    found = await asyncio.to_thread(parse_reply, one.draft.text, question.reply)
                     one.outcome = "ok"
                 except BadReply:
                     one.outcome = "invalid"

@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from shared.llm.faults import BadReply
 
-REPAIR_LIMIT = 200_000  # characters; repairing takes about a second at this size
+REPAIR_LIMIT = 50_000  # characters; what is made to be hard to repair takes up to a second at this size
 _THOUGHTS = re.compile(r"<think>.*?(</think>|\Z)", re.DOTALL)
 _START = re.compile(r"\{\s*[\"'}]")
 _DECODER = json.JSONDecoder(strict=False)  # raw line breaks inside strings are common and harmless
