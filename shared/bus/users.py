@@ -1,7 +1,8 @@
 """Who may do what on NATS: one user for each program, and the subjects it may publish and subscribe to.
 
-What a service may append is a list of event types, so nobody speaks for another: a planner cannot approve, the gateway
-cannot plan, and neither can say what a tool returned. `parley` is the operator's user and may do everything.
+What a service may append is a list of event types: a planner cannot approve, the gateway cannot plan, and neither can
+say what a tool returned. What such an event says is not checked: a reader must not believe more of it than its maker
+can know, so the executor rules each call again. `parley` is the operator's user and may do everything.
 
 Two things follow from how NATS checks. The reply subject of a request is not checked, and the server itself publishes
 there what was asked for: only plan_store may have stored messages sent to a subject (DIRECT.GET), and nobody makes
