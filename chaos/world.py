@@ -40,6 +40,7 @@ TIMES = {
     "GRACEFUL_TIMEOUT": f"{GRACE:g}",
     "MODEL_TIMEOUT": "8",
     "MODEL_PATIENCE": "60",
+    "WATCHDOG_SECONDS": "3",  # less than a service may be frozen for: that must not count
 }
 
 

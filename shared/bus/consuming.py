@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -47,28 +47,35 @@ class Together:
     """
 
     def __init__(self) -> None:
-        self._beginning = asyncio.Lock()  # held by the one that is alone, or waits until it is
+        self._lone = asyncio.Lock()  # held by the one that is alone, or waits until it is
         self._running = 0
         self._idle = asyncio.Event()
-        self._idle.set()
 
-    @contextlib.asynccontextmanager
-    async def beside(self) -> AsyncIterator[None]:
-        async with self._beginning:
+    async def begin(self, *, alone: bool) -> None:
+        """Wait until this one may run; `end` follows, unless this is cancelled."""
+        if not alone:
+            while self._lone.locked():
+                async with self._lone:
+                    pass
             self._running += 1
-            self._idle.clear()
+            return
+        await self._lone.acquire()
         try:
-            yield
-        finally:
-            self._running -= 1
-            if not self._running:
-                self._idle.set()
+            while self._running:
+                self._idle.clear()
+                await self._idle.wait()
+        except asyncio.CancelledError:
+            self._lone.release()
+            raise
 
-    @contextlib.asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
-        async with self._beginning:
-            await self._idle.wait()
-            yield
+    def end(self, *, alone: bool) -> None:
+        """It has run."""
+        if alone:
+            self._lone.release()
+            return
+        self._running -= 1
+        if not self._running:
+            self._idle.set()
 
 
 class Slots:
@@ -139,9 +146,13 @@ class Slots:
                 strike = await self._strike_of(message.reply) if delivery.deliveries > 1 else None
                 if strike and strike.count >= STRIKES:
                     raise Park(_given_up(strike))
-                async with self._together.alone() if strike else self._together.beside():
+                alone = strike is not None
+                await self._together.begin(alone=alone)
+                try:
                     begin()
                     await self._handler(delivery)
+                finally:
+                    self._together.end(alone=alone)
         except Park as reason:
             log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
             await _answer(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())

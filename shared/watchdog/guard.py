@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 from shared.watchdog import ASK, BEAT, END
 from shared.watchdog.memory import UNKNOWN, Memory
@@ -39,7 +40,7 @@ class Guarded:
         self.memory.blamed = UNKNOWN
         os.lseek(self._stacks, 0, os.SEEK_SET)
         os.ftruncate(self._stacks, 0)
-        os.kill(self._pid, ASK)
+        self._signal(ASK)
 
     @property
     def stacks(self) -> str:
@@ -48,7 +49,11 @@ class Guarded:
 
     def end(self, number: signal.Signals = END) -> None:
         """End it."""
-        os.kill(self._pid, number)
+        self._signal(number)
+
+    def _signal(self, number: signal.Signals) -> None:
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, number)
 
 
 def main() -> None:

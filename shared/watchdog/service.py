@@ -59,7 +59,10 @@ class Watchdog:
         self._memory.beat = self._beats
         if self._guard and self._guard.poll() is not None:
             log.warning("guard_ended", code=self._guard.returncode, hint="another one is started")
-            self._start_guard()
+            try:
+                self._start_guard()
+            except OSError as error:
+                log.error("guard_not_started", error=str(error), hint="nobody watches this process; it is tried again")
 
     def rest(self) -> None:
         """The event loop ends, and beats no more."""

@@ -43,14 +43,16 @@ async def _look_into(guarded: "Guarded", settings: Settings) -> None:
     loop, again_at = asyncio.get_running_loop(), 0.0
     log.warning("event_loop_blocked", seconds=guarded.silence.silent, ends_after=settings.watchdog_seconds)
     try:
-        while guarded.look() and guarded.silence.silent:
+        while guarded.look():
+            if not guarded.silence.silent:
+                log.warning("event_loop_turns_again")
+                return
             if connecting.done() and loop.time() >= again_at:
                 again_at = loop.time() + settings.ack_wait / 3
                 await _keep(connecting.result(), guarded)
             if guarded.silence.blocked >= settings.watchdog_seconds and await _end(guarded, connecting):
                 return
             await asyncio.sleep(LOOK)
-        log.warning("event_loop_turns_again")
     finally:
         connecting.cancel()
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from shared.bus.consuming import Together
-from shared.watchdog.memory import NO_DELIVERY, SLOT, SLOTS, UNKNOWN, InHand, Memory, create
+from shared.watchdog.memory import LONGEST, NO_DELIVERY, SLOTS, UNKNOWN, InHand, Memory, create
 from shared.watchdog.silence import LOOK, Look, Silence, main_thread
 from shared.watchdog.verdict import blamed, place
 
@@ -86,7 +86,7 @@ def test_the_guard_sees_what_the_service_has_in_hand(descriptor: int) -> None:
 
 def test_what_finds_no_room_is_not_recorded_and_does_no_harm(descriptor: int) -> None:
     service = Memory(descriptor)
-    long = service.take("x" * SLOT)
+    long = service.take("x" * (LONGEST + 1))
     numbers = [service.take("x" * 200) for _ in range(SLOTS + 5)]
     assert len(service.in_hand()) == SLOTS
     for number in (long, *numbers):
@@ -129,10 +129,11 @@ async def test_what_runs_alone_waits_for_the_others_and_lets_none_begin() -> Non
     ends = {name: asyncio.Event() for name in ("first", "struck", "second")}
 
     async def run(name: str, *, alone: bool = False) -> None:
-        async with together.alone() if alone else together.beside():
-            log.append(f"{name} begins")
-            await ends[name].wait()
+        await together.begin(alone=alone)
+        log.append(f"{name} begins")
+        await ends[name].wait()
         log.append(f"{name} ends")
+        together.end(alone=alone)
 
     async with asyncio.TaskGroup() as tasks:
         for name in ends:
@@ -143,3 +144,13 @@ async def test_what_runs_alone_waits_for_the_others_and_lets_none_begin() -> Non
             assert log[-1] == f"{name} begins"
             event.set()
     assert log == [f"{name} {what}" for name in ends for what in ("begins", "ends")]
+
+
+async def test_one_that_no_longer_waits_to_be_alone_keeps_nobody_back() -> None:
+    together = Together()
+    await together.begin(alone=False)
+    waiting = asyncio.create_task(together.begin(alone=True))
+    beside = asyncio.create_task(together.begin(alone=False))
+    await asyncio.sleep(0)
+    waiting.cancel()
+    await asyncio.wait_for(beside, 10)
