@@ -41,7 +41,7 @@ class Services(NamedTuple):
         return self.children[0].process.pid
 
     async def until(self, *wanted: tuple[str, str]) -> None:
-        """Until all of this was said: `("began.regex", "2")`, its second delivery; `("log", "ready")`, a line it wrote."""
+        """Until all was said: `("began.regex", "2")` is its second delivery, `("log", "ready")` a line of the log."""
         missing = set(wanted)
         async with asyncio.timeout(100):
             while missing:
