@@ -140,19 +140,10 @@ class Slots:
 
     async def _work(self, message: Msg) -> None:
         delivery = _delivery(message)
+        number = WATCHDOG.take(message.reply)
         try:
-            with _heartbeats(message, self._heartbeat), WATCHDOG.in_hand(message.reply) as begin:
-                # A first delivery has no strikes: it costs no request.
-                strike = await self._strike_of(message.reply) if delivery.deliveries > 1 else None
-                if strike and strike.count >= STRIKES:
-                    raise Park(_given_up(strike))
-                alone = strike is not None
-                await self._together.begin(alone=alone)
-                try:
-                    begin()
-                    await self._handler(delivery)
-                finally:
-                    self._together.end(alone=alone)
+            with _heartbeats(message, self._heartbeat):
+                await self._handle(message, delivery, number)
         except Park as reason:
             log.warning("parked", subject=message.subject, position=delivery.position, reason=str(reason))
             await _answer(message, f"+TERM {reason}"[:500].replace("\n", " ").encode())
@@ -165,6 +156,22 @@ class Slots:
             await _answer(message, f'-NAK {{"delay": {int(delay * 1e9)}}}'.encode())
         else:
             await _answer(message, b"+ACK")
+        finally:
+            WATCHDOG.give_back(number)
+
+    async def _handle(self, message: Msg, delivery: Delivery, number: int) -> None:
+        """Run the handler, beside others or alone. Raises what it raises, and Park for what had its strikes."""
+        # A first delivery has none: it costs no request.
+        strike = await self._strike_of(message.reply) if delivery.deliveries > 1 else None
+        if strike and strike.count >= STRIKES:
+            raise Park(_given_up(strike))
+        alone = strike is not None
+        await self._together.begin(alone=alone)
+        try:
+            WATCHDOG.begin(number)
+            await self._handler(delivery)
+        finally:
+            self._together.end(alone=alone)
 
 
 def _given_up(strike: Strike) -> str:

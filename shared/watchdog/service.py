@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextvars import ContextVar
 from types import FrameType
 
@@ -69,26 +69,20 @@ class Watchdog:
         if self._memory:
             self._memory.beat = 0
 
-    @contextlib.contextmanager
-    def in_hand(self, reply: str) -> Iterator[Callable[[], None]]:
-        """A delivery is in hand, known by its acknowledgement subject.
+    def take(self, reply: str) -> int:
+        """A delivery is in hand, known by its acknowledgement subject; its number, for `begin` and `give_back`."""
+        return self._memory.take(reply) if self._memory else NO_DELIVERY
 
-        Call what is yielded when its handler begins: this task, and those that it creates, then run in its name.
-        """
-        memory = self._memory
-        if memory is None:
-            yield lambda: None
-            return
-        number = memory.take(reply)
-
-        def begin() -> None:
+    def begin(self, number: int) -> None:
+        """The delivery's handler begins: from here on this task, and those that it creates, run in its name."""
+        if self._memory:
             _running.set(number)
-            memory.begin(number)
+            self._memory.begin(number)
 
-        try:
-            yield begin
-        finally:
-            memory.give_back(number)
+    def give_back(self, number: int) -> None:
+        """The delivery is no longer in hand."""
+        if self._memory:
+            self._memory.give_back(number)
 
     def _start_guard(self) -> None:
         self._guard = subprocess.Popen(  # noqa: S603  this program's own parts
