@@ -6,6 +6,7 @@ import { sessions, type SessionSummary } from "../net/api";
 import { ago, stateWords } from "../ui/format";
 import { Book, Logo, Plus, Search } from "../ui/icons";
 import { toneOf } from "../ui/Tone";
+import { Account } from "./Account";
 import { go, pathOf } from "./route";
 import { useSession } from "./session";
 
@@ -52,6 +53,7 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
           ))}
         </ul>
       </ScrollArea>
+      <Account />
     </div>
   );
 }

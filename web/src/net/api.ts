@@ -28,11 +28,15 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 }
 
 async function asked<T>(path: string, request: RequestInit): Promise<T> {
+  return (await (await answered(path, request)).json()) as T;
+}
+
+async function answered(path: string, request: RequestInit): Promise<Response> {
   const response = await fetch(path, request);
   if (response.status === 401 || response.status === 403) throw new Denied();
   if (response.status === 429) throw new Busy(await reasonOf(response));
   if (!response.ok) throw new Error(await reasonOf(response));
-  return (await response.json()) as T;
+  return response;
 }
 
 /** What the gateway says about a refusal, else only that there was one. */
@@ -45,6 +49,9 @@ async function reasonOf(response: Response): Promise<string> {
   }
   return `The gateway answered ${response.status}.`;
 }
+
+/** End this browser's login, in all its tabs. */
+export const logout = async (): Promise<void> => void (await answered("/api/logout", { method: "POST" }));
 
 export const me = (): Promise<Me> => get<Me>("/api/me");
 

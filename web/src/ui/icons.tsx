@@ -46,6 +46,7 @@ export const Sliders = path("M4 7h9M17 7h3M15 5v4M4 17h3M11 17h9M9 15v4");
 export const Inbox = path("M4 13l3-8h10l3 8v6H4zM4 13h5l1 3h4l1-3h5");
 export const Book = path("M5 4h10a3 3 0 0 1 3 3v13H8a3 3 0 0 1-3-3zM5 17a3 3 0 0 1 3-3h10");
 export const ThumbUp = path("M7 20V10l4-7 2 1v5h6l-1.5 11zM4 10h3v10H4z");
+export const Leave = path("M14 5V4H5v16h9v-1M10 12h11M17 8l4 4-4 4");
 export const Terminal = path("M5 7l5 5-5 5M12 18h7");
 
 export function Logo({ size = 26 }: { size?: number }) {
