@@ -27,7 +27,7 @@ def linger(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asy
     if transport.can_write_eof():
         transport.write_eof()
     transport.resume_reading()
-    return loop.call_later(LINGER, transport.close)
+    return loop.call_later(LINGER, transport.abort)
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -62,6 +62,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         else:
             self.transport.write(MALFORMED)
             self.transport.close()
+
+    async def run_asgi(self) -> None:
+        """A transport that is closing waits for its client to read what is left, for ever by itself."""
+        await super().run_asgi()
+        self.loop.call_later(self.close_timeout, self.transport.abort)
 
     # --- what arrives is parsed piece by piece
 

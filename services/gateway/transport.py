@@ -190,7 +190,9 @@ class HttpProtocol(HttpToolsProtocol):
 
     def on_response_complete(self) -> None:
         super().on_response_complete()
-        if not self.pipeline and not self._request_begun and not self.transport.is_closing():
+        if self.transport.is_closing():
+            self._limit_flush()
+        elif not self.pipeline and not self._request_begun:
             self._await_head()
 
     def handle_websocket_upgrade(self) -> None:
@@ -214,7 +216,7 @@ class HttpProtocol(HttpToolsProtocol):
         if len(waiting) > self.config.settings.waiting_connections:
             oldest = next(iter(waiting))
             oldest._stop_waiting()
-            oldest.transport.close()
+            oldest._close()
         if self._deadline is None:
             self._set_deadline()
 
@@ -235,7 +237,19 @@ class HttpProtocol(HttpToolsProtocol):
         if self._request_begun:
             self._refuse(TOO_SLOW)
         else:
-            self.transport.close()
+            self._close()
+
+    def timeout_keep_alive_handler(self) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        self.transport.close()
+        self._limit_flush()
+
+    def _limit_flush(self) -> None:
+        """A transport that is closing waits for its client to read what is left, for ever by itself."""
+        if self._write_deadline is None and self.transport.get_write_buffer_size():
+            self.pause_writing()
 
     def pause_writing(self) -> None:
         super().pause_writing()

@@ -1,4 +1,4 @@
-"""What the WebSocket protocol does with one read, over a transport that only takes notes."""
+"""What the gateway's protocols do with one read and at the end, over a transport that only takes notes."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +10,7 @@ from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
 from services.gateway.frames import PIECE, WebSocketProtocol
-from services.gateway.transport import ServerConfig
+from services.gateway.transport import HttpProtocol, ServerConfig
 from tests.support.gateway import gateway_settings
 
 HANDSHAKE = (
@@ -24,7 +24,8 @@ class Transport(asyncio.Transport):
     def __init__(self) -> None:
         super().__init__()
         self.written = b""
-        self.reading = True
+        self.reading, self.closing = True, False
+        self.aborted = asyncio.Event()
 
     def write(self, data: Any) -> None:
         self.written += data
@@ -36,9 +37,16 @@ class Transport(asyncio.Transport):
         self.reading = True
 
     def is_closing(self) -> bool:
-        return False
+        return self.closing
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        self.closing = True
+
+    def abort(self) -> None:
+        self.aborted.set()
+
+    def get_write_buffer_size(self) -> int:
+        return len(self.written)  # the client reads nothing
 
 
 async def _silent(scope: Any, receive: Any, send: Any) -> None:
@@ -95,3 +103,30 @@ async def test_pongs_do_not_pile_up_for_a_client_that_does_not_read(protocol: We
     assert len(_transport(protocol).written) == written
     protocol.data_received(ping)
     assert len(_transport(protocol).written) > written
+
+
+async def test_a_socket_that_is_closing_does_not_wait_for_its_client_for_ever(protocol: WebSocketProtocol) -> None:
+    protocol.close_timeout = 0.01
+    await protocol.send({"type": "websocket.accept"})
+    for task in protocol.tasks:
+        task.cancel()  # the application has ended
+    async with asyncio.timeout(10):
+        await _transport(protocol).aborted.wait()
+    assert protocol.transport.is_closing()
+
+
+@pytest.mark.parametrize(
+    "head", [b"GET / HTTP/1.0\r\n\r\n", b"GET / HTTP/1.1\r\nHost: h\r\n\r\n"], ids=["ends", "stays"]
+)
+async def test_an_answer_that_is_not_read_ends_with_its_connection(head: bytes) -> None:
+    async def empty(scope: Any, receive: Any, send: Any) -> None:
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"0")]})
+        await send({"type": "http.response.body"})
+
+    config = ServerConfig(empty, gateway_settings(request_timeout=0.05), timeout_keep_alive=0)
+    protocol, transport = HttpProtocol(config, ServerState(), {}), Transport()
+    protocol.connection_made(transport)
+    protocol.data_received(head)
+    async with asyncio.timeout(10):
+        await transport.aborted.wait()
+    assert transport.closing
