@@ -3,6 +3,7 @@
 All of a user's own sessions only: what was shared with them is its owner's.
 """
 
+from collections.abc import Collection
 from typing import Any
 
 from sqlalchemy import RowMapping, Select, func, select
@@ -20,7 +21,7 @@ NEWEST = t.library.c.position.desc()
 async def list_library(database: Database, ask: api.ListLibrary) -> api.LibraryPage:
     query = _entries(ask.user, ask.saved).where(*matching(t.library.c.search, ask.query))
     found, total = await page(database, query, (NEWEST,), ask.limit, ask.offset)
-    return api.LibraryPage(items=tuple(map(_entry, found)), total=total)
+    return api.LibraryPage(items=await _items(database, found), total=total)
 
 
 async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPage:
@@ -33,7 +34,7 @@ async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPag
     best = ranked[: ask.limit]
     entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best)))
     items = sorted(entries, key=lambda row: best.index(row["position"]))
-    return api.LibraryPage(items=tuple(map(_entry, items)), total=len(ranked))
+    return api.LibraryPage(items=await _items(database, items), total=len(ranked))
 
 
 async def list_proposals(database: Database, ask: api.ListProposals) -> api.ProposalPage:
@@ -50,17 +51,24 @@ def _mine(query: Select[Any], user: str, saved: bool | None) -> Select[Any]:
 
 
 def _entries(user: str, saved: bool | None = None) -> Select[Any]:
-    return _mine(select(t.library, _round().label("round")), user, saved)
+    return _mine(select(t.library), user, saved)
 
 
-def _round() -> Any:
-    """How many requests had begun by then; none, where a fork's first answer is its parent's."""
-    j = t.journal.c
-    mine = (j.session_id == t.library.c.session_id, j.version <= t.library.c.version, j.begins)
-    return select(func.count()).select_from(t.journal).where(*mine).correlate(t.library).scalar_subquery()
+async def _items(database: Database, found: Collection[RowMapping]) -> tuple[api.LibraryEntry, ...]:
+    """Each with its round: how many requests had begun by then; none, where a fork's first answer is its parent's.
+
+    A round is counted for the rows of an answer only: for all that match it takes quadratic time.
+    """
+    j, entry = t.journal.c, t.library.c
+    earlier = (j.session_id == entry.session_id, j.version <= entry.version, j.begins)
+    number = select(func.count()).select_from(t.journal).where(*earlier).correlate(t.library).scalar_subquery()
+    wanted = entry.position.in_([row["position"] for row in found])
+    counted = await rows(database, select(entry.position, number.label("round")).where(wanted))
+    rounds = {row["position"]: row["round"] for row in counted}
+    return tuple(_entry(row, rounds.get(row["position"], 0)) for row in found)
 
 
-def _entry(row: RowMapping) -> api.LibraryEntry:
+def _entry(row: RowMapping, number: int) -> api.LibraryEntry:
     """Whose answer is not accepted any more has no row."""
-    told = {name: value for name, value in row.items() if name in api.LibraryEntry.model_fields}
-    return api.LibraryEntry.model_validate(told | {"accepted": True})
+    columns = {name: value for name, value in row.items() if name in api.LibraryEntry.model_fields}
+    return api.LibraryEntry.model_validate(columns | {"round": number, "accepted": True})

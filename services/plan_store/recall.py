@@ -1,5 +1,6 @@
 """Questions about what earlier requests came to: by their words, in either database's full-text index."""
 
+from collections.abc import Collection
 from typing import Any, NamedTuple
 
 from sqlalchemy import ColumnElement, RowMapping, Select, column, func, literal, literal_column, select, table
@@ -33,17 +34,17 @@ async def recall(database: Database, ask: api.RecallMemories) -> api.Memories:
     if ask.recent:
         newest = _all(ask.user).query.where(others).order_by(*NEWEST)
         items += await rows(database, newest.limit(ask.recent))
-    once: dict[tuple[str, int], RowMapping] = {}
+    once: dict[int, RowMapping] = {}
     for row in items:
-        once.setdefault((row["session_id"], row["round"]), row)
-    return api.Memories(items=tuple(map(_record, once.values())))
+        once.setdefault(row["position"], row)
+    return api.Memories(items=await _records(database, once.values()))
 
 
 async def list_memories(database: Database, ask: api.ListMemories) -> api.MemoryPage:
     words = asked(ask.query)
     found = _by_words(database, words, ask.user, every=True) if words else _all(ask.user)
     shown, total = await page(database, found.query, NEWEST, ask.limit, ask.offset)
-    return api.MemoryPage(items=tuple(map(_record, shown)), total=total)
+    return api.MemoryPage(items=await _records(database, shown), total=total)
 
 
 def _all(user: str) -> _Found:
@@ -66,12 +67,22 @@ def _by_words(database: Database, words: list[str], user: str, *, every: bool) -
 
 
 def _remembered(user: str, score: ColumnElement[Any]) -> Select[Any]:
+    m = t.memories.c
+    columns = (m.position, m.session_id, m.version, m.request, m.outcome, m.lesson, m.at)
+    return select(*columns, score.label("score")).where(m.owner == user, m.outcome != "")
+
+
+async def _records(database: Database, found: Collection[RowMapping]) -> tuple[api.MemoryRecord, ...]:
+    """Each with its round. A round is counted for the rows of an answer only: for all that match it takes quadratic
+    time."""
     m, before = t.memories.c, t.memories.alias()
     earlier = before.c.session_id == m.session_id, before.c.position <= m.position
     number = select(func.count()).select_from(before).where(*earlier).correlate(t.memories).scalar_subquery()
-    told = (m.session_id, m.version, m.request, m.outcome, m.lesson, m.at)
-    return select(*told, number.label("round"), score.label("score")).where(m.owner == user, m.outcome != "")
-
-
-def _record(row: RowMapping) -> api.MemoryRecord:
-    return api.MemoryRecord.model_validate(dict(row))
+    wanted = m.position.in_([row["position"] for row in found])
+    counted = await rows(database, select(m.position, number.label("round")).where(wanted))
+    rounds = {row["position"]: row["round"] for row in counted}
+    names = api.MemoryRecord.model_fields.keys() - {"round"}
+    return tuple(
+        api.MemoryRecord.model_validate({name: row[name] for name in names} | {"round": rounds.get(row["position"], 0)})
+        for row in found
+    )

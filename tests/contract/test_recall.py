@@ -1,6 +1,7 @@
 """What is remembered of requests, and how it is found again: on SQLite and on PostgreSQL."""
 
 import random
+import time
 from datetime import UTC, datetime
 from typing import Any
 
@@ -341,3 +342,21 @@ async def test_the_store_keeps_a_bounded_part_of_long_texts(client: Client, shop
     assert (len(memory.request), len(memory.outcome)) == (2_000, 2_000)
     async with database.begin() as tx:
         assert len((await tx.scalar(select(t.memories.c.words))) or "") <= 5_000
+
+
+async def test_a_session_of_very_many_requests_is_searched_at_once(
+    client: Client, shop: Shop, database: Database
+) -> None:
+    """Of each request that matches it was counted how many came before it: quadratic work for five answers."""
+    story = await shop.request("Where are my boots?")
+    async with database.begin() as tx:
+        first = dict((await tx.execute(select(t.memories))).mappings().one())
+        later = [first | {"position": first["position"] + number} for number in range(1, 8_000)]
+        await tx.execute(t.memories.insert(), later)
+    began = time.perf_counter()
+    best = await client.ask(api.MEMORY_RECALL, user="ann", query="boots", limit=5)
+    newest = await client.ask(api.MEMORY_LIST, user="ann", limit=5)
+    seconds = time.perf_counter() - began
+    assert {one.session_id for one in (*best.items, *newest.items)} == {story.id}
+    assert [one.round for one in newest.items] == list(range(8_000, 7_995, -1))
+    assert seconds < 3
