@@ -43,7 +43,8 @@ email | "email" | EMAIL | users.email | u.email | public.users.email | main.user
 json_object('a', email) | max(email) | group_concat(email) | string_agg(email, ',') | email COLLATE "C" | array_agg(u)
 coalesce(email, 'x') | (SELECT email) | jsonb_agg(u) | (u)."password" | password | length(password) | xmlforest(email)
 u.email::varchar | json_group_array(email) | format('%s', email) | printf('%s', email) | quote(email) | hex(email)
-name | count(*) | unicode(email) | token | length(token) | hint | one | term | u.one::text | octet_length(email) | upper(u::text)
+name | count(*) | unicode(email) | token | length(token) | hint | one | term | u.one::text
+octet_length(email) | upper(u::text)
 query_to_xml('select * from secrets', true, true, '') | jsonb_populate_record(NULL::users, '{}') | reveal() | u.ctid
 (xpath('//x', xmlelement(name x, email)))[1] | overlay(email PLACING '' FROM 1 FOR 0) | concat(u) | concat_ws(',', u)
 """
@@ -57,7 +58,8 @@ users u LEFT JOIN LATERAL (SELECT u.*) x ON true | all_secrets u | accounts u | 
 ROWS FROM (reveal()) AS u(email) | reveal() AS u(email) | pg_catalog.pg_stats u | sqlite_master u | json_each(users) u
 json_each((SELECT json_group_array(email) FROM users)) u | jsonb_populate_recordset(NULL::users, '[{}]') u | users/**/u
 json_to_recordset((SELECT json_agg(users) FROM users)) AS u(email text) | fts5vocab('main', 'user_index', 'row') u
-orders u | states u, public.users v | order_sums u, users v | U&"\0075sers" u | "users" "u" | [users] u | `users` u | users-- x\n u
+orders u | states u, public.users v | order_sums u, users v
+U&"\0075sers" u | "users" "u" | [users] u | `users` u | users-- x\n u
 """
 QUERIES = (
     *["SELECT {c} FROM {t}"] * 4,

@@ -1,6 +1,7 @@
 """Which of an SQLite file's tables and columns there are, and which of them may be read."""
 
 import sqlite3
+from collections import Counter
 from dataclasses import dataclass, field
 
 from sql.hidden import Hidden
@@ -57,13 +58,15 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> Names:
         if (closed := _closed(name, columns, sources.get(name, []), hidden))
     }
     shut = {name.lower() for name, _ in own if hidden.table(name)}
+    alike = Counter(name.lower() for name, _ in own)  # SQLite folds the case of ASCII letters only
+    shut |= {name for name, count in alike.items() if count > 1 and name in shut | concealed.keys()}
     shut |= _virtual_of_hidden([name for name, kind in own if kind == "virtual"], sources, shut | concealed.keys())
     listed = [name for name in listed if declared.get(name) and name.lower() not in shut]  # else it does not work here
     visible = {
         name.lower(): tuple(c for c in declared[name] if c.lower() not in concealed.get(name.lower(), ()))
         for name in listed
     }
-    pages = connection.execute("SELECT rootpage, lower(tbl_name) FROM sqlite_master WHERE rootpage > 0")
+    pages = connection.execute("SELECT rootpage, tbl_name FROM sqlite_master WHERE rootpage > 0").fetchall()
     modules = connection.execute("SELECT lower(name) FROM pragma_module_list").fetchall()
     names = Names(
         version=version(connection),
@@ -72,7 +75,7 @@ def read_names(connection: sqlite3.Connection, hidden: Hidden) -> Names:
         shut=frozenset(shut),
         visible=visible,
         concealed=concealed,
-        pages={1: "sqlite_master", **dict(pages.fetchall())},
+        pages={1: "sqlite_master"} | {page: name.lower() for page, name in pages},
         modules=frozenset(name for (name,) in modules) - HARMLESS_MODULES,
         shadows=frozenset(name.lower() for name, kind in tables if kind == "shadow"),
         views=frozenset(name.lower() for name, kind in own if kind == "view"),

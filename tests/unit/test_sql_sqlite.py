@@ -177,3 +177,16 @@ def test_a_value_arrives_as_it_is_or_as_its_text(reader: Reader) -> None:
         table = reader.run(unseen(f"SELECT {sql} AS value"))
         assert table.rows == ((value,),), sql
         assert table.model_validate_json(table.model_dump_json()) == table
+
+
+def test_tables_that_differ_in_the_case_of_other_letters_are_not_taken_for_each_other(path: str) -> None:
+    with closing(sqlite3.connect(path)) as other:
+        other.executescript(
+            'CREATE TABLE "Ä" (a, password); CREATE TABLE "ä" (b, email); CREATE TABLE "Ö" (c);'
+            'INSERT INTO "Ä" VALUES (1, \'token-2\'); INSERT INTO "Ö" VALUES (3)'
+        )
+    with closing(Reader(path, Hidden.parse("*.password, *.email"), Limits(seconds=1))) as reader:
+        assert reader.run(unseen('SELECT c FROM "Ö"')).rows == ((3,),)
+        for sql in ('SELECT password FROM "Ä"', 'SELECT * FROM "Ä"', 'SELECT email FROM "ä"'):
+            with pytest.raises(Refused, match="hidden"):
+                reader.run(unseen(sql))
