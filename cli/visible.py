@@ -3,7 +3,7 @@
 import sys
 import unicodedata
 
-_JOINERS = "\u200c\u200d"  # Persian and emoji need them, and they move nothing
+_PLAIN = "\n\t\u200c\u200d"  # with the joiners, which Persian and emoji need, and which move nothing
 
 
 def visible(text: str) -> str:
@@ -12,15 +12,20 @@ def visible(text: str) -> str:
     These are control characters, with which escape sequences begin, line separators, and characters that only format,
     among them those that show text in another order than it has. The page has the same rule.
     """
-    if text.isprintable():
-        return text
-    return "".join(f"<U+{ord(c):04X}>" if _is_unseen(c) else c for c in text.replace("\r\n", "\n"))
+    return text if text.isprintable() else text.replace("\r\n", "\n").translate(_SHOWN)
 
 
-def _is_unseen(character: str) -> bool:
-    if character in "\n\t" or character in _JOINERS:
-        return False
-    return unicodedata.category(character) in ("Cc", "Cf", "Zl", "Zp", "Cs")
+class _Shown(dict[int, str]):
+    """How each character is shown, by its number; looked up once."""
+
+    def __missing__(self, code: int) -> str:
+        character = chr(code)
+        plain = character in _PLAIN or unicodedata.category(character) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+        self[code] = character if plain else f"<U+{code:04X}>"
+        return self[code]
+
+
+_SHOWN = _Shown()
 
 
 def print_visible(text: str, *, end: str = "\n") -> None:
