@@ -143,8 +143,8 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
     match event:
         case facts.TurnPlanned():
             return trace.planned(event)
-        case facts.TurnRequested():  # who runs the approved code knows what they asked for
-            return None if view.workflow == "conversation" else trace.requested(event)
+        case facts.TurnRequested() if view.workflow != "conversation":  # who runs the code knows what they asked for
+            return trace.requested(event)
         case facts.ActionFinished():
             return trace.outcome(event, trace.tools_of(view.events).get(event.action_id, ""))
         case facts.AnswerGiven():
