@@ -13,9 +13,10 @@ import pytest
 
 from cli.supervisor import Child, Program, Supervisor
 from services.plan_store.figures import count_exits
-from shared.bus import Bus
+from shared.bus import Bus, Delivery
 from shared.bus.api import subjects_of
 from shared.bus.provision import provision
+from shared.bus.strikes import Strikes
 from shared.environment import child_environment
 from shared.settings import Settings
 from shared.telemetry import metrics
@@ -116,6 +117,52 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
     assert "watchdog.strike.SESSIONS.planner.3" in await strikes(bus)
     await count_exits(bus)
     assert metrics.REGISTRY.get_sample_value("parley_watchdog_exits", {"service": "planner"}) == 2
+
+
+# --- what a strike means, without the seconds that it takes to get one
+
+REPLY = "$JS.ACK.SESSIONS.planner.1.1.1.1795369238157337900.0"  # of the first message
+
+
+async def refuse_first(delivery: Delivery) -> None:
+    if delivery.data == b"struck" and delivery.deliveries == 1:
+        raise ValueError("only what comes again is looked up")
+
+
+async def test_a_message_with_a_strike_is_handled_while_nothing_else_is(bus: Bus, settings: Settings) -> None:
+    began_beside = list[bytes]()
+
+    async def handle(delivery: Delivery) -> None:
+        await refuse_first(delivery)
+        if delivery.data == b"struck":
+            await store(bus, b"beside")
+            while (await bus.consumer("planner")).delivered < 2:
+                pass  # each look is a request of its own
+            began_beside.extend(inbox.bodies[2:])
+
+    inbox = Inbox(handle)
+    await Strikes(bus.client).add([REPLY], "here")
+    async with consuming(settings, inbox):
+        await store(bus, b"struck")
+        await inbox.until(3)
+        await settled(bus)
+    assert began_beside == []
+    assert inbox.bodies == [b"struck", b"struck", b"beside"]
+
+
+async def test_a_message_with_two_strikes_is_given_up_unhandled(bus: Bus, settings: Settings) -> None:
+    inbox, dead = Inbox(refuse_first), Inbox()
+    for _ in range(2):
+        await Strikes(bus.client).add([REPLY], "shared/repair/values.py:75 in fits")
+    async with consuming(settings, inbox), consuming(settings, dead, durable="keeper", stream="DEAD"):
+        await store(bus, b"struck", b"another")
+        await dead.until(1)
+        await settled(bus)
+    assert inbox.bodies == [b"struck", b"another"]
+    assert "at shared/repair/values.py:75 in fits" in json.loads(dead.got[0].data)["reason"]
+
+
+# --- what is no strike
 
 
 async def test_what_is_killed_from_outside_has_no_strike(bus: Bus, settings: Settings) -> None:
