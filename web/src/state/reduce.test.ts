@@ -94,7 +94,7 @@ describe("drafts", () => {
 });
 
 describe("errors", () => {
-  const error = (code: string): ServerMessage => ({ type: "error", session_id: ID, version: null, code, message: "No", hint: "", content: "No", reply_to: "c1" });
+  const error = (code: string): ServerMessage => ({ type: "error", session_id: ID, version: null, code, message: "No", hint: "", content: "No", retry_after: null, reply_to: "c1" });
 
   it("become notices that know their message", () => {
     expect(after(error("not_now")).notices).toMatchObject([{ code: "not_now", replyTo: "c1", kind: "error" }]);
