@@ -14,11 +14,12 @@ from sql.database import Database
 from sql.hidden import Hidden
 from sql.look import Look, look
 from sql.outcome import Checked, Limits, QueryFailed, Refused, Table
+from sql.postgres_catalogs import FINGERPRINT
 from sql.postgres_cover import covered
 from sql.postgres_errors import LOST, failure
 from sql.postgres_guard import examine, explained
 from sql.postgres_moments import MOMENTS
-from sql.postgres_names import FINGERPRINT, PgNames, read_pg_names
+from sql.postgres_names import PgNames, read_pg_names
 from sql.postgres_plan import see
 from sql.postgres_schema import read_pg_schema
 from sql.schema import Dialect, Schema

@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 from typing import Any
 
 from sql.hidden import Hidden
+from sql.postgres_catalogs import BENEATH, FUNCTIONS, GENERATED, PARTS, TABLES
 
 # Volatile, and yet without any effect on others.
 _HARMLESS = (
@@ -62,67 +63,6 @@ _OF_EXTENSIONS = [
 ]
 _ALLOWED = ("pg_typeof", "pg_column_size", "pg_size_pretty")
 
-# Of everything that is not PostgreSQL's own, in all schemas: a row of a catalog has another xmin when it is written
-# again, also by CREATE OR REPLACE, GRANT and RENAME.
-_ROWS = "SELECT concat(count(*), ' ', sum(hashint8(({row})::bigint << 32 | xmin::text::bigint))) FROM pg_catalog"
-FINGERPRINT = f"""
-SELECT concat_ws(' ',
-    ({_ROWS.format(row="oid")}.pg_class WHERE oid >= 16384),
-    ({_ROWS.format(row="oid")}.pg_proc WHERE oid >= 16384),
-    ({_ROWS.format(row="oid")}.pg_rewrite WHERE oid >= 16384),
-    ({_ROWS.format(row="oid")}.pg_attrdef WHERE oid >= 16384),
-    ({_ROWS.format(row="inhrelid")}.pg_inherits),
-    ({_ROWS.format(row="attrelid::bigint * 1600 + attnum")}.pg_attribute WHERE attrelid >= 16384 AND attnum > 0))
-"""
-_TABLES = """
-SELECT c.relname AS name, c.relkind IN ('v', 'm') AS view,
-    has_table_privilege(c.oid, 'SELECT') OR has_any_column_privilege(c.oid, 'SELECT') AS readable,
-    c.relispartition AS part, EXISTS (SELECT FROM pg_catalog.pg_depend d
-        WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype = 'e') AS foreign_made,
-    array(SELECT a.attname::text FROM pg_catalog.pg_attribute a WHERE a.attrelid = c.oid AND a.attnum > 0
-        AND NOT a.attisdropped ORDER BY a.attnum) AS columns
-FROM pg_catalog.pg_class c WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'v', 'm', 'p', 'f')
-"""
-_BENEATH = """
-SELECT DISTINCT v.relname AS view, n.nspname AS schema, t.relname AS name, a.attname AS column,
-    position(':varattno 0 ' IN r.ev_action::text) > 0 AS whole
-FROM pg_catalog.pg_rewrite r
-JOIN pg_catalog.pg_class v ON v.oid = r.ev_class AND v.relnamespace = $1::text::regnamespace AND v.relkind IN ('v', 'm')
-JOIN pg_catalog.pg_depend d ON d.classid = 'pg_rewrite'::regclass AND d.objid = r.oid
-    AND d.refclassid = 'pg_class'::regclass AND d.refobjid <> v.oid
-JOIN pg_catalog.pg_class t ON t.oid = d.refobjid JOIN pg_catalog.pg_namespace n ON n.oid = t.relnamespace
-LEFT JOIN pg_catalog.pg_attribute a ON a.attrelid = t.oid AND a.attnum = d.refobjsubid AND d.refobjsubid > 0
-"""
-_PARTS = """
-SELECT p.relname AS parent, n.nspname AS schema, c.relname AS name
-FROM pg_catalog.pg_inherits i JOIN pg_catalog.pg_class p ON p.oid = i.inhparent
-JOIN pg_catalog.pg_class c ON c.oid = i.inhrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
-WHERE p.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
-"""
-_GENERATED = """
-SELECT DISTINCT c.relname AS name, g.attname AS column, b.attname AS source
-FROM pg_catalog.pg_class c JOIN pg_catalog.pg_attribute g ON g.attrelid = c.oid
-LEFT JOIN pg_catalog.pg_attrdef f ON f.adrelid = c.oid AND f.adnum = g.attnum
-JOIN pg_catalog.pg_depend d ON d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid AND d.refobjsubid > 0
-    AND ((d.classid = 'pg_attrdef'::regclass AND d.objid = f.oid)
-        OR (d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.objsubid = g.attnum))
-JOIN pg_catalog.pg_attribute b ON b.attrelid = c.oid AND b.attnum = d.refobjsubid AND b.attnum <> g.attnum
-WHERE c.relnamespace = $1::text::regnamespace AND c.relkind IN ('r', 'p', 'f')
-"""
-# Of the functions that are not PostgreSQL's own: those of extensions that only reckon, and namesakes that only read.
-_FUNCTIONS = """
-WITH f AS (
-    SELECT p.proname, n.nspname = 'pg_catalog' AS own, p.provolatile, l.lanname IN ('c', 'internal', 'sql') AND EXISTS (
-        SELECT FROM pg_catalog.pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid
-        AND d.deptype = 'e') AND (p.provolatile = 'i' OR p.proname = ANY ($2)) AS reckons
-    FROM pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n ON n.oid = p.pronamespace
-    JOIN pg_catalog.pg_language l ON l.oid = p.prolang
-    WHERE n.nspname = 'pg_catalog' OR p.pronamespace = $1::text::regnamespace)
-SELECT proname AS name, bool_or(own AND provolatile = 'v') AS volatile,
-    bool_or(NOT own AND NOT reckons AND provolatile = 'v') OR NOT (bool_or(own) OR bool_and(reckons)) AS foreign_made
-FROM f GROUP BY proname
-"""
-
 
 @dataclass(frozen=True)
 class PgNames:
@@ -163,12 +103,12 @@ class PgNames:
 
 async def read_pg_names(connection: Any, schema: str, fingerprint: str, hidden: Hidden) -> PgNames:
     """As they are now, and as long as the fingerprint stays."""
-    tables = await connection.fetch(_TABLES, quoted(schema))
-    below = await connection.fetch(_BENEATH, quoted(schema))
-    parts = await connection.fetch(_PARTS, quoted(schema))
+    tables = await connection.fetch(TABLES, quoted(schema))
+    below = await connection.fetch(BENEATH, quoted(schema))
+    parts = await connection.fetch(PARTS, quoted(schema))
     columns = {row["name"]: row["columns"] for row in tables}
     under = _closure([tuple(row) for row in parts], schema)
-    generated = await connection.fetch(_GENERATED, quoted(schema))
+    generated = await connection.fetch(GENERATED, quoted(schema))
     closed = _closed(columns, under, generated, hidden)
     shut = {name for name in columns if hidden.table(name)}
     shut |= _views_of_hidden(shut, below, closed, hidden)
@@ -214,7 +154,7 @@ def _fenced(names: PgNames, views: set[str]) -> frozenset[str]:
 
 
 async def _unusable(connection: Any, schema: str) -> frozenset[str]:
-    rows = await connection.fetch(_FUNCTIONS, quoted(schema), _OF_EXTENSIONS)
+    rows = await connection.fetch(FUNCTIONS, quoted(schema), _OF_EXTENSIONS)
     return frozenset(
         row["name"].lower()
         for row in rows

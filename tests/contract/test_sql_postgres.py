@@ -91,8 +91,10 @@ async def test_the_rights_of_a_view_are_no_rights_to_its_tables(url: str, owner:
     await database.aclose()
 
 
-async def test_a_plan_too_deep_for_us_is_refused(shop: PostgresDatabase) -> None:
+async def test_a_plan_too_deep_for_us_is_refused(url: str) -> None:
+    shop = PostgresDatabase(make_url(url), Limits(seconds=30), HIDDEN)
     assert await outcome(shop, "SELECT 1" + " EXCEPT SELECT 1" * 400) in ("syntax", "ran")
+    await shop.aclose()
 
 
 # --- the catalogs
