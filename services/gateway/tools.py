@@ -18,6 +18,7 @@ from shared.repair import repair
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 
 PATIENCE = 10.0  # seconds for the executor's answer
+HINT_COST = 200_000  # letters compared for a hint: a tenth of a second; foreign servers choose how many and how long
 SHOWN = 1_000  # characters of arguments in a refusal
 
 Tools = Mapping[str, ToolSpec]
@@ -64,10 +65,11 @@ def own_actions(asked: Iterable[OwnAction], session: Session, tools: Tools) -> t
 
 
 def known(name: str, tools: Tools) -> ToolSpec:
-    """The tool of this name. Raises Invalid, with the names that are nearest."""
+    """The tool of this name. Raises Invalid, with the names that are nearest, where there are not too many."""
     if name in tools:
         return tools[name]
-    near = difflib.get_close_matches(name, tools, n=3)
+    cheap = len(name) * sum(map(len, tools)) <= HINT_COST
+    near = difflib.get_close_matches(name, tools, n=3) if cheap else []
     hint = f" Do you mean {' or '.join(near)}?" if near else ""
     raise Invalid(f"There is no tool {name}.{hint}")
 

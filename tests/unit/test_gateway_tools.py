@@ -1,5 +1,7 @@
 """A person's own actions: what the tools say about them, what is refused, and where the answers end up."""
 
+import time
+
 import pytest
 from pydantic import JsonValue
 
@@ -66,3 +68,12 @@ def test_nothing_else_than_what_was_sent_is_done(action: OwnAction, words: str) 
 def test_a_tool_that_the_person_denied_in_this_session() -> None:
     with pytest.raises(Invalid, match="must not be used"):
         own_actions([_own("find_order")], Session("s", policies={"find_order": "deny"}), TOOLS)
+
+
+def test_a_name_that_is_not_there_is_not_compared_with_all_that_a_server_can_think_of() -> None:
+    """Five hundred long and similar names take three seconds to compare: there is no hint then."""
+    many = {name: _tool(name) for name in (f"{'abc' * 30}{number}" for number in range(500))}
+    began = time.process_time()
+    with pytest.raises(Invalid, match="There is no tool [abc]+\\.$"):
+        own_actions([_own("abc" * 30)], HERE, many)
+    assert time.process_time() - began < 0.5
