@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence, Set
+from functools import lru_cache
 
 from shared.tools import ToolSpec
 
@@ -23,7 +24,7 @@ LOOKS = {  # what a value in a message is called by the tools that take it
 def best(specs: Sequence[ToolSpec], query: str) -> list[ToolSpec]:
     """All of them, best first; those that fit equally well by name."""
     wanted = set(_words(_called(query)))
-    documents = [Counter(_words(_text(spec))) for spec in specs]
+    documents = [_document(_text(spec)) for spec in specs]
     origins: dict[str, Counter[str]] = {}
     for spec, document in zip(specs, documents, strict=True):
         origins.setdefault(spec.origin, Counter()).update(document)
@@ -53,6 +54,12 @@ def _rarity(word: str, documents: Sequence[Counter[str]]) -> float:
 def _called(query: str) -> str:
     """The query, and what the values in it are called."""
     return " ".join((query, *(names for looks, names in LOOKS.items() if re.search(looks, query))))
+
+
+@lru_cache(maxsize=2_048)
+def _document(text: str) -> Counter[str]:
+    """How often each word is in it. Lists of tools change seldom, and are asked for with every plan."""
+    return Counter(_words(text))
 
 
 def _words(text: str) -> list[str]:

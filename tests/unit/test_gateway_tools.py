@@ -74,6 +74,6 @@ def test_a_name_that_is_not_there_is_not_compared_with_all_that_a_server_can_thi
     """Five hundred long and similar names take three seconds to compare: there is no hint then."""
     many = {name: _tool(name) for name in (f"{'abc' * 30}{number}" for number in range(500))}
     began = time.process_time()
-    with pytest.raises(Invalid, match="There is no tool [abc]+\\.$"):
+    with pytest.raises(Invalid, match=r"There is no tool [abc]+\.$"):
         own_actions([_own("abc" * 30)], HERE, many)
     assert time.process_time() - began < 0.5
