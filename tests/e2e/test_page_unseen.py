@@ -20,13 +20,16 @@ TURNED, HIDDEN = "\u202eelcycer\u202c", "\u200b\U000e006f"
 SHOWN = "<U+202E>elcycer<U+202C>"
 # The texts of the page that hold a character which nobody sees.
 UNSEEN = r"""() => {
-  const unseen = /[\p{Cc}\p{Cf}]/gu, plain = /[\n\r\t\u200c\u200d]/g;
+  const unseen = /[\p{Cc}\p{Cf}]/u, plain = /[\n\r\t\u200c\u200d]/g;
   const texts = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT), found = [];
   while (texts.nextNode()) {
     const { parentElement, nodeValue } = texts.currentNode;
     const ours = parentElement.closest('textarea, script, style') || !unseen.test(nodeValue.replace(plain, ''));
     if (!ours) found.push(JSON.stringify(nodeValue));
   }
+  for (const name of ['aria-label', 'title'])
+    for (const one of document.querySelectorAll(`[${name}]`))
+      if (unseen.test(one.getAttribute(name).replace(plain, ''))) found.push(`${name}: ${one.getAttribute(name)}`);
   return found;
 }"""
 PLAN: Replies = {

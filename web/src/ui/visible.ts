@@ -6,6 +6,8 @@ const UNSEEN = /(?![\n\r\t\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
 // Fields hold what will be sent, and CodeMirror shows such characters by itself.
 const UNTOUCHED = "textarea, input, script, style, .cm-content";
 
+const SPOKEN = ["aria-label", "title"]; // what is read out, or shown at a pointer, instead of the text
+
 export const numberOf = (code: number): string => `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 
 export function visible(text: string): string {
@@ -16,19 +18,27 @@ export function visible(text: string): string {
 export function keepVisible(root: Node): void {
   new MutationObserver((records) => {
     for (const { type, target, addedNodes } of records) {
-      if (type === "characterData") show(target);
-      else addedNodes.forEach(showAll);
+      if (type === "childList") addedNodes.forEach(showAll);
+      else show(target);
     }
-  }).observe(root, { subtree: true, childList: true, characterData: true });
+  }).observe(root, { subtree: true, childList: true, characterData: true, attributeFilter: SPOKEN });
 }
 
 function showAll(node: Node): void {
-  const texts = document.createTreeWalker(node, NodeFilter.SHOW_TEXT);
-  for (let text: Node | null = texts.currentNode; text; text = texts.nextNode()) if (text.nodeType === Node.TEXT_NODE) show(text);
+  const all = document.createTreeWalker(node, NodeFilter.SHOW_ELEMENT | NodeFilter.SHOW_TEXT);
+  for (let one: Node | null = all.currentNode; one; one = all.nextNode()) show(one);
 }
 
-function show(text: Node): void {
-  const read = text.nodeValue ?? "";
+function show(node: Node): void {
+  if (node instanceof Element) SPOKEN.forEach((name) => showName(node, name));
+  else if (node instanceof Text && !node.parentElement?.closest(UNTOUCHED)) {
+    const shown = visible(node.data);
+    if (shown !== node.data) node.data = shown;
+  }
+}
+
+function showName(element: Element, name: string): void {
+  const read = element.getAttribute(name) ?? "";
   const shown = visible(read);
-  if (shown !== read && !text.parentElement?.closest(UNTOUCHED)) text.nodeValue = shown;
+  if (shown !== read) element.setAttribute(name, shown);
 }
