@@ -74,19 +74,20 @@ def make_private(home: Path) -> None:
     elif status.st_mode & stat.S_IWOTH:
         raise HomeUnusable(f"{home} is open to every account: set PARLEY_HOME to a folder of its own, as {home}/parley")
     for entry in ours:
-        _close(entry)
-        if entry.is_dir() and not entry.is_symlink():
+        if _close(entry):  # what lies in a closed folder is out of reach, and may be very much
             for folder, folders, files in os.walk(entry):
                 for name in (*folders, *files):
                     _close(Path(folder, name))
 
 
-def _close(path: Path) -> None:
-    """Neither group nor others may do anything with it. A link, and what has just gone, is left alone."""
+def _close(path: Path) -> bool:
+    """Neither group nor others may do anything with it; whether they could. A link, or what has gone, is left alone."""
     with contextlib.suppress(FileNotFoundError):
         mode = path.lstat().st_mode
         if mode & _OTHERS and not stat.S_ISLNK(mode):
             path.chmod(stat.S_IMODE(mode) & ~_OTHERS)
+            return True
+    return False
 
 
 def secret(home: Path, name: str) -> str:
