@@ -65,14 +65,16 @@ def _seen(place: Path, *, most: float) -> _Seen:
     """One look at all that the folder shows."""
     used = entries = 0
     complete = True
-    pending = [os.fspath(place)]
+    top = os.fspath(place)
+    pending = [top]
     while pending:
+        path = pending.pop()
         try:
-            with os.scandir(pending.pop()) as listing:
+            with os.scandir(path) as listing:
                 found = list(islice(listing, MOST_ENTRIES + 1))
             used += sum(map(_size, found))
         except (FileNotFoundError, NotADirectoryError):
-            complete = False
+            complete &= path == top  # which no program can rename: it is gone with all that was in it
             continue
         except OSError:
             return _Seen(too_much=True, complete=False)
