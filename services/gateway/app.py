@@ -5,11 +5,13 @@ import socket as tcp
 import sys
 from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
+from functools import cache
 from pathlib import Path
 
 import structlog
 import uvicorn
 from fastapi import FastAPI, WebSocket
+from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from services.gateway import acting, chat, entering, figures, health, login_link, planning, reading, refusals, writing
@@ -67,6 +69,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         description="A planning agent you can argue with. `/ws` speaks the same messages live: see docs/protocol.md.",
         version="1",
         lifespan=_lifespan,
+        openapi_url=None,  # FastAPI would write it anew for every stranger who asks
         docs_url=None,
         redoc_url=None,
     )
@@ -80,6 +83,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
     app.include_router(health.router)
     app.include_router(figures.router)
     app.add_api_websocket_route("/ws", socket)
+    _serve_openapi(app)
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
     refusals.install(app)
     app.add_middleware(LoginByLink, door=door, guesses=guesses)
@@ -101,6 +105,17 @@ def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = 
         page=serve_page(app, page),
     )
     return app
+
+
+def _serve_openapi(app: FastAPI) -> None:
+    @cache
+    def description() -> bytes:
+        return bytes(JSONResponse(app.openapi()).body)
+
+    async def openapi() -> Response:
+        return Response(description(), media_type="application/json")
+
+    app.add_api_route("/openapi.json", openapi, include_in_schema=False)
 
 
 def _greeting(settings: Settings) -> Greeting:
