@@ -39,6 +39,9 @@ class Connection:
         headers = {name.lower(): value for name, _, value in (line.partition(": ") for line in head[1:] if line)}
         return int(head[0].split()[1]), headers, await self._reader.readexactly(int(headers["content-length"]))
 
+    async def line(self) -> bytes:
+        return await self._reader.readline()
+
     async def rest(self) -> bytes:
         """What comes until the gateway ends the connection."""
         try:
@@ -129,6 +132,34 @@ async def test_some_requests_may_wait_for_an_answer_and_no_more() -> None:
         async with connected(address) as connection:
             await connection.send(ME * 5_000)
             assert (await connection.rest()).count(b"HTTP/1.1 200") <= MAX_PIPELINED
+
+
+HONEST = [
+    b"GET /api/me HTTP/1.0\r\nHost: h\r\n",
+    b"\r\nGET /api/me HTTP/1.1\r\nHost: h\r\n",
+    b"GET http://h/api/me HTTP/1.1\r\nHost: h\r\n",
+    b"GET /api/me HTTP/1.1\r\nHost: h\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n",
+    b"GET /api/me HTTP/1.1\r\nHost: h\r\nCookie: " + b"a" * 30_000 + b"\r\n",
+    b"GET /api/me HTTP/1.1\r\nHost: h\r\n" + b"".join(b"A%d: b\r\n" % number for number in range(100)),
+]
+
+
+@pytest.mark.parametrize("head", HONEST, ids=range(len(HONEST)))
+async def test_unusual_requests_are_answered(head: bytes) -> None:
+    async with gateway() as address, connected(address) as connection:
+        await connection.send(head + ALICE + b"\r\n")
+        assert (await connection.answer())[0] == 200
+
+
+async def test_who_asks_whether_to_send_a_body_logs_in_first() -> None:
+    expecting = POST + b"Expect: 100-continue\r\nContent-Length: 30\r\n"
+    async with gateway() as address:
+        async with connected(address) as connection:
+            await connection.send(expecting + b"\r\n")
+            assert (await connection.answer())[0] == 401
+        async with connected(address) as connection:
+            await connection.send(expecting + ALICE + b"\r\n")
+            assert await connection.line() == b"HTTP/1.1 100 Continue\r\n"
 
 
 async def test_a_large_body_is_refused_and_the_connection_lives_on() -> None:
