@@ -101,13 +101,13 @@ async def test_a_plan_too_deep_for_us_is_refused(url: str) -> None:
 
 
 async def test_what_is_made_later_is_judged_at_once(shop: PostgresDatabase, owner: Any) -> None:
-    assert await outcome(shop, "SELECT told()") == "function"
+    assert await outcome(shop, "SELECT later_made()") == "function"
     await owner.execute(
-        "CREATE FUNCTION told() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER"
+        "CREATE FUNCTION later_made() RETURNS text LANGUAGE plpgsql STABLE SECURITY DEFINER"
         " AS 'BEGIN RETURN (SELECT max(token) FROM secrets); END'"
     )
     with pytest.raises(Refused, match="may not be called"):
-        await shop.run("SELECT told()")
+        await shop.run("SELECT later_made()")
     await owner.execute("CREATE VIEW names AS SELECT user_id, name FROM users")
     assert (await shop.run("SELECT name FROM names WHERE user_id = 'bob_2'")).rows == (("Bob",),)
     await owner.execute("CREATE OR REPLACE VIEW names AS SELECT user_id, email AS name FROM users")
