@@ -69,7 +69,7 @@ CHECKS: tuple[Check, ...] = (
 )
 # Without one of these the page still works, so they do not count.
 WORKING: tuple[Check, ...] = tuple(
-    (worker, partial(_answers, worker), f"no answer: is a {worker} up? If so, is its event loop blocked? See its log")
+    (worker, partial(_answers, worker), "no answer: is one up? If so, is its event loop blocked? See its log")
     for worker in WORKERS
 )
 

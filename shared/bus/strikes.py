@@ -10,14 +10,19 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 
+import nats
 import nats.js.errors
+import structlog
 from nats.aio.client import Client
 from pydantic import BaseModel
 
 from shared.bus.api import AMBIGUOUS, subjects_of
+from shared.bus.connection import address, options, until_there
 from shared.bus.errors import BusDown
 from shared.bus.topology import WATCHDOG
+from shared.settings import Settings
 
+log = structlog.get_logger("bus")
 STRIKES = 2
 _EXITS = "watchdog.exit."
 _TIMEOUT = 2  # seconds for one answer
@@ -81,6 +86,17 @@ class Strikes:
             await self._jetstream.publish(subject, body.encode(), stream=WATCHDOG, timeout=_TIMEOUT)
         except AMBIGUOUS as error:
             raise BusDown(f"What the watchdog did cannot be recorded: {error!r}") from error
+
+
+async def connect_guard(settings: Settings, service: str) -> Strikes:
+    """In a connection of the guard's own: a refusal ends neither it nor what it has still to do."""
+
+    async def refused(error: Exception) -> None:
+        log.warning("nats_error", error=repr(error))
+
+    name = f"{service}-guard"
+    wanted = address(settings).options | options(name) | {"error_cb": refused, "pending_size": 0}
+    return Strikes(await until_there(name, lambda: nats.connect(**wanted)))
 
 
 def _subject(reply: str) -> str:

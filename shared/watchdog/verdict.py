@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from shared.bus.connection import connect
 from shared.bus.errors import BusDown
-from shared.bus.strikes import Strikes
+from shared.bus.strikes import Strikes, connect_guard
 from shared.logging import configure_logging
 from shared.settings import Settings
 from shared.watchdog.memory import NO_DELIVERY, InHand
@@ -39,7 +38,7 @@ def look_into(guarded: "Guarded") -> None:
 
 async def _look_into(guarded: "Guarded", settings: Settings) -> None:
     """Meanwhile the deliveries in hand are kept, or another replica would be given what blocks this one."""
-    connecting = asyncio.create_task(_connected(guarded.service, settings))
+    connecting = asyncio.create_task(connect_guard(settings, guarded.service))
     loop, again_at = asyncio.get_running_loop(), 0.0
     log.warning("event_loop_blocked", seconds=guarded.silence.silent, ends_after=settings.watchdog_seconds)
     try:
@@ -47,7 +46,7 @@ async def _look_into(guarded: "Guarded", settings: Settings) -> None:
             if not guarded.silence.silent:
                 log.warning("event_loop_turns_again")
                 return
-            if connecting.done() and loop.time() >= again_at:
+            if connecting.done() and not connecting.exception() and loop.time() >= again_at:
                 again_at = loop.time() + settings.ack_wait / 3
                 await _keep(connecting.result(), guarded)
             if guarded.silence.blocked >= settings.watchdog_seconds and await _end(guarded, connecting):
@@ -55,13 +54,6 @@ async def _look_into(guarded: "Guarded", settings: Settings) -> None:
             await asyncio.sleep(LOOK)
     finally:
         connecting.cancel()
-
-
-async def _connected(service: str, settings: Settings) -> Strikes:
-    async def nothing() -> None:
-        pass
-
-    return Strikes(await connect(settings, f"{service}-guard", nothing))
 
 
 async def _keep(strikes: Strikes, guarded: "Guarded") -> None:
@@ -77,10 +69,8 @@ async def _end(guarded: "Guarded", connecting: "asyncio.Task[Strikes]") -> bool:
     await asyncio.sleep(LOOK)
     if not guarded.look() or not guarded.silence.silent:
         return False
-    stacks, seconds = guarded.stacks, guarded.silence.silent
-    where = place(stacks)
-    in_hand = guarded.memory.in_hand()
-    struck = blamed(guarded.memory.blamed, in_hand)
+    stacks, seconds, in_hand = guarded.stacks, guarded.silence.silent, guarded.memory.in_hand()
+    where, struck = place(stacks), blamed(guarded.memory.blamed, in_hand)
     try:
         async with asyncio.timeout(RECORD):
             strikes = await asyncio.shield(connecting)
@@ -88,10 +78,9 @@ async def _end(guarded: "Guarded", connecting: "asyncio.Task[Strikes]") -> bool:
             await strikes.add_exit(guarded.service, where)
             replies = [delivery.reply for delivery in in_hand.values()]
             await strikes.tell(sorted(replies, key=struck.__contains__), b"-NAK")  # the others need not wait for it
-    except (BusDown, TimeoutError) as error:
+    except Exception as error:  # whatever it is: the process must end
         log.warning("strikes_not_recorded", error=str(error) or "NATS does not answer")
-    told = {"seconds": seconds, "where": where, "in_hand": len(in_hand), "struck": struck}
-    log.error("ended_by_watchdog", **told, exception=stacks)
+    log.error("ended_by_watchdog", seconds=seconds, where=where, struck=struck, in_hand=len(in_hand), exception=stacks)
     guarded.end()
     await asyncio.sleep(ENDS)
     if guarded.look():

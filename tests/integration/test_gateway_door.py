@@ -367,7 +367,7 @@ async def test_readiness_names_a_worker_that_does_not_answer_and_does_not_count_
         answer = await http.get("/readyz")
         checks = answer.json()["checks"]
         assert answer.status_code == 200
-        assert checks["planner"].startswith("no answer: is a planner up?")
+        assert checks["planner"].startswith("no answer: is one up?")
         assert {checks[worker] for worker in ("executor", "verifier", "generator")} == {"ok"}
 
 

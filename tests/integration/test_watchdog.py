@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
+from cli.nats_server import NatsServer
 from cli.supervisor import Child, Program, Supervisor
 from services.plan_store.figures import count_exits
 from shared.bus import Bus, Delivery
@@ -29,7 +30,7 @@ ENDED = "was ended by its watchdog, because its event loop was blocked"
 
 
 class Services(NamedTuple):
-    """Processes of `tests.support.blocked` under a supervisor, and what they and it say."""
+    """Processes of `tests.support.blocked`, as the planner's user, under a supervisor; and what they and it say."""
 
     children: list[Child]
     notes: list[str]
@@ -58,21 +59,23 @@ async def patient(settings: Settings) -> Settings:
 
 
 @asynccontextmanager
-async def blocked(settings: Settings, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
+async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
     services = Services([], [], [], asyncio.Queue())
 
     async def heard(subject: str, body: bytes) -> None:
-        services.said.put_nowait((subject, body.decode()))
+        services.said.put_nowait((subject.removeprefix("delta."), body.decode()))
 
     def logged(text: str) -> None:
         entry = json.loads(text)
         services.log.append(entry)
         services.said.put_nowait(("log", entry["event"]))
 
-    await bus.subscribe("began.>", heard)
-    await bus.subscribe("done.>", heard)
+    await bus.subscribe("delta.>", heard)
     environment = child_environment(
-        NATS_URL=settings.nats_url, ACK_WAIT=str(settings.ack_wait), WATCHDOG_SECONDS=str(LIMIT), GRACEFUL_TIMEOUT="0"
+        NATS_URL=nats.url_of("planner"),
+        ACK_WAIT=str(settings.ack_wait),
+        WATCHDOG_SECONDS=str(LIMIT),
+        GRACEFUL_TIMEOUT="0",
     )
     command = (sys.executable, "-m", "tests.support.blocked")
     async with Supervisor(
@@ -94,10 +97,10 @@ async def strikes(bus: Bus) -> set[str]:
     [("regex", 1), pytest.param("sum", 2, marks=pytest.mark.long), pytest.param("sleep", 1, marks=pytest.mark.long)],
 )
 async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done(
-    how: str, replicas: int, bus: Bus, patient: Settings
+    how: str, replicas: int, nats: NatsServer, bus: Bus, patient: Settings
 ) -> None:
     dead = Inbox()
-    async with blocked(patient, bus, replicas) as services:
+    async with blocked(patient, nats, bus, replicas) as services:
         await store(bus, b"innocent-1", b"innocent-2")
         await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
         await store(bus, how.encode())
@@ -165,8 +168,8 @@ async def test_a_message_with_two_strikes_is_given_up_unhandled(bus: Bus, settin
 # --- what is no strike
 
 
-async def test_what_is_killed_from_outside_has_no_strike(bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, bus) as services:
+async def test_what_is_killed_from_outside_has_no_strike(nats: NatsServer, bus: Bus, settings: Settings) -> None:
+    async with blocked(settings, nats, bus) as services:
         await store(bus, b"sleep")
         for delivery in (1, 2):
             await services.until(("began.sleep", str(delivery)))
@@ -175,8 +178,8 @@ async def test_what_is_killed_from_outside_has_no_strike(bus: Bus, settings: Set
         assert await strikes(bus) == set()
 
 
-async def test_a_guard_that_ended_is_replaced(bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, bus) as services:
+async def test_a_guard_that_ended_is_replaced(nats: NatsServer, bus: Bus, settings: Settings) -> None:
+    async with blocked(settings, nats, bus) as services:
         await services.until(("log", "ready"))
         (guard,) = [pid for pid in descendants(services.pid) if "shared.watchdog.guard" in command_line(pid)]
         os.kill(guard, signal.SIGKILL)
@@ -185,8 +188,8 @@ async def test_a_guard_that_ended_is_replaced(bus: Bus, settings: Settings) -> N
         await services.until(("log", "ended_by_watchdog"))
 
 
-async def test_a_frozen_service_is_not_blocked(bus: Bus, settings: Settings) -> None:
-    async with blocked(settings, bus) as services:
+async def test_a_frozen_service_is_not_blocked(nats: NatsServer, bus: Bus, settings: Settings) -> None:
+    async with blocked(settings, nats, bus) as services:
         await store(bus, b"innocent-1")
         await services.until(("began.innocent-1", "1"))
         pid = services.pid

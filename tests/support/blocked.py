@@ -1,7 +1,7 @@
 """A service that blocks its event loop, for tests of the watchdog: `python -m tests.support.blocked`.
 
 It consumes what is the planner's. A message is a way of blocking, or `innocent`: that one waits for ever at its first
-delivery and is done at its second. What begins and ends is published as `began.<words>` and `done.<words>`.
+delivery and is done at its second. It publishes `delta.began.<words>` and `delta.done.<words>`, which a planner may.
 """
 
 import asyncio
@@ -33,12 +33,12 @@ async def live(stop: asyncio.Event) -> None:
 
     async def handle(delivery: Delivery) -> None:
         words = delivery.data.decode()
-        await bus.publish(f"began.{words}", str(delivery.deliveries).encode())
+        await bus.publish(f"delta.began.{words}", str(delivery.deliveries).encode())
         await bus.client.flush()
         if words.startswith("innocent") and delivery.deliveries == 1:
             await asyncio.Event().wait()
         block(words)
-        await bus.publish(f"done.{words}", str(delivery.deliveries).encode())
+        await bus.publish(f"delta.done.{words}", str(delivery.deliveries).encode())
 
     bus.consume("planner", handle)
     await bus.start()
