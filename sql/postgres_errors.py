@@ -45,6 +45,8 @@ def failure(error: Exception, shown: str, seconds: float) -> SqlError:
     if f'"{TOO_LARGE} of ' in words:
         size = words.partition(f'"{TOO_LARGE} of ')[2].partition('"')[0]
         return QueryFailed("too_large", f"It has a row of {size}, far more than a result may have. Select less of it.")
+    if "no binary output function" in words:  # a row is measured as it is sent
+        return Refused("syntax", f"{words}. Cast it to text, like name::text.")
     if "multiple commands" in words:
         return Refused("several_statements", "There is more than one statement; only a single query may run here.")
     if (refused := _longest(_REFUSED, code)) is not None:

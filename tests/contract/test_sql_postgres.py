@@ -169,6 +169,12 @@ async def test_a_value_arrives_as_it_is_or_as_its_text(shop: PostgresDatabase) -
         assert table.model_validate_json(table.model_dump_json()) == table
 
 
+async def test_a_value_that_cannot_be_sent_is_asked_for_as_text(shop: PostgresDatabase) -> None:
+    with pytest.raises(Refused, match="Cast it to text"):
+        await shop.run("SELECT '=r/parley'::aclitem")
+    assert (await shop.run("SELECT '=r/parley'::aclitem::text AS one")).rows == (("=r/parley",),)
+
+
 async def test_rows_too_deep_within_each_other_are_refused(shop: PostgresDatabase) -> None:
     with pytest.raises(QueryFailed, match="64 deep"):
         await shop.run(f"SELECT {'ROW(' * 90}status{')' * 90} FROM orders")
