@@ -17,7 +17,7 @@ from shared.settings import Settings
 
 BURST = 3  # seconds' worth of messages that may come at once
 REFUSALS = 20  # of one user, a second
-LONGEST = 5.0  # seconds that a refusal waits
+LONGEST = 20.0  # seconds that a refusal waits
 DAY = 86_400.0
 TURNS = 16  # requests of one user that are worked on at once; the others wait for these
 MESSAGE_BYTES = 64 * 1024  # of an answer that cost as much as one message
