@@ -22,12 +22,12 @@ LINGER = 2.0  # seconds in which a client that was cut off can read why; what it
 MALFORMED = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
 
-def linger(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop) -> asyncio.TimerHandle:
+def linger(transport: asyncio.Transport, loop: asyncio.AbstractEventLoop, seconds: float) -> asyncio.TimerHandle:
     """Close, but not at once: closing over unread bytes would reset the connection before the client reads the end."""
-    if transport.can_write_eof():
+    if not transport.is_closing():
         transport.write_eof()
-    transport.resume_reading()
-    return loop.call_later(LINGER, transport.abort)
+        transport.resume_reading()
+    return loop.call_later(seconds, transport.abort)
 
 
 class WebSocketProtocol(WebSocketsSansIOProtocol):
@@ -36,7 +36,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
     def connection_made(self, transport: BaseTransport) -> None:
         super().connection_made(transport)
         self._unparsed = bytearray()
-        self._parse_scheduled = self._failed = False
+        self._parse_scheduled = self._ended = False
         self._frames = TokenBucket(burst=FRAMES_PER_SECOND, rate=FRAMES_PER_SECOND)
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -45,7 +45,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         self.conn.parser.close()  # it holds the last frame, and is part of a cycle that is collected much later
 
     def data_received(self, data: bytes) -> None:
-        if self._failed:
+        if self._ended:
             return
         if not self.handshake_initiated:
             self._open(data)
@@ -72,11 +72,11 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def _parse(self) -> None:
         self._parse_scheduled = False
-        while self._unparsed and not (self.read_paused or self._failed or self.transport.is_closing()):
+        while self._unparsed and not (self.read_paused or self._ended or self.transport.is_closing()):
             piece = bytes(self._unparsed[:PIECE])
             del self._unparsed[:PIECE]
             super().data_received(piece)
-        if not (self.read_paused or self._failed or self.transport.is_closing()):
+        if not (self.read_paused or self._ended or self.transport.is_closing()):
             self.transport.resume_reading()
 
     def _parse_later(self) -> None:
@@ -97,7 +97,7 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
         elif message["type"] == "websocket.accept" and not self.transport.is_closing():
             self.transport.resume_reading()
         elif message["type"] == "websocket.close":
-            self._parse_later()  # the client's own close frame may be among what is not parsed yet
+            self._end(self.close_timeout)  # what a client sends after that is not worth the time to inflate it
         elif message["type"] == "websocket.http.response.body" and self.close_sent:
             self.handshake_complete = True  # else uvicorn reports each refused handshake as a fault of the application
 
@@ -123,11 +123,16 @@ class WebSocketProtocol(WebSocketsSansIOProtocol):
 
     def handle_parser_exception(self) -> None:
         close = self.conn.close_sent
-        self._failed = self.close_sent = True
-        self._unparsed.clear()
+        self.close_sent = True
         if close is not None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": close.code, "reason": close.reason})
         self.transport.write(b"".join(self.conn.data_to_send()))
+        self._end(LINGER)
+
+    def _end(self, seconds: float) -> None:
+        """The close frame has been sent: let the client read it, and parse nothing more."""
+        self._ended = True
+        self._unparsed.clear()
         if self.close_timer is not None:
             self.close_timer.cancel()
-        self.close_timer = linger(self.transport, self.loop)
+        self.close_timer = linger(self.transport, self.loop, seconds)

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
+from services.gateway import frames
 from services.gateway.frames import WebSocketProtocol, linger
 from services.gateway.models import Problem
 from services.gateway.page import HEADERS
@@ -275,7 +276,7 @@ class HttpProtocol(HttpToolsProtocol):
         if self._answering is not None:
             self._answering.disconnected = True
             self._answering.message_event.set()
-        linger(self.transport, self.loop)
+        linger(self.transport, self.loop, frames.LINGER)
 
     def _may_answer(self) -> bool:
         """No byte of an answer to this request has been sent, and no earlier request waits for one."""

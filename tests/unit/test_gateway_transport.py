@@ -45,6 +45,8 @@ class Transport(asyncio.Transport):
     def abort(self) -> None:
         self.aborted.set()
 
+    def write_eof(self) -> None: ...
+
     def get_write_buffer_size(self) -> int:
         return len(self.written)  # the client reads nothing
 
@@ -130,3 +132,12 @@ async def test_an_answer_that_is_not_read_ends_with_its_connection(head: bytes) 
     async with asyncio.timeout(10):
         await transport.aborted.wait()
     assert transport.closing
+
+
+async def test_nothing_is_parsed_after_the_end(protocol: WebSocketProtocol) -> None:
+    await protocol.send({"type": "websocket.accept"})
+    await protocol.send({"type": "websocket.close", "code": 1008})
+    assert (await protocol.receive())["type"] == "websocket.disconnect"
+    protocol.data_received(SMALL * 10_000)
+    assert not protocol.conn.eof_sent  # or the frames would have been counted, and found to be too many
+    assert _transport(protocol).reading
