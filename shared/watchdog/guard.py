@@ -1,8 +1,9 @@
-"""The guard of one service: `python -m shared.watchdog.guard SERVICE MEMORY STACKS`, started by that service.
+"""The guard of one service: `python -m shared.watchdog.guard SERVICE PID MEMORY STACKS`, started by that service.
 
 It loads next to nothing until there is something to look into, and ends when the service has ended.
 """
 
+import ctypes
 import os
 import signal
 import sys
@@ -15,17 +16,18 @@ from shared.watchdog.silence import LOOK, Look, Silence, main_thread
 
 SUSPICIOUS = 2 * BEAT  # seconds of silence after which the guard looks into it
 _STACKS = 100_000  # bytes
+_PR_SET_PDEATHSIG = 1
 
 
 class Guarded:
-    """The process that is watched: the one that started this program."""
+    """The process that is watched: the one that started this program. `memory` and `stacks` are descriptors."""
 
-    def __init__(self, service: str, memory: int, stacks: int) -> None:
+    def __init__(self, service: str, pid: int, memory: int, stacks: int) -> None:
         self.service = service
         self.memory = Memory(memory)
         self.silence = Silence()
         self._stacks = stacks
-        self._pid = os.getppid()
+        self._pid = pid
 
     def look(self) -> bool:
         """Look once more; False when the process has ended."""
@@ -57,10 +59,11 @@ class Guarded:
 
 
 def main() -> None:
-    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # meant for the service, which ends this program
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):  # meant for the service
         signal.signal(number, signal.SIG_IGN)
-    service, memory, stacks = sys.argv[1:]
-    guarded = Guarded(service, int(memory), int(stacks))
+    ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)  # the kernel ends this program with the service
+    service, *numbers = sys.argv[1:]
+    guarded = Guarded(service, *map(int, numbers))
     while guarded.look():
         if guarded.silence.silent > SUSPICIOUS:
             from shared.watchdog.verdict import look_into  # noqa: PLC0415  it loads a second's worth of modules

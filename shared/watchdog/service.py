@@ -40,7 +40,14 @@ class Watchdog:
         memory, stacks = self._descriptors = create(), os.memfd_create("stacks")
         self._memory = Memory(memory)
         _answer(self._memory, stacks)
-        self._command = (sys.executable, "-m", "shared.watchdog.guard", service, *map(str, self._descriptors))
+        self._command = (
+            sys.executable,
+            "-m",
+            "shared.watchdog.guard",
+            service,
+            str(os.getpid()),
+            *map(str, self._descriptors),
+        )
         self._start_guard()
         try:
             yield
