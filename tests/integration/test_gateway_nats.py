@@ -15,6 +15,7 @@ from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
+from shared.bus.topology import WORKERS
 from shared.domain import commands as c
 from shared.events.values import ActionSpec
 from shared.settings import Settings
@@ -214,7 +215,7 @@ async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")
             assert ready.status_code == 503
-            assert set(ready.json()["checks"]) == {"nats", "stream", "plan_store", "page"}
+            assert set(ready.json()["checks"]) == {"nats", "stream", "plan_store", "page", *WORKERS}
             assert (await http.get("/api/sessions")).status_code == 503
         async with client(address) as her:
             await her.send("user_message", content="Anybody there?")
