@@ -14,7 +14,7 @@ from tests.support.floods import FLOODS
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(120)]
 
-SECONDS, CONNECTIONS = 4, 5
+SECONDS, CONNECTIONS = 2, 5
 PATIENCE = 2.0  # seconds at the 95th percentile; a machine that does nothing else needs a tenth of it at most
 MEMORY = 400  # megabytes
 
