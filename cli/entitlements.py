@@ -53,7 +53,6 @@ _PLAIN_PREFIXES = ("LC_", "LD_", "DYLD_", "PYTHON", "SSL_", "XDG_", "MALLOC_", "
 _TRACES = ("OTEL_",)
 _DATABASE = ("PG",)  # asyncpg
 _MODEL = ("OPENAI_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
-_SERVER = ("FORWARDED_ALLOW_IPS",)  # uvicorn
 
 
 def environment_for(program: str, **overrides: str) -> dict[str, str]:
@@ -68,7 +67,6 @@ def environment_for(program: str, **overrides: str) -> dict[str, str]:
         *(_TRACES if names else ()),
         *(_DATABASE if "database_url" in names else ()),
         *(_MODEL if MODEL[0] in names else ()),
-        *(_SERVER if program == "gateway" else ()),
     )
     known = {*names, *(MODEL_URLS if MODEL[0] in names else ()), *([TRACES_URL] if names else ())}
 
