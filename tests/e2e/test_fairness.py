@@ -16,7 +16,7 @@ from tests.support import greedy
 
 pytestmark = [pytest.mark.long, pytest.mark.timeout(240)]
 SECONDS = 6.0  # that each way is tried
-ANSWER, PLAN = 1.0, 15.0  # seconds; on two idle cores it is a fifth of these at the most
+ANSWER, PLAN = 5.0, 15.0  # seconds, with other tests beside; on two idle cores it is a fifth of these at the most
 MEMORY = 400  # MB of the gateway
 KEYS = {"greedy": "key-of-the-greedy-user", "other": "key-of-the-other-user"}
 
