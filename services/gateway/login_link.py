@@ -47,8 +47,7 @@ class LoginByLink:
         if self._door.open:
             return _leads_to(target)
         try:
-            with self._guesses.attempt(request, token):
-                login = self._door.login(bearer=token, cookie="")
+            login = _login(self._door, self._guesses, request, token)
         except Trouble as refused:
             return _not_in(refused)
         present = _present(self._door, request)
@@ -66,11 +65,16 @@ async def log_in(request: Request, here: Here) -> Response:
     if here.door.open:
         return _leads_to(target)
     try:
-        with here.guesses.attempt(request, token):
-            login = here.door.login(bearer=token, cookie="")
+        login = _login(here.door, here.guesses, request, token)
     except Trouble as refused:
         return _not_in(refused)
     return _logged_in(here.door, request, login, target)
+
+
+def _login(door: Door, guesses: Guesses, request: Request, token: str) -> Login:
+    """Whoever this token stands for. Raises Trouble (unauthorized, slow_down)."""
+    with guesses.attempt(request, token):
+        return door.login(bearer=token, cookie="")
 
 
 def _present(door: Door, request: Request) -> User | None:
