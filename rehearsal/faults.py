@@ -1,5 +1,6 @@
 """Faults on demand: by the model's name (`rehearsal?fault=429&times=2`) or armed for a task over HTTP."""
 
+import asyncio
 from collections import Counter
 from typing import Literal, get_args
 from urllib.parse import parse_qsl
@@ -34,6 +35,7 @@ class Fault(BaseModel):
     times: int | None = Field(None, ge=1, description="so many requests, then healthy; for ever where it is not given")
     latency: float = Field(0, ge=0, le=600, description="before the first token")
     token_delay: float | None = Field(None, ge=0, le=60, description="before each chunk, instead of the usual pace")
+    pause: bool = Field(False, description="stop in the middle of a streamed reply until the faults are disarmed")
     retry_after: float = Field(0.2, ge=0, le=600, description="what a 429 tells the client to wait")
 
     def refuses(self, response_format: str | None) -> bool:
@@ -53,6 +55,7 @@ class FaultBoard:
         self._armed: list[Fault] = []
         self._used: Counter[int] = Counter()  # by id() of an armed fault, which lives as long as it is armed
         self._named: Counter[str] = Counter()
+        self.disarmed = asyncio.Event()  # set by the next `clear`
 
     @property
     def armed(self) -> list[Fault]:
@@ -68,6 +71,8 @@ class FaultBoard:
         self._armed.clear()
         self._used.clear()
         self._named.clear()
+        self.disarmed.set()
+        self.disarmed = asyncio.Event()
 
     def pick(self, model: str, task: str) -> Fault:
         """The fault for this request, counted as used; raise ValueError for a model name that makes no sense."""

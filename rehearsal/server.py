@@ -86,10 +86,13 @@ class Rehearsal:
     async def _stream(self, body: wire.ChatRequest, reply: Reply, record: CallRecord) -> AsyncIterator[str]:
         delay = self._pace if reply.fault.token_delay is None else reply.fault.token_delay
         size = max(8, -(-len(reply.text) // CHUNKS))
+        disarmed = self.faults.disarmed
         try:
             yield wire.piece(reply.id, text="")
             for start in range(0, len(reply.text), size):
                 await asyncio.sleep(delay)
+                if reply.fault.pause and start + size > len(reply.text) // 2:
+                    await disarmed.wait()
                 yield wire.piece(reply.id, text=reply.text[start : start + size])
             record.outcome = reply.fault.fault or "ok"
         finally:  # a client that leaves closes this generator

@@ -105,11 +105,12 @@ async def edited_by_keyboard_and_pointer(page: Page, steps: Callable[[], Awaitab
 
 async def test_a_reload_in_mid_sentence(person: Person, running: Parley) -> None:
     tab = await person.tab()
-    await running.fault(**SLOW_PLAN)
+    await running.fault(task="text_plan", times=1, pause=True)
     await tab.say("Write a program for roman numerals")
     before = await (await tab.sees("draft", "Roman numerals")).inner_text()
     await tab.page.reload()
     await tab.sees("draft", before.split("\n")[-1])  # what had been written is there again
+    await running.healthy()
     await tab.state("text_plan_approval")
     await tab.sees("approve")
     await expect(tab("said")).to_have_count(1)

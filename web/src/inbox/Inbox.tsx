@@ -24,9 +24,15 @@ export function Inbox() {
   if (opened && !loaded) setLoaded(true);
   const { snapshot } = state;
   const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, opened);
-  const leave = () => {
+  const chosen = useRef(false);
+  const choose = () => {
+    chosen.current = true;
     close();
-    button.current?.focus();
+  };
+  const closed = () => {
+    // only now: until it is gone the panel takes the focus back
+    if (!chosen.current) button.current?.focus();
+    chosen.current = false;
   };
   const said = waiting.total === 0 ? "Inbox: nothing waits for you" : `Inbox: ${plural(waiting.total, "session")} waiting for you`;
   return (
@@ -41,7 +47,7 @@ export function Inbox() {
       </ActionIcon>
       {loaded && (
         <Suspense fallback={null}>
-          <InboxPanel opened={opened} waiting={waiting} current={state.sessionId} onClose={leave} onChosen={close} />
+          <InboxPanel opened={opened} waiting={waiting} current={state.sessionId} onClose={close} onClosed={closed} onChosen={choose} />
         </Suspense>
       )}
     </>

@@ -12,10 +12,11 @@ interface Props {
   waiting: Waiting;
   current: string | null;
   onClose: () => void;
+  onClosed: () => void;
   onChosen: () => void;
 }
 
-export default function InboxPanel({ opened, waiting, current, onClose, onChosen }: Props) {
+export default function InboxPanel({ opened, waiting, current, onClose, onClosed, onChosen }: Props) {
   const list = useRef<HTMLUListElement>(null);
   const step = (event: KeyboardEvent) => {
     if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
@@ -25,7 +26,7 @@ export default function InboxPanel({ opened, waiting, current, onClose, onChosen
     next?.focus();
   };
   return (
-    <Drawer opened={opened} onClose={onClose} position="right" returnFocus={false} size={380} padding="sm" title="Waiting for you" closeButtonProps={{ "aria-label": "Close the inbox" }}>
+    <Drawer opened={opened} onClose={onClose} onExitTransitionEnd={onClosed} position="right" returnFocus={false} size={380} padding="sm" title="Waiting for you" closeButtonProps={{ "aria-label": "Close the inbox" }}>
       <div className="inbox" data-testid="inbox-panel" onKeyDown={step}>
         {waiting.list?.length === 0 && <p className="dimmed">Nothing waits for you.</p>}
         <ul ref={list}>
