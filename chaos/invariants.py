@@ -266,7 +266,7 @@ def _actions(told: Told) -> tuple[dict[str, str], dict[str, Outcome]]:
 
 
 def _plain(event: SessionEvent) -> dict[str, Any]:
-    found: dict[str, Any] = event.model_dump(mode="json", by_alias=True)
+    found: dict[str, Any] = event.model_dump(mode="json")
     return found
 
 

@@ -113,7 +113,7 @@ def _event(model: type[Any], reach: Reach, channels: Document, operations: Docum
     kind, name = type_of(model), model.__name__
     told = examples()[kind]
     summary = flat(model.__doc__)
-    shown = {"name": kind, "payload": parse_event(dump_event(told.event)).model_dump(mode="json", by_alias=True)}
+    shown = {"name": kind, "payload": parse_event(dump_event(told.event)).model_dump(mode="json")}
     messages[name] = _message(kind, kind, name, summary=summary, headers=GUARD, examples=[shown])
     dues = sorted({*reach.dues(kind), told.due})
     whose = {"due": {"enum": dues, "description": "who must act because of this event"}}

@@ -22,7 +22,7 @@ from shared.events import EVENT_CLASSES, Event, dump_event, facts, parse_event, 
 from shared.log import MAX_BODY, guard, subject_of
 from shared.story import Transition
 
-ENVELOPE = tuple("schema" if name == "schema_" else name for name in Event.model_fields)
+ENVELOPE = tuple(Event.model_fields)
 
 
 def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[type[Kind], ...]:
@@ -31,7 +31,7 @@ def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[typ
     return tuple(kind for kind in kinds if issubclass(kind, of))
 
 
-VALUES = subclasses(values, values.Value)
+VALUES = subclasses(values, values.Stored)
 PERSON = {kind.__name__ for kind in PersonCommand.__args__}
 KEEPER = {"Expire"}
 
@@ -80,7 +80,7 @@ def _first_event() -> facts.MessageReceived:
 
 def _smallest(event: facts.MessageReceived) -> dict[str, Any]:
     """Without whatever has a default."""
-    data = {"type": event.type} | event.model_dump(mode="json", by_alias=True, exclude_defaults=True)
+    data = {"type": event.type} | event.model_dump(mode="json", exclude_defaults=True)
     if parse_event(json.dumps(data)) != event:
         raise ValueError("the smallest first event cannot be read")
     return data

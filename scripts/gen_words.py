@@ -13,7 +13,8 @@ FIELDS: dict[str, str] = {
     "causation_id": "the id of the event that led to this one",
     "at": "when it was decided, with its time zone",
     "actor": "`user:<id>`, or the service that made it",
-    "schema": "the version of this event's own shape",
+    "needs": "the format that a reader must know to fold this event; left out where it is 1",
+    "rules": "from this event on the session is folded by the rules of this number; left out where it raises nothing",
     "type": "what happened",
     # said
     "text": "the words",

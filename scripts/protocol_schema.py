@@ -27,10 +27,12 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json
 
 
 class _AllFields(GenerateJsonSchema):
-    """What is sent carries every field, also those that have a default: the schema says so."""
+    """What is sent carries every field, also those that have a default, but for those that are left out when they say
+    nothing: the schema says so."""
 
     def field_is_required(self, field: ModelField | DataclassField | TypedDictField, total: bool) -> bool:
-        return self.mode == "serialization" or super().field_is_required(field, total)
+        sent = self.mode == "serialization" and "serialization_exclude_if" not in field
+        return sent or super().field_is_required(field, total)
 
 
 def protocol_schema() -> dict[str, Any]:

@@ -27,7 +27,7 @@ def format_of(file: Path) -> Format:
 def export(events: Sequence[SessionEvent], form: Format) -> str:
     """The session's journal in this format; `py` is its newest program. Raises CannotExport."""
     if form == "json":
-        return "[\n" + ",\n".join(EVENTS.dump_json(event, by_alias=True).decode() for event in events) + "\n]\n"
+        return "[\n" + ",\n".join(EVENTS.dump_json(event).decode() for event in events) + "\n]\n"
     if form == "md":
         return markdown(events)
     if program := newest_code(events):

@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.events.values import Knowledge, Line, Text, Workflow
-from shared.protocol.bounds import Arguments, Settings
+from shared.events.values import Line, Text, Workflow
+from shared.protocol.bounds import Arguments, SentKnowledge, Settings
 
 
 class Answer(BaseModel):
@@ -53,7 +53,7 @@ class NewSession(BaseModel):
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     workflow: Workflow | None = None
     settings: Settings | None = None
-    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+    knowledge: SentKnowledge = ()
 
 
 class Call(BaseModel):

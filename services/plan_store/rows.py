@@ -45,7 +45,7 @@ def parked(step: Step, session_id: str, reason: str = "") -> Put:
 
 def _journal(step: Step, event: SessionEvent, before: Session) -> Change:
     row = {"version": event.version, "position": step.raw.position, "type": event.type, "actor": event.actor}
-    body = event.model_dump(mode="json", by_alias=True)
+    body = event.model_dump(mode="json")
     return Put(
         t.journal, row | {"session_id": event.session_id, "at": event.at, "begins": begins(before, event), "body": body}
     )

@@ -19,6 +19,7 @@ from shared.events.values import (
     SessionSettings,
     Status,
     Step,
+    Stored,
     ToolPolicy,
     ToolRule,
     Value,
@@ -26,7 +27,7 @@ from shared.events.values import (
 )
 
 
-class Work(Value):
+class Work(Stored):
     """Whose turn it is: the service, and the version of the event that began its work."""
 
     service: Service

@@ -6,9 +6,11 @@ Subject: `session.<session_id>.<due>.<type>`; who is due is computed by `shared.
 from typing import Annotated, Literal, get_args
 
 from pydantic import Field, TypeAdapter
+from pydantic_core import from_json, to_json
 
 from shared.events import facts
 from shared.events.envelope import Event
+from shared.events.upcasting import UPCASTERS, lift
 from shared.events.values import Service
 
 type Due = Service | Literal["user", "nobody"]
@@ -66,15 +68,25 @@ EVENTS: TypeAdapter[SessionEvent] = TypeAdapter(SessionEvent)
 def parse_event(body: bytes | str) -> SessionEvent:
     """A stored body as an event.
 
-    Raises pydantic.ValidationError (a ValueError) for whatever is not an event of a known schema. When a shape first
-    changes, its class gets the next `schema` and a before-validator that lifts the older one by a step.
+    Raises pydantic.ValidationError (a ValueError) for whatever is not an event of a known type and shape.
     """
+    if UPCASTERS:
+        body = _lifted(body)
     return EVENTS.validate_json(body)
 
 
+def _lifted(body: bytes | str) -> bytes | str:
+    """What is not JSON is left to the parser, which says so."""
+    try:
+        stored = from_json(body)
+    except ValueError:
+        return body
+    return to_json(lift(stored, UPCASTERS)) if isinstance(stored, dict) else body
+
+
 def dump_event(event: SessionEvent) -> bytes:
-    """The stored body: compact JSON with every field."""
-    return event.model_dump_json(by_alias=True).encode()
+    """The stored body: compact JSON with every field, but for those of the envelope that say nothing."""
+    return event.model_dump_json().encode()
 
 
 __all__ = ["EVENTS", "EVENT_CLASSES", "Due", "Event", "SessionEvent", "dump_event", "facts", "parse_event"]

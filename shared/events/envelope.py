@@ -1,27 +1,53 @@
-"""What every event carries, whatever it tells."""
+"""What every event carries, whatever it tells, and how much of it each release reads."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field
+from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from shared.events.values import SessionId
+from shared.events.values import SessionId, Stored
+
+FORMAT = 1  # the newest format that this release reads
+RULES = 1  # the newest rules by which this release folds
+
+Number = Annotated[int, Field(ge=1)]
 
 
-class Event(BaseModel):
+class Event(Stored):
     """A fact of one session: frozen, in the past tense, never changed once stored.
 
-    `version` counts the accepted events of its session, 1..n. `schema` is the version of the event's own shape.
-    `causation_id` is the id of the event that led to this one. `actor` is `user:<id>`, or the name of a service.
+    `version` counts the accepted events of its session, 1..n. `causation_id` is the id of the event that led to this
+    one. `actor` is `user:<id>`, or the name of a service. `needs` is the format that a reader must know: a release
+    whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
     """
-
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", validate_by_name=True, defer_build=True, serialize_by_alias=True
-    )
 
     id: Annotated[str, Field(min_length=1, max_length=300)]
     session_id: SessionId
-    version: Annotated[int, Field(ge=1)]
+    version: Number
     causation_id: str | None = None
     at: AwareDatetime
     actor: Annotated[str, Field(min_length=1, max_length=200)]
-    schema_: Annotated[Literal[1], Field(alias="schema")] = 1
+    needs: Number = Field(1, exclude_if=lambda needs: needs == 1)
+    rules: Number | None = Field(None, exclude_if=lambda rules: rules is None)
+
+
+class Head(BaseModel):
+    """The part of an envelope that every release can read, whatever the event's type and shape are."""
+
+    session_id: str
+    version: int
+    type: str
+    needs: int = 1
+    rules: int | None = None
+
+
+def read_head(body: bytes | str) -> Head | None:
+    """The head of a stored body; None where it has none."""
+    try:
+        return Head.model_validate_json(body)
+    except ValidationError:
+        return None
+
+
+def is_newer(head: Event | Head) -> bool:
+    """Whether only a newer release knows what this event means."""
+    return head.needs > FORMAT or (head.rules or 1) > RULES

@@ -30,19 +30,30 @@ class Value(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
+class Stored(BaseModel):
+    """Frozen, and keeps fields it does not know: a newer release may have stored them, and will read them again.
+
+    Its JSON schema lists what this release writes, and what clients may send.
+    """
+
+    model_config = ConfigDict(
+        frozen=True, extra="allow", defer_build=True, json_schema_extra={"additionalProperties": False}
+    )
+
+
 def content_hash(content: str) -> str:
     """SHA-256 in hex: what an approval is bound to."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-class Knowledge(Value):
+class Knowledge(Stored):
     """Something the person gives the planner with a request: a text, a file, a repository's outline."""
 
     name: Line
     text: Annotated[str, Field(max_length=50_000)]
 
 
-class Planning(Value):
+class Planning(Stored):
     """How a path is planned. `flow`: the one to use, "" lets the planner choose. Without `use_planning`, and after
     `max_retries` plans that cannot be walked (if `fallback_enabled`), the full graph is walked. `cache`: the path that
     was planned for the same request and state may be used again."""
@@ -55,7 +66,7 @@ class Planning(Value):
     cache: bool = True
 
 
-class SessionSettings(Value):
+class SessionSettings(Stored):
     """What a session may do. Budgets count from its beginning; None: no limit. `approval_timeout` in seconds.
 
     `world`: the store that everybody shares, or a copy of its first state that is this session's own. `recall`: what
@@ -79,7 +90,7 @@ class SessionSettings(Value):
     planning: Planning = Planning()
 
 
-class Step(Value):
+class Step(Stored):
     """One step of a plan: in a text plan a sentence, in the other kinds also a tool (or node) and its arguments."""
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -90,7 +101,7 @@ class Step(Value):
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
 
 
-class ActionSpec(Value):
+class ActionSpec(Stored):
     """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to.
 
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
@@ -117,7 +128,7 @@ class ToolRule(Value):
     policy: ToolPolicy | None = None
 
 
-class Artefact(Value):
+class Artefact(Stored):
     """A body too large for an event, kept in the object store: size in bytes, SHA-256 in hex."""
 
     name: Line
@@ -125,7 +136,7 @@ class Artefact(Value):
     sha256: str
 
 
-class Recalled(Value):
+class Recalled(Stored):
     """What an earlier session of the same owner came to, as far as it was told to the planner."""
 
     session_id: SessionId
@@ -134,7 +145,7 @@ class Recalled(Value):
     lesson: Annotated[str, Field(max_length=500)] = ""
 
 
-class Check(Value):
+class Check(Stored):
     """One thing the verifier looked at: "parses", "lints", "tests". `ok` None: it could not be done here."""
 
     name: Line
@@ -142,7 +153,7 @@ class Check(Value):
     detail: Annotated[str, Field(max_length=20_000)] = ""
 
 
-class NodeProposal(Value):
+class NodeProposal(Stored):
     """A node that the model misses in a flow: kept for a person to review, never run."""
 
     flow: Line
@@ -151,7 +162,7 @@ class NodeProposal(Value):
     why: Annotated[str, Field(max_length=2_000)] = ""
 
 
-class PathPlan(Value):
+class PathPlan(Stored):
     """The path through one or two flows as it was planned: `<flow>.<node>`, in order.
 
     `attempts` counts the proposals it took. `fallback`: it is the full graph, and `why`. `cached`: it was planned

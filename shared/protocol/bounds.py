@@ -1,10 +1,10 @@
 """How long and how large the fields of client messages may be, where the stored events that they become say nothing."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue
+from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, WrapValidator
 
-from shared.events.values import SessionSettings
+from shared.events.values import Knowledge, Line, SessionSettings, Step
 
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12
@@ -30,4 +30,15 @@ def _within_reason(settings: SessionSettings) -> SessionSettings:
     return settings
 
 
-Settings = Annotated[SessionSettings, AfterValidator(_within_reason)]
+def _known_fields(kind: Any) -> WrapValidator:
+    """Stored values keep fields that they do not know; a client's are refused."""
+    adapter: TypeAdapter[Any] = TypeAdapter(kind)
+    return WrapValidator(lambda value, _: adapter.validate_python(value, extra="forbid"))
+
+
+_Knowledge = Annotated[tuple[Knowledge, ...], Field(max_length=20)]
+_Steps = Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)]
+
+Settings = Annotated[SessionSettings, _known_fields(SessionSettings), AfterValidator(_within_reason)]
+SentKnowledge = Annotated[_Knowledge, _known_fields(_Knowledge)]
+SentSteps = Annotated[_Steps, _known_fields(_Steps)]

@@ -10,10 +10,8 @@ from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, Stri
 
 from shared.events.values import (
     ActionId,
-    Knowledge,
     Line,
     SessionId,
-    Step,
     Text,
     ToolPolicy,
     Value,
@@ -26,6 +24,8 @@ from shared.protocol.bounds import (
     Arguments,
     Hash,
     IdOrEmpty,
+    SentKnowledge,
+    SentSteps,
     Settings,
     Version,
     Words,
@@ -47,7 +47,7 @@ class UserMessage(ClientMessage):
     content: Text
     workflow: Workflow | None = None
     settings: Settings | None = None
-    knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+    knowledge: SentKnowledge = ()
 
 
 class Approval(ClientMessage):
@@ -86,7 +86,7 @@ class Edit(ClientMessage):
     target: Literal["plan", "code"] = "plan"
     version: Version
     goal: Line | None = None
-    steps: Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)] | None = None
+    steps: SentSteps | None = None
     notes: Words | None = None
     content: Text | None = None
 

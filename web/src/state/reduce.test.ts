@@ -6,7 +6,7 @@ import { behind, emptyState, type SessionState } from "./state";
 const ID = "s1";
 
 function event(version: number, fields: Partial<SessionEvent> & { type: SessionEvent["type"] }): ServerMessage {
-  const base = { id: `${ID}:${version}`, session_id: ID, version, causation_id: null, at: "2026-01-01T00:00:00Z", actor: "planner", schema: 1 };
+  const base = { id: `${ID}:${version}`, session_id: ID, version, causation_id: null, at: "2026-01-01T00:00:00Z", actor: "planner" };
   return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent };
 }
 

@@ -1,0 +1,115 @@
+"""What a newer release has stored is kept; what a client sends and Parley does not know is refused."""
+
+import json
+from typing import Any
+
+import pytest
+
+from services.gateway.inbound import parse
+from services.gateway.trouble import Trouble
+from shared.domain.evolve import evolve
+from shared.domain.session import SESSION, Session
+from shared.events import dump_event, envelope, parse_event, upcasting
+from shared.events.upcasting import lift
+
+FIRST: dict[str, Any] = {
+    "type": "message.received",
+    "id": "s:1",
+    "session_id": "s",
+    "version": 1,
+    "at": "2030-01-01T00:00:00Z",
+    "actor": "user:ann",
+    "text": "Hello",
+    "settings": {"max_turns": 3, "planning": {"retries_alone": 2}, "tone": "dry"},
+    "knowledge": [{"name": "notes", "text": "…", "language": "en"}],
+    "mood": {"calm": [1, 2]},
+}
+
+
+def stored(body: dict[str, Any]) -> dict[str, Any]:
+    """The body as this release would store it again."""
+    again: dict[str, Any] = json.loads(dump_event(parse_event(json.dumps(body))))
+    return again
+
+
+def test_fields_of_a_newer_release_are_kept_in_an_event_and_in_its_values() -> None:
+    again = stored(FIRST)
+    assert again["mood"] == FIRST["mood"]
+    assert again["settings"]["tone"] == "dry"
+    assert again["settings"]["planning"]["retries_alone"] == 2
+    assert again["knowledge"] == FIRST["knowledge"]
+
+
+def test_and_in_the_folded_session() -> None:
+    session = evolve(Session("s"), parse_event(json.dumps(FIRST)))
+    row = SESSION.dump_python(session, mode="json")
+    assert row["settings"]["tone"] == "dry"
+    assert row["knowledge"][0]["language"] == "en"
+    assert SESSION.validate_python(row) == session
+
+
+@pytest.mark.parametrize(
+    ("message", "place"),
+    [
+        ({"type": "user_message", "content": "x", "settings": {"tone": "dry"}}, "settings.tone"),
+        ({"type": "user_message", "content": "x", "settings": {"planning": {"tone": 1}}}, "settings.planning.tone"),
+        ({"type": "user_message", "content": "x", "knowledge": [{"name": "a", "text": "b", "c": 1}]}, "knowledge.0.c"),
+        ({"type": "edit", "version": 1, "steps": [{"text": "a", "when": "now"}]}, "steps.0.Step.when"),
+        ({"type": "stop", "when": "now"}, "when"),
+    ],
+)
+def test_a_client_is_told_what_is_not_known(message: dict[str, Any], place: str) -> None:
+    with pytest.raises(Trouble, match=rf"{place}: Extra inputs are not permitted") as refused:
+        parse(json.dumps(message))
+    assert refused.value.code == "bad_message"
+
+
+def test_an_envelope_is_as_short_as_what_it_says() -> None:
+    assert not {"needs", "rules"} & stored(FIRST).keys()
+    assert stored(FIRST | {"needs": 1}).get("needs") is None
+    told = stored(FIRST | {"needs": 2, "rules": 3})
+    assert (told["needs"], told["rules"]) == (2, 3)
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b'{"needs": 9}', b'{"session_id": "s", "version": 1, "type": {}}'])
+def test_what_has_no_head_has_none(body: bytes) -> None:
+    assert envelope.read_head(body) is None
+
+
+def test_a_head_is_read_whatever_the_rest_is() -> None:
+    body = {"type": "session.dreamt", "session_id": "s", "version": 4, "needs": 7, "at": "some day"}
+    head = envelope.read_head(json.dumps(body))
+    assert head
+    assert (head.type, head.version, head.needs, head.rules) == ("session.dreamt", 4, 7, None)
+    assert envelope.is_newer(head)
+    assert not envelope.is_newer(head.model_copy(update={"needs": envelope.FORMAT}))
+    assert envelope.is_newer(head.model_copy(update={"needs": 1, "rules": envelope.RULES + 1}))
+
+
+# --- older shapes
+
+
+def _greeting_split(body: upcasting.Body) -> upcasting.Body:
+    words, rest = str(body["greeting"]), {key: value for key, value in body.items() if key != "greeting"}
+    return rest | {"needs": 2, "text": words}
+
+
+def _shouted(body: upcasting.Body) -> upcasting.Body:
+    return body | {"needs": 4, "text": str(body["text"]).upper()}
+
+
+STEPS = {("message.received", 1): _greeting_split, ("message.received", 2): _shouted}
+
+
+def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    old = {key: value for key, value in FIRST.items() if key != "text"} | {"greeting": "Hello"}
+    monkeypatch.setattr("shared.events.UPCASTERS", STEPS)
+    event = parse_event(json.dumps(old))
+    assert (event.type, getattr(event, "text", ""), event.needs) == ("message.received", "HELLO", 4)
+    newest = FIRST | {"needs": 4}
+    assert parse_event(json.dumps(newest)) == parse_event(json.dumps(stored(newest))), "it is left as it is"
+
+
+def test_an_upcaster_that_leads_nowhere_is_a_bug_and_loud() -> None:
+    with pytest.raises(ValueError, match="leads to no newer one"):
+        lift({"type": "message.received"}, {("message.received", 1): lambda body: body})
