@@ -229,14 +229,14 @@ SPECIFIED = (
 
 def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> Values:
     """A row begins with its end where an action is not run, or was a person's own."""
-    key = {"session_id": event.session_id, "turn": turn, "place": place, "hash": action.hash}
+    key = {"session_id": event.session_id, "turn": turn, "place": place}
     ran = {"seconds": None, "started_at": None, "ended_at": event.at if action.status in DONE else None}
     return key | _specified(action) | ran | _came_of(action)
 
 
 def _specified(action: Action) -> Values:
     spec = action.spec.model_dump(mode="json")
-    return {name: spec[name] for name in SPECIFIED}
+    return {name: spec[name] for name in SPECIFIED} | {"hash": action.hash}
 
 
 def _came_of(action: Action) -> Values:

@@ -6,7 +6,8 @@ from typing import Literal
 from pydantic import JsonValue
 
 from shared.events.facts import About
-from shared.events.values import ActionSpec, Artefact, Check, NextAction, PathPlan, PlanKind, Status, Step, content_hash
+from shared.events.hashing import canonical_hash
+from shared.events.values import ActionSpec, Artefact, Check, NextAction, PathPlan, PlanKind, Status, Step
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
@@ -20,7 +21,7 @@ DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skip
 
 
 def plan_text(goal: str, steps: tuple[Step, ...], notes: str = "") -> str:
-    """A plan as Markdown: what a person reads, what a prompt quotes and what an approval's hash covers."""
+    """A plan as Markdown: what a person reads and what a prompt quotes."""
     lines = [f"Goal: {goal}", "", *(f"{number}. {_step(step)}" for number, step in enumerate(steps, 1))]
     return "\n".join([*lines, "", f"Notes: {notes}"] if notes else lines)
 
@@ -52,7 +53,13 @@ class Plan:
 
     @property
     def hash(self) -> str:
-        return content_hash(self.text)
+        """What an approval of this version is bound to: all of it that can run, never a text made from it."""
+        steps: list[JsonValue] = [
+            {"text": step.text, "tool": step.tool, "arguments": step.arguments, "effect": step.effect}
+            for step in self.steps
+        ]
+        nodes: JsonValue = list(self.path.nodes) if self.path else None
+        return canonical_hash({"goal": self.goal, "notes": self.notes, "steps": steps, "nodes": nodes})
 
 
 @dataclass(frozen=True)
@@ -72,7 +79,7 @@ class Code:
 
     @property
     def hash(self) -> str:
-        return content_hash(self.code)
+        return canonical_hash(self.code)
 
 
 @dataclass(frozen=True)
@@ -107,8 +114,9 @@ class Action:
 
     @property
     def hash(self) -> str:
-        """What an approval of this action is bound to: the tool and its exact arguments."""
-        return content_hash(self.spec.model_dump_json(include={"tool", "arguments"}))
+        """What an approval of this action is bound to: the tool, its exact arguments, and what it does to the world."""
+        spec = self.spec
+        return canonical_hash({"tool": spec.tool, "arguments": spec.arguments, "effect": spec.effect})
 
     @property
     def dead(self) -> bool:

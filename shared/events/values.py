@@ -42,8 +42,12 @@ class Stored(BaseModel):
 
 
 def content_hash(content: str) -> str:
-    """SHA-256 in hex: what an approval is bound to."""
+    """SHA-256 of a text, in hex. What an approval is bound to is `canonical_hash` (shared/events/hashing.py)."""
     return hashlib.sha256(content.encode()).hexdigest()
+
+
+def _is_none(value: object) -> bool:
+    return value is None
 
 
 class Knowledge(Stored):
@@ -91,11 +95,16 @@ class SessionSettings(Stored):
 
 
 class Step(Stored):
-    """One step of a plan: in a text plan a sentence, in the other kinds also a tool (or node) and its arguments."""
+    """One step of a plan: in a text plan a sentence, in the other kinds also a tool (or node) and its arguments.
+
+    `effect` and `policy` are the tool's. None: they are not known before the step is resolved, right before it begins.
+    """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tool: Line | None = None
     arguments: dict[str, JsonValue] | None = None
+    effect: Effect | None = Field(None, exclude_if=_is_none)
+    policy: ToolPolicy | None = Field(None, exclude_if=_is_none)
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]

@@ -19,7 +19,7 @@ from cli.gateway import Gateway
 from cli.ports import free_port
 from cli.running import Declined
 from shared.domain import commands as c
-from shared.events.values import ActionSpec, content_hash
+from shared.events.values import ActionSpec
 from shared.log import Loaded
 from shared.settings import Settings
 from tests.e2e.running import ROOT
@@ -88,7 +88,9 @@ async def test_from_a_request_to_approved_code(world: World) -> None:
         assert state["waits_for"] == "plan_approval"
         plan = state["plan"]
         assert plan["text"].startswith("Goal: A calculator")
-        assert plan["hash"] == content_hash(plan["text"])
+        reviewed = (await story.load()).plan
+        assert reviewed
+        assert plan["hash"] == reviewed.hash
 
         changed = await says(client, "feedback", session_id=story.id, text="For fractions, please")
         assert changed["waits_for"] == "work"

@@ -8,7 +8,8 @@ from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
 from shared.domain.waves import find
-from shared.events.values import Knowledge, Step, content_hash
+from shared.events.hashing import canonical_hash
+from shared.events.values import Knowledge, Step
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,
@@ -72,10 +73,10 @@ def test_an_edit_is_a_new_version_that_waits_for_its_own_approval() -> None:
 
 def test_approval_is_bound_to_the_version_and_its_hash() -> None:
     at_review = given(*TO_PLAN)
-    at_review.when(c.Approve(version=2, hash=content_hash("something else"))).refused(Stale, "differs")
+    at_review.when(c.Approve(version=2, hash=canonical_hash("something else"))).refused(Stale, "differs")
     at_review.when(c.Approve(version=1)).refused(Stale, "version 2 is")
-    text = "Goal: a calculator\n\n1. add"
-    at_review.when(approve).then("plan.approved", plan_version=2, hash=content_hash(text))
+    assert at_review.session.plan is not None
+    at_review.when(approve).then("plan.approved", plan_version=2, hash=at_review.session.plan.hash)
 
 
 def test_refusing_the_plan_asks_for_feedback_and_survives() -> None:
@@ -230,7 +231,7 @@ def test_refusing_the_code_asks_for_feedback() -> None:
 
 
 def test_approved_code_rests_and_names_what_was_approved() -> None:
-    told = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=content_hash("print(1)"))
+    told = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=canonical_hash("print(1)"))
     told.leaves("resting", "nobody", reason="answered")
     assert told.session.plan is not None
     assert told.session.plan.status == "completed"
@@ -241,7 +242,7 @@ def test_approved_code_is_run_when_the_person_asks() -> None:
     told.leaves("executing", "executor")
     action = find(told.session, "1.1")
     assert action is not None
-    arguments = {"code_version": 4, "hash": content_hash("print(1)"), "stdin": "1", "args": ["-v"]}
+    arguments = {"code_version": 4, "hash": canonical_hash("print(1)"), "stdin": "1", "args": ["-v"]}
     assert action.spec.arguments == arguments
 
 

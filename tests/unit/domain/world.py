@@ -15,10 +15,10 @@ from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS
 from shared.domain.people import RAISE
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
-from shared.domain.state import Action, plan_text
+from shared.domain.state import Action
 from shared.domain.waves import AGAIN, find, running
 from shared.events import SessionEvent, dump_event, facts, parse_event
-from shared.events.values import content_hash
+from shared.events.hashing import canonical_hash
 from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
 
 MADE_BY_WORK = (
@@ -138,9 +138,11 @@ class World:
         """What was approved is what was made at that version, by hash; steps are carried out as they were shown."""
         if isinstance(event, facts.PlanApproved) and before.plan:
             assert event.plan_version == before.plan.version
+            assert event.hash == before.plan.hash
             made = self.log[event.plan_version - 1]
             if isinstance(made, facts.PlanDrafted | facts.PlanEdited):
-                assert event.hash == content_hash(plan_text(made.goal, made.steps, made.notes))
+                reviewed = before.plan.goal, before.plan.steps, before.plan.notes
+                assert reviewed == (made.goal, made.steps, made.notes)
             after = evolve(before, event)
             if before.plan.kind != "text" and after.turn:
                 shown = [(step.tool or "note", step.arguments or {}) for step in before.plan.steps]
@@ -148,7 +150,7 @@ class World:
         if isinstance(event, facts.CodeApproved):
             made = self.log[event.code_version - 1]
             if isinstance(made, facts.CodeDrafted | facts.CodeEdited):
-                assert event.hash == content_hash(made.code)
+                assert event.hash == canonical_hash(made.code)
 
     def _started(self, before: Session, event: SessionEvent) -> None:
         """At most one start of an action, unless a person said: again; none without the yes that it needs."""
