@@ -111,11 +111,12 @@ def doctor(
 @app.command()
 def provision(
     check: Annotated[bool, typer.Option("--check", help="Only tell what differs (exit code 1).")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Also keep fewer copies, as NATS_REPLICAS says.")] = False,
 ) -> None:
     """Make or mend the streams and consumers on NATS."""
     from cli.provision import provision as bring
 
-    _run("provision", lambda settings: bring(settings, check=check))
+    _run("provision", lambda settings: bring(settings, check=check, force=force))
 
 
 @app.command()

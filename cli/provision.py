@@ -10,12 +10,14 @@ from shared.bus import provision as bus
 from shared.settings import Settings
 
 
-async def provision(settings: Settings, *, check: bool = False) -> int:
-    """Exit code 1 when `check` finds a difference. Raises Unreachable."""
+async def provision(settings: Settings, *, check: bool = False, force: bool = False) -> int:
+    """`force`: also keep fewer copies of the streams than there are.
+
+    Exit code 1 when `check` finds a difference. Raises Unreachable."""
     settings = attached(settings)
     try:
         async with asyncio.timeout(30):
-            lines = await (bus.check(settings) if check else bus.provision(settings))
+            lines = await (bus.check(settings) if check else bus.provision(settings, force=force))
     except (TimeoutError, BusDown, bus.ProvisionError) as error:
         where = without_secrets(settings.nats_url)
         raise Unreachable(

@@ -29,7 +29,7 @@ from shared.settings import Settings
 # Seconds that a service has to finish what it does when all is stopped: what is left is redelivered at the next start.
 _DRAIN = 3.0
 _STARTS_WITHIN = 2.0  # what a server of our own needs at most, in seconds
-_PROVISIONS_WITHIN = 15.0
+_PROVISIONS_WITHIN = 20.0
 _RETRY = 1.0
 
 

@@ -18,7 +18,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "environment are seen by too many. What the environment says wins",
         "nats_url": "NATS, as `nats://user:password@host:4222`, several with commas; the user is the service, or `parley`, who may do all; needs 2.12 or newer with JetStream. `parley up` "
         "starts a server of its own where this is not set",
-        "nats_replicas": "copies of each stream; 3 in a cluster. Used when streams are made (`parley provision`)",
+        "nats_replicas": "for `parley provision`: copies of each stream; 3 in a cluster. It never lowers them without `--force`. Services read from the stream itself how many there are",
         "database_url": "`postgresql://…` or `sqlite:///…`. Empty: a SQLite file in `PARLEY_HOME`",
         "parley_home": "all local state: the log, the database, secrets, logs of `parley up`, which closes it to other accounts. One running `parley up` a folder",
         "agent_host": "address that the gateway listens on",

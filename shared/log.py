@@ -95,6 +95,13 @@ class Log(Protocol):
         ...
 
 
+class ReplicatedLog(Log, Protocol):
+    @property
+    def clustered(self) -> bool:
+        """Whether several servers keep it: a guard then proves nothing, and a replica may lag behind its leader."""
+        ...
+
+
 def body_of(event: SessionEvent) -> bytes:
     """The event's JSON as it is appended. Raises Unstorable where `parse_event` would refuse it."""
     try:

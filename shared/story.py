@@ -16,7 +16,7 @@ from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
 from shared.events import Due, Event, SessionEvent, dump_event, parse_event
-from shared.log import Loaded, Log, commit
+from shared.log import Loaded, ReplicatedLog, commit
 from shared.testing import InMemoryStore
 
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
@@ -47,7 +47,7 @@ class Story:
         self,
         session: Session | str = "s1",
         *,
-        log: Log | None = None,
+        log: ReplicatedLog | None = None,
         user: str = "ann",
         clock: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
@@ -67,7 +67,7 @@ class Story:
         return [transition.event for transition in self.transitions]
 
     @property
-    def log(self) -> Log:
+    def log(self) -> ReplicatedLog:
         assert self._log, "this story has no log"
         return self._log
 

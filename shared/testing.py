@@ -27,6 +27,7 @@ class InMemoryLog:
     """A Log in a list. Every event goes through its JSON, as it would on the bus."""
 
     def __init__(self) -> None:
+        self.clustered = False
         self.messages: list[Raw] = []
         self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
         self._positions = itertools.count(1)

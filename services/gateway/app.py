@@ -37,7 +37,7 @@ from services.gateway.transport import ServerConfig
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.environment import keep_files_private
-from shared.log import Log
+from shared.log import ReplicatedLog
 from shared.logging import configure_logging
 from shared.protocol.server import Greeting
 from shared.sandbox import available
@@ -59,10 +59,10 @@ class _Application(FastAPI):
         return SafeHeaders(super().build_middleware_stack())
 
 
-def build(settings: Settings, bus: Bus, store: Store, log: Log, *, page: Path = PAGE) -> FastAPI:
+def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, page: Path = PAGE) -> FastAPI:
     """The application. Raises ConfigurationError for settings it must not be started with."""
     id_key = derive(settings.parley_secret.get_secret_value().encode(), SESSION_ID)
-    core = Core(bus, store, log, settings.nats_replicas, id_key)
+    core = Core(bus, store, log, id_key)
     door, guesses, logouts = Door(settings), Guesses(settings), Logouts(bus)
     app = _Application(
         title="Parley",

@@ -2,7 +2,7 @@
 
 from shared.bus import Bus, BusDown
 from shared.events import Due, SessionEvent
-from shared.log import Log, LogDown, Raw
+from shared.log import LogDown, Raw, ReplicatedLog
 
 
 class LateLog:
@@ -11,13 +11,20 @@ class LateLog:
     def __init__(self, bus: Bus) -> None:
         self._bus = bus
 
+    @property
+    def clustered(self) -> bool:
+        try:
+            return self._bus.log.clustered
+        except BusDown:
+            return False
+
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         return await self._there().append(event, after=after, due=due)
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         return await self._there().read(session_id, after=after, limit=limit, leader=leader)
 
-    def _there(self) -> Log:
+    def _there(self) -> ReplicatedLog:
         try:
             return self._bus.log
         except BusDown as error:

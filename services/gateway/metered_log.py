@@ -6,7 +6,7 @@ from services.gateway.hub import Hub
 from services.gateway.quota import Quota
 from shared.events import Due, SessionEvent, dump_event, facts
 from shared.events.values import Service
-from shared.log import MAX_BODY, Log, Raw
+from shared.log import MAX_BODY, Raw, ReplicatedLog
 
 SERVICES = get_args(Service)
 
@@ -14,8 +14,12 @@ SERVICES = get_args(Service)
 class MeteredLog:
     """Raises Trouble(slow_down) where the quota is used up; nothing is stored then."""
 
-    def __init__(self, log: Log, quota: Quota, hub: Hub) -> None:
+    def __init__(self, log: ReplicatedLog, quota: Quota, hub: Hub) -> None:
         self._log, self._quota, self._hub = log, quota, hub
+
+    @property
+    def clustered(self) -> bool:
+        return self._log.clustered
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if isinstance(event, facts.SessionStopped):  # what ends work is never refused

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple, Protocol
 
 from services.gateway.trouble import AWAY, Trouble
 from services.gateway.users import missing
-from shared.log import Loaded, Log
+from shared.log import Loaded, ReplicatedLog
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused
 from shared.store_api import Message, Verb
@@ -52,17 +52,16 @@ class Core(NamedTuple):
 
     bus: Bus
     store: Store
-    log: Log
-    replicas: int = 1  # of the log
+    log: ReplicatedLog
     id_key: bytes = b""  # makes ids of sessions that nobody can foresee for another user's message
 
     @property
     def patience(self) -> float:
-        return ELECTION if self.replicas > 1 else PATIENCE
+        return ELECTION if self.log.clustered else PATIENCE
 
     async def patiently[T](self, read: Callable[[], Awaitable[T]]) -> T:
         """What `read` finds. A log with replicas is read again while they elect a leader; raises as `read` does."""
-        return await (_through_an_election(read) if self.replicas > 1 else read())
+        return await (_through_an_election(read) if self.log.clustered else read())
 
 
 @retry_while_unavailable(*AWAY, longest=1, patience=ELECTION)

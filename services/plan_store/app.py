@@ -40,8 +40,7 @@ class PlanStore:
         """Migrate, consume, answer. Waits for the database and NATS for as long as it takes."""
         await patiently(self.database.migrate)
         await self.bus.connect()
-        vouched = self._settings.nats_replicas == 1
-        projector = Projector(self.bus.log, self.database, vouched=vouched)
+        projector = Projector(self.bus.log, self.database)
         keeper = Keeper(self.bus, self.bus.log, self.database, projector, stuck_after=self._settings.stuck_after)
         projector.on_moved = keeper.moved
 

@@ -7,14 +7,14 @@ from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import SessionEvent, parse_event
-from shared.log import Loaded, Log, NeedsParent, Raw, accept
+from shared.log import Loaded, Log, NeedsParent, Raw, ReplicatedLog, accept
 
 PAGE = 500
 EVERYTHING = 2**62  # beyond every position
 MAX_FORKS = 50  # how many generations of forks are followed
 
 
-class StoreLog(Log, Protocol):
+class StoreLog(ReplicatedLog, Protocol):
     """What plan_store needs of the log besides appending and reading."""
 
     async def session_ids(self) -> list[str]: ...

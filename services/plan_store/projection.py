@@ -28,15 +28,14 @@ _is_session_id = re.compile(SESSION_ID).fullmatch
 class Projector:
     """Keeps rows and log together. Several may work on one database: whoever commits first has projected.
 
-    `vouched`: the log's guard is enough to tell that nothing lies between two messages of a session. With replicas of
-    the log it is not (a stranger's unguarded message may slip in while another is on its way), and the log is read; and
-    as a replica may lag, its leader is asked for what is new.
+    Where a single server keeps the log, its guard is enough to tell that nothing lies between two messages of a
+    session. In a cluster it is not (a stranger's unguarded message may slip in while another is on its way): the log is
+    read, and its leader is asked for what is new, as a replica may lag.
     """
 
-    def __init__(self, log: StoreLog, database: Database, *, vouched: bool = False) -> None:
+    def __init__(self, log: StoreLog, database: Database) -> None:
         self._log = log
         self._database = database
-        self._vouched = vouched
         self._writer = Writer(database)
         self._held: LRUCache[str, Held] = LRUCache(maxsize=REMEMBERED)
 
@@ -105,7 +104,7 @@ class Projector:
         """The session with the log's tail."""
         held = await self._checked(session_id) or await self._from_row(session_id)
         await self._fold(held)
-        if not self._vouched or held.newest.position < at_least:
+        if self._log.clustered or held.newest.position < at_least:
             await self._fold(held, leader=True)
         return held
 
@@ -122,7 +121,7 @@ class Projector:
         """Fold what is new up to `at_least`: `raw` alone where nothing can be missing, else whatever the log has."""
         async with held.folding:
             while held.newest.position < (raw.position if raw else at_least):
-                if raw and self._vouched and follows(raw, held.newest.position):
+                if raw and not self._log.clustered and follows(raw, held.newest.position):
                     page = [raw]
                 else:
                     page = await self._log.read(held.id, after=held.newest.position, limit=PAGE, leader=leader)

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -18,6 +18,7 @@ from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown
 from shared.bus.jetstream import JetStreamLog
 from shared.bus.logouts import end_login, ended_logins
+from shared.bus.replication import Replication
 from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
@@ -50,6 +51,7 @@ class Bus:
         self._consumers: Consumers | None = None
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self._replication = Replication()
 
     # --- life
 
@@ -58,6 +60,8 @@ class Bus:
         if self._client is None:
             self._client = await connect(self._settings, self._name, self._tell_reconnected)
             metrics.CONNECTED.set_function(lambda: self.ready)
+            if not await self._replication.read(self._client):
+                self._read_replication(self._client)
 
     async def start(self) -> None:
         """Connect and, once its consumers are provisioned, begin to consume."""
@@ -83,8 +87,19 @@ class Bus:
         self._reconnected.append(callback)
 
     async def _tell_reconnected(self) -> None:
+        if self._client:
+            self._read_replication(self._client)
         for callback in self._reconnected:
             await callback()
+
+    def _read_replication(self, client: Client) -> None:
+        self._in_background(self._replication.follow(client), "replication")
+
+    def _in_background(self, work: Coroutine[Any, Any, None], name: str) -> asyncio.Task[None]:
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
 
     @property
     def client(self) -> Client:
@@ -94,7 +109,7 @@ class Bus:
 
     @property
     def log(self) -> JetStreamLog:
-        return JetStreamLog(self.client, clustered=self._settings.nats_replicas > 1)
+        return JetStreamLog(self.client, self._replication)
 
     # --- durable work
 
@@ -183,10 +198,7 @@ class Bus:
 
         In a task of its own, which nobody cancels: the answer to a flush that was given up breaks nats-py's connection.
         """
-        flushing = asyncio.create_task(self._flush(), name="flush")
-        self._tasks.add(flushing)
-        flushing.add_done_callback(self._tasks.discard)
-        await asyncio.wait({flushing}, timeout=seconds)
+        await asyncio.wait({self._in_background(self._flush(), "flush")}, timeout=seconds)
 
     async def _flush(self) -> None:
         for _ in range(2):  # nats-py sends a PING ahead of what it still buffers: only the second one follows all of it
@@ -217,9 +229,7 @@ class Bus:
             if not message.reply.startswith(INBOX):
                 log.warning("no_inbox", subject=message.subject, reply=message.reply)
                 return
-            task = asyncio.create_task(respond(message))
-            self._tasks.add(task)
-            task.add_done_callback(self._tasks.discard)
+            self._in_background(respond(message), "answer")
 
         return _Core(await self.client.subscribe(subject, queue=queue, cb=received))
 

@@ -11,6 +11,7 @@ from nats.js.api import RawStreamMsg
 from shared.bus.api import AMBIGUOUS, subjects_of
 from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
+from shared.bus.replication import Replication
 from shared.bus.topology import SESSIONS
 from shared.bus.watched import watched_append
 from shared.events import Due, SessionEvent
@@ -27,14 +28,18 @@ class JetStreamLog:
     """See shared.log.Log. The connection must not buffer while it is down (pending_size=0): a buffered append
     would be stored long after its caller gave it up.
 
-    `clustered`: the stream is kept by several servers. They check the guard before they agree on the order, and so let
-    a message without one pass in between; whoever appended looks again.
+    The servers of a cluster check the guard before they agree on the order, and so let a message without one pass in
+    between: whoever appended looks again.
     """
 
-    def __init__(self, client: Client, *, clustered: bool = False) -> None:
+    def __init__(self, client: Client, replication: Replication) -> None:
         self._client = client
-        self._clustered = clustered
+        self._replication = replication
         self._jetstream = client.jetstream(timeout=APPEND_TIMEOUT)
+
+    @property
+    def clustered(self) -> bool:
+        return self._replication.clustered
 
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         body = body_of(event)
@@ -55,7 +60,7 @@ class JetStreamLog:
                 raise Unsure(repr(error)) from error
             if ack.duplicate:
                 raise Unsure("The log knows this id already.")
-            if self._clustered and await self._next(event.session_id, after) != ack.seq:
+            if self.clustered and await self._next(event.session_id, after) != ack.seq:
                 seen.outcome = "conflict"
                 raise LostRace(f"A message without a guard came before position {ack.seq} of {event.session_id}.")
             seen.outcome = "stored"

@@ -12,17 +12,17 @@ from nats.aio.client import Client
 from shared.bus.api import AMBIGUOUS
 from shared.bus.connection import address
 from shared.bus.errors import BusDown
-from shared.bus.topology import MIN_SERVER, Config, consumers, streams
+from shared.bus.topology import MIN_SERVER, SESSIONS, Config, consumers, streams
 from shared.settings import Settings
 
 CONNECT = 5.0  # seconds
 ANSWER, PATIENCE = 2.0, 15.0  # seconds for one try, and for all of them: a cluster elects a leader within ten
 NOT_THERE = (10059, 10014)  # no such stream, no such consumer
-NO_LEADER = 10008
+NO_LEADER, NO_PEERS = 10008, 10005  # the second one also where servers of a fresh cluster do not know each other yet
 HINTS = {
     NO_LEADER: ": has the cluster a majority of its servers?",
     10074: ": NATS_REPLICAS is for a cluster; leave it out for a single server",
-    10005: ": NATS_REPLICAS must not be more than the servers of the cluster",
+    NO_PEERS: ": NATS_REPLICAS must not be more than the servers of the cluster",
 }
 
 
@@ -30,20 +30,21 @@ class ProvisionError(Exception):
     """NATS refuses, or is too old; the message says what to do."""
 
 
-async def provision(settings: Settings) -> list[str]:
+async def provision(settings: Settings, *, force: bool = False) -> list[str]:
     """Bring the server to what this version of Parley needs; what was changed, in words.
 
+    NATS_REPLICAS may raise the number of copies; only with `force` may it lower them.
     Raises ProvisionError, or BusDown when the server cannot be reached.
     """
-    return await _run(settings, change=True)
+    return await _run(settings, change=True, force=force)
 
 
 async def check(settings: Settings) -> list[str]:
     """The same comparison without a change: every difference, in words; empty when all is as it should be."""
-    return await _run(settings, change=False)
+    return await _run(settings, change=False, force=False)
 
 
-async def _run(settings: Settings, *, change: bool) -> list[str]:
+async def _run(settings: Settings, *, change: bool, force: bool) -> list[str]:
     try:
         async with asyncio.timeout(CONNECT):  # nats-py alone would try a closed port for two minutes
             client = await nats.connect(
@@ -53,7 +54,9 @@ async def _run(settings: Settings, *, change: bool) -> list[str]:
         raise BusDown(f"NATS cannot be reached: {error or type(error).__name__}") from error
     try:
         _check_server(client)
-        found = [await _stream(client, config, change=change) for config in streams(settings)]
+        least = 1 if force else await _replicas(client)
+        wanted = streams(settings.model_copy(update={"nats_replicas": max(settings.nats_replicas, least)}))
+        found = [await _stream(client, config, change=change) for config in wanted]
         found += [await _consumer(client, stream, config, change=change) for stream, config in consumers(settings)]
         return [line for line in found if line]
     finally:
@@ -69,6 +72,12 @@ def _check_server(client: Client) -> None:
     if (version.major, version.minor) < MIN_SERVER:
         needed = ".".join(map(str, MIN_SERVER))
         raise ProvisionError(f"nats-server {version} is too old: Parley needs {needed} or newer.")
+
+
+async def _replicas(client: Client) -> int:
+    """How many copies there are of the log; 1 where there is none."""
+    found = await _existing(client, f"STREAM.INFO.{SESSIONS}")
+    return int(found.get("num_replicas", 1)) if found else 1
 
 
 async def _stream(client: Client, config: Config, *, change: bool) -> str:
@@ -124,13 +133,13 @@ async def _must(client: Client, subject: str, request: Config) -> None:
 
 
 async def _api(client: Client, subject: str, request: Config) -> Config:
-    """One request; a cluster that elects a leader does not answer, or says so, and is asked again. Raises BusDown."""
+    """One request; a cluster that elects a leader, or has only just begun, is asked again. Raises BusDown."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
             reply = await client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=ANSWER)
             answer: Config = json.loads(reply.data)
-            if answer.get("error", {}).get("err_code") != NO_LEADER or time.monotonic() > deadline:
+            if answer.get("error", {}).get("err_code") not in (NO_LEADER, NO_PEERS) or time.monotonic() > deadline:
                 return answer
         except AMBIGUOUS as error:
             if time.monotonic() > deadline:

@@ -102,7 +102,7 @@ def permissions(user: str) -> dict[str, list[str]]:
     publish = [f"session.*.*.{kind}" for kind in MAKES[user]]
     publish += ASKS[user]
     publish += ["plan_store.session.load"] if user in LOADS else []
-    publish += [f"$JS.API.STREAM.MSG.GET.{SESSIONS}"]
+    publish += [f"$JS.API.STREAM.MSG.GET.{SESSIONS}", f"$JS.API.STREAM.INFO.{SESSIONS}"]
     for stream, durable in CONSUMES.get(user, ()):
         api = "$JS.API.CONSUMER"
         publish += [f"{api}.MSG.NEXT.{stream}.{durable}", f"{api}.INFO.{stream}.{durable}"]

@@ -17,7 +17,7 @@ from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.events.values import Service
 from shared.llm import Call, Message, Model
-from shared.log import Loaded, Log, commit
+from shared.log import Loaded, ReplicatedLog, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
@@ -32,7 +32,7 @@ class Kit(NamedTuple):
 
     service: Service
     store: Loads
-    log: Log
+    log: ReplicatedLog
     model: Model
     drafts: Drafts
     settings: Settings

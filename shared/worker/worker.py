@@ -113,7 +113,7 @@ class Worker:
             newest = await load_when_available(self._kit.store, session_id, at_least=0)
             if newest.position >= delivery.position:
                 return newest
-        elif self._kit.settings.nats_replicas == 1:  # a guard proves nothing where a cluster keeps the log
+        elif not self._kit.log.clustered:  # a guard proves nothing where a cluster keeps the log
             if begun := _begun(delivery):
                 return begun
             if before := _before(delivery):

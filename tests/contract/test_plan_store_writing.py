@@ -54,7 +54,7 @@ async def test_deliveries_alone_make_the_rows_that_the_log_makes(database: Datab
     log.reads = 0
     own = [[raw for raw in log.messages if of(raw) == story.id] for story in stories]
     in_turns = [raw for together in zip_longest(*own) for raw in together if raw]
-    projector = Projector(log, database, vouched=True)
+    projector = Projector(log, database)
     for start in range(0, len(in_turns), 7):
         assert not any(await deliver(projector, in_turns[start : start + 7]))
     assert log.reads == 0
@@ -73,12 +73,13 @@ async def test_what_may_hide_something_is_read_from_the_log(database: Database) 
     await story.plan()
     await story.commit(approve)
     first, _, third = log.messages
-    stranger = Projector(log, database, vouched=True)
+    stranger = Projector(log, database)
     log.reads = 0
     assert not any(await deliver(stranger, [first, third]))  # another replica was given the second
     assert log.reads == 1
     assert await stranger.load(story.id) == await story.loaded()
-    careful = Projector(log, database)  # its log has replicas
+    log.clustered = True
+    careful = Projector(log, database)
     await story.commit(c.DraftCode(code="print(1)\n", explanation=""))
     log.reads = 0
     assert not any(await deliver(careful, log.messages[2:]))
@@ -88,7 +89,7 @@ async def test_what_may_hide_something_is_read_from_the_log(database: Database) 
 async def test_a_look_does_not_wait_for_the_rows(database: Database, log: InMemoryLog) -> None:
     story = Conversation(log)
     await story.plan()
-    projector = Projector(log, database, vouched=True)
+    projector = Projector(log, database)
     assert await projector.look(story.id, at_least=2) == await story.loaded()
     async with database.begin() as tx:
         assert await tx.scalar(select(t.sessions.c.id)) is None
@@ -103,7 +104,7 @@ async def test_a_transaction_waits_for_more_unless_somebody_waits_for_the_rows(
     database: Database, log: InMemoryLog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(writing_module, "GATHERS", 3600)
-    projector, told = Projector(log, database, vouched=True), []
+    projector, told = Projector(log, database), []
 
     async def moved(before: Folded, after: Folded) -> None:
         told.append((before.position, after.position))
@@ -124,7 +125,7 @@ async def test_replicas_that_are_given_every_other_message_agree(
     database: Database, log: InMemoryLog, url: str
 ) -> None:
     other = Database(url)
-    replicas = [Projector(log, database, vouched=True), Projector(log, other, vouched=True)]
+    replicas = [Projector(log, database), Projector(log, other)]
     stories = [Conversation(log) for _ in range(3)]
     for story in stories:
         await story.whole()
@@ -152,7 +153,7 @@ async def test_one_that_cannot_be_written_keeps_nobody_up(
             found.append(Put(t.plans, {"session_id": bad.id, "number": None}))
         return found
 
-    projector = Projector(log, database, vouched=True)
+    projector = Projector(log, database)
     with monkeypatch.context() as patch:
         patch.setattr(projection_module, "changes", spoilt)
         told = await deliver(projector, log.messages)

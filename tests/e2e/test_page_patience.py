@@ -20,12 +20,13 @@ MIDDLE = """(button) => {
 }"""
 
 
-@pytest.mark.parametrize(("replicas", "words"), [(1, "Trying again"), (3, "It is waited for")])
+@pytest.mark.parametrize(("clustered", "words"), [(False, "Trying again"), (True, "It is waited for")])
 async def test_a_yes_arrives_once_when_the_log_answers_again(
-    browser: Browser, monkeypatch: pytest.MonkeyPatch, replicas: int, words: str
+    browser: Browser, monkeypatch: pytest.MonkeyPatch, clustered: bool, words: str
 ) -> None:
     monkeypatch.setattr(socket, "SLOW", 0.2)
-    world = World(nats_replicas=replicas)
+    world = World()
+    world.log.clustered = clustered
     await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = LISTS

@@ -49,6 +49,27 @@ async def test_everything_is_kept_three_times(cluster: Cluster, settings: Settin
     await bus.stop()
 
 
+async def test_only_force_lowers_the_number_of_copies(settings: Settings) -> None:
+    unset = settings.model_copy(update={"nats_replicas": 1})
+    await provision(settings)
+    assert await check(unset) == []
+    assert await provision(unset) == []
+    assert all("num_replicas (3, wanted 1)" in line for line in await provision(unset, force=True))
+    assert len(await check(settings)) >= 5
+
+
+async def test_a_service_heeds_the_stream_and_no_setting(settings: Settings) -> None:
+    """What a stranger's message overtakes is noticed also where NATS_REPLICAS is not set."""
+    unset = settings.model_copy(update={"nats_replicas": 1})
+    bus = Bus(unset, "early")
+    await bus.connect()
+    assert bus.log.clustered, "without a stream to ask it is the cautious reading"
+    await provision(settings)
+    async with consuming(unset, Seen()) as worker:
+        assert worker.log.clustered
+    await bus.stop()
+
+
 async def kept_thrice(bus: Bus, place: str) -> None:
     async with asyncio.timeout(20):
         while True:  # the servers add one peer after the other, and tell nobody when they are through

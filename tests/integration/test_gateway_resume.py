@@ -163,7 +163,8 @@ async def test_an_unknown_session(world: World) -> None:
 
 async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(socket, "SLOW", 0.05)
-    world = World(nats_replicas=3)
+    world = World()
+    world.log.clustered = True
     await world.story("s").plan()
     async with serving(world.app) as address, client(address) as her:
         world.store.down = True

@@ -16,7 +16,7 @@ from nats.aio.client import Client
 
 from cli.nats_server import NatsServer, find_binary
 from scripts.gen_nats import variable
-from shared.bus import Bus, JetStreamLog
+from shared.bus import Bus
 from shared.bus.connection import address
 from shared.bus.topology import SESSIONS, WORKERS, consumers, streams
 from shared.bus.users import CONSUMES, MAKES, OPERATOR, SERVICES, USERS, inbox, permissions
@@ -291,7 +291,7 @@ async def test_an_unguarded_event_is_stored_and_taken_by_nobody(nats: NatsServer
     async with visiting(nats, "planner") as visitor:
         await visitor.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=5)
     assert await accepted(bus, loaded) == []
-    [stored] = await JetStreamLog(bus.client).read(SESSION, after=loaded.position)
+    [stored] = await bus.log.read(SESSION, after=loaded.position)
     assert isinstance(stored, Raw)
     assert stored.data == body
 

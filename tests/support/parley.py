@@ -102,7 +102,7 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
     """The client of a plan store on this bus, with a SQLite file into which the log so far is projected first."""
     database = Database(settings.sql_url)
     await database.migrate()
-    projector = Projector(bus.log, database, vouched=True)
+    projector = Projector(bus.log, database)
     for session_id in await bus.log.session_ids():
         await projector.load(session_id)
     bus.consume("plan_store", partial(project, projector))

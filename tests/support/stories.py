@@ -6,7 +6,7 @@ from uuid import uuid4
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import Check, Step
-from shared.log import Log
+from shared.log import ReplicatedLog
 from shared.story import Story
 
 STEPS = (Step(text="Ask for two numbers"), Step(text="Add them"), Step(text="Print the sum"))
@@ -29,7 +29,7 @@ def spent(tokens: int = 10, **more: Any) -> c.Spend:
 class Conversation(Story):
     """The story of one session on this log, under a random id by default."""
 
-    def __init__(self, log: Log, session_id: str = "", user: str = "ann") -> None:
+    def __init__(self, log: ReplicatedLog, session_id: str = "", user: str = "ann") -> None:
         super().__init__(session_id or uuid4().hex[:16], log=log, user=user)
 
     async def drafts(self, goal: str = "A calculator", steps: tuple[Step, ...] = STEPS) -> Session:

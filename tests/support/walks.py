@@ -15,7 +15,7 @@ from shared.domain.state import Turn
 from shared.domain.waves import ready, running
 from shared.events.values import ActionSpec, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, full_path, split, tool_of
-from shared.log import Log, LostRace
+from shared.log import LostRace, ReplicatedLog
 from shared.story import Story
 
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
@@ -96,7 +96,7 @@ class Services:
     A request with “which” is asked back about, one with “fail” fails, “slow” waits for `go`.
     """
 
-    def __init__(self, bus: Bus, log: Log) -> None:
+    def __init__(self, bus: Bus, log: ReplicatedLog) -> None:
         self._bus, self._log = bus, log
         self._due: asyncio.Queue[str] = asyncio.Queue()
         self.go = asyncio.Event()
