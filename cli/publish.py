@@ -12,6 +12,7 @@ from cli.running import LOCAL_USER, Declined, Unreachable, bus
 from shared.bus import Bus, BusDown
 from shared.domain import commands as c
 from shared.domain.commands import By
+from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
@@ -47,6 +48,7 @@ async def body(settings: Settings, data: bytes) -> int:
         loaded = await _load(found, event.session_id)
         if event.version != loaded.session.version + 1:
             raise Declined(_moved_on(event, loaded.session.version))
+        event = complete(loaded.session, event)
         position = await _append(found, event, loaded)
     print(f"stored {event.type} as version {event.version} of {event.session_id}, position {position}")
     return 0

@@ -49,7 +49,8 @@ class Reach(NamedTuple):
 def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each command, as good as it can be now
     plan, code = session.plan, session.code
     actions = session.turn.actions if session.turn else ()
-    spoken = ("word", *(session.question.options if session.question else ()))
+    options = session.question.options if session.question else ()
+    spoken = ("word", *(option.label for option in options))
     yield from (c.Say(text=text) for text in spoken)
     for item in (plan, code):
         if item:

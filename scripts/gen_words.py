@@ -16,6 +16,7 @@ FIELDS: dict[str, str] = {
     "needs": "the format that a reader must know to fold this event; left out where it is 1",
     "rules": "from this event on the session is folded by the rules of this number; left out where it raises nothing",
     "type": "what happened",
+    "ended": "the actions that this event ends without an outcome of their own; left out where there are none",
     # said
     "text": "the words",
     "intent": "`request` begins a round, `feedback` is about what is in review, `steer` was said during work",
@@ -24,6 +25,12 @@ FIELDS: dict[str, str] = {
     "knowledge": "what the planner is given beside the request",
     "about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",
     "options": "answers to choose from; empty: any text",
+    "key": "of an option, as the log compares it: `happened`, `again`, `leave`, `raise`, `give_up`, or its number",
+    "label": "the option in words, as people see and send it",
+    "question.answered.key": "the option that was chosen; none: other words",
+    "cause": "what cut the action off; none: nothing did",
+    "Ended.id": "the action",
+    "Ended.reason": "why it ends: an action that it depends on failed, the session was stopped, the plan was given up, or another turn took its place",
     # plans and code
     "kind": "`text`: sentences; `steps`: tool calls; `path`: nodes of a flow",
     "goal": "what the plan is for, in a sentence",

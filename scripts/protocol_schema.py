@@ -27,8 +27,7 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json
 
 
 class _AllFields(GenerateJsonSchema):
-    """What is sent carries every field, also those that have a default, but for those that are left out when they say
-    nothing: the schema says so."""
+    """What is sent carries every field, also those that have a default, but for those left out where they are empty."""
 
     def field_is_required(self, field: ModelField | DataclassField | TypedDictField, total: bool) -> bool:
         sent = self.mode == "serialization" and "serialization_exclude_if" not in field

@@ -15,9 +15,10 @@ from services.executor.calling import bounded
 from services.executor.keeping import Keeps, fitted
 from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
+from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
-from shared.domain.waves import CUT_OFF, ready, running
+from shared.domain.waves import ready, running
 from shared.events import facts
 from shared.events.values import Artefact
 from shared.log import Unstorable
@@ -91,7 +92,7 @@ class Executor:
             result = await self._call(desk, begun)
         except asyncio.CancelledError:
             if desk.stopped:
-                await self._record(desk, begun, Result(ok=False, error=CUT_OFF), began)
+                await self._record(desk, begun, Result(ok=False, error=wording.CUT_OFF, cause="stopped"), began)
             raise
         await self._record(desk, begun, result, began)
 
@@ -105,7 +106,7 @@ class Executor:
                 await self._record(desk, begun, await running, began)
                 if desk.stopped:
                     for late in writes[number + 1 :]:
-                        untouched = Result(ok=False, error="Stopped by the person before it was run.")
+                        untouched = Result(ok=False, error=wording.CUT_OFF_BEFORE, cause="stopped")
                         await self._record(desk, late, untouched, time.monotonic())
                 raise
             await self._record(desk, begun, result, began)
@@ -136,6 +137,7 @@ class Executor:
             error=result.error,
             seconds=round(time.monotonic() - began, 3),
             artefact=artefact,
+            cause=result.cause,
         )
         try:
             await _append(desk, outcome)

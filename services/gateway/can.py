@@ -59,7 +59,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "replan": c.Reject(replan=True),
         "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,
-        "answer": c.Answer(text=asked_options[0] if asked_options else "x"),
+        "answer": c.Answer(text=asked_options[0].label if asked_options else "x"),
         "continue": c.Continue(),
         "run": c.Run(),
         "complete": c.Complete(),

@@ -58,7 +58,7 @@ def action_view(action: Action) -> s.ActionView:
         approval=action.spec.approval,
         hash=action.hash,
         result=action.result,
-        error=action.error,
+        error=action.explanation,
         depends_on=action.spec.depends_on,
         repairs=action.spec.repairs,
         ruling=action.spec.ruling,

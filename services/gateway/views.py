@@ -120,7 +120,7 @@ def question(session: Session) -> s.Question | None:
         question_id=open_.action_id,
         about=open_.about,
         content=open_.text,
-        options=open_.options,
+        options=tuple(option.label for option in open_.options),
         form=open_.form,
     )
 

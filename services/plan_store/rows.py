@@ -12,6 +12,7 @@ from services.plan_store.history import Step
 from services.plan_store.memories import begins, remembered
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, ActionStatus, Turn
+from shared.domain.waves import end
 from shared.events import SessionEvent, facts
 
 PREVIEW = 300
@@ -140,9 +141,7 @@ def _superseded(table: Table, session: Session, *waiting: str) -> Change:
 def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
     old, new = before.turn, after.turn
     if old and (new is None or new.number != old.number):
-        mine = and_(t.actions.c.session_id == after.id, t.actions.c.turn == old.number)
-        unstarted = and_(mine, t.actions.c.status.in_(("planned", "approved", "asked")))
-        yield Patch(update(t.actions).where(unstarted), {"status": "skipped", "ended_at": event.at})
+        yield from _same_turn(old, end(before, event.ended).turn or old, event)
     if isinstance(event, facts.TurnVerified) and new:
         yield patch(t.turns, {"session_id": after.id, "turn": event.turn}, _verdict(event))
     if new is None and isinstance(event, facts.TurnPlanned):
@@ -241,7 +240,7 @@ def _specified(action: Action) -> Values:
 
 def _came_of(action: Action) -> Values:
     artefact = action.artefact.model_dump(mode="json") if action.artefact else None
-    told = {"status": action.status, "result": action.result, "error": action.error, "tokens": action.tokens}
+    told = {"status": action.status, "result": action.result, "error": action.explanation, "tokens": action.tokens}
     return told | {"artefact": artefact}
 
 

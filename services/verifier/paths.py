@@ -16,7 +16,7 @@ def walked(turn: Turn) -> c.VerifyTurn:
         return _verdict("path-walked", "partial", f"The path ended after {last.spec.tool}.")
     if last.status == "uncertain":
         return _verdict("in-doubt", "partial", f"Nobody knows whether {last.spec.tool} took effect.")
-    why = f"{last.spec.tool} ({last.status}): {last.error or 'no reason was given'}"
+    why = f"{last.spec.tool} ({last.status}): {last.explanation or 'no reason was given'}"
     return _verdict("path-ended", "failure", f"The path ended early. {why}")
 
 

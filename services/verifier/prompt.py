@@ -74,7 +74,10 @@ def tests_brief(session: Session) -> list[Message]:
 
 
 def verdict_brief(session: Session, turn: Turn) -> list[Message]:
-    runs = [json.dumps(action.result, ensure_ascii=False) if action.result else action.error for action in turn.actions]
+    runs = [
+        json.dumps(action.result, ensure_ascii=False) if action.result else action.explanation
+        for action in turn.actions
+    ]
     sections = {
         "request": session.request,
         "plan": session.plan.text if session.plan else None,

@@ -29,7 +29,7 @@ def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR09
         names = ", ".join(action.spec.tool for action in doubts)
         return _verdict("in-doubt", "partial", "continue", f"Nobody knows whether this took effect: {names}.")
     if failed:
-        why = "; ".join(f"{action.spec.tool}: {action.error}" for action in failed)
+        why = "; ".join(f"{action.spec.tool}: {action.explanation}" for action in failed)
         return _verdict("tool-error", "failure" if len(failed) == len(ran) else "partial", "retry", why)
     if any(action.spec.tool == HANDOVER for action in ran):
         return _verdict("handed-over", "success", "escalate", "The request was handed over to a person.")
@@ -54,7 +54,10 @@ def _held_back(turn: Turn) -> str:
     kept = [
         action for action in turn.actions if action.status in ("denied", "skipped") and action.spec.ruling != "skip"
     ]
-    told = (f"{action.spec.tool} ({action.status}{': ' if action.error else ''}{action.error})" for action in kept)
+    told = (
+        f"{action.spec.tool} ({action.status}{': ' if action.explanation else ''}{action.explanation})"
+        for action in kept
+    )
     return f"Not run: {'; '.join(told)}." if kept else ""
 
 

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 from pydantic import Field, JsonValue
 
-from shared.events.facts import About
+from shared.events.facts import About, Cause
 from shared.events.values import (
     ActionSpec,
     Artefact,
@@ -250,6 +250,7 @@ class Finish(Command):
     error: str = ""
     seconds: float = 0
     artefact: Artefact | None = None
+    cause: Cause | None = None
 
 
 class Uncertain(Command):

@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from shared.domain import commands as c
 from shared.domain.commands import By
+from shared.domain.consequences import complete
 from shared.domain.errors import AlreadyDone, Invalid, need
 from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
@@ -27,12 +28,16 @@ def decide(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        if isinstance(command, PersonCommand):
-            _own_id(by)
-            return decide_person(session, command, by)
-        return decide_worker(session, command, by)
+        return complete(session, _event(session, command, by))
     except ValidationError as error:
         raise Invalid(_why(error)) from error
+
+
+def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
+    if isinstance(command, PersonCommand):
+        _own_id(by)
+        return decide_person(session, command, by)
+    return decide_worker(session, command, by)
 
 
 def due(after: Session) -> Due:

@@ -3,7 +3,7 @@
 from shared.domain.changing import replace
 from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newest, settle
 from shared.domain.state import Action, Code, Plan, PlanStatus, Turn
-from shared.domain.waves import advance, leave_turn, skip_unstarted
+from shared.domain.waves import advance, leave_turn
 from shared.events import facts
 from shared.events.values import ActionSpec, PathPlan
 
@@ -76,13 +76,13 @@ def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:
         rejected = with_code(rejected, status="superseded")
     if not event.replan:
         return settle(rejected, "awaiting_input")
-    again = replace(leave_turn(skip_unstarted(rejected)), replan=True, problems=())
+    again = replace(leave_turn(rejected), replan=True, problems=())
     return begin(again, "planning", event.version)
 
 
 def plan_put_aside(session: Session) -> Session:
     """Given up or deleted: a session at work stops; one that rests keeps the reason why it does."""
-    return settle(skip_unstarted(session), "resting", session.reason if session.phase == "resting" else "stopped")
+    return settle(session, "resting", session.reason if session.phase == "resting" else "stopped")
 
 
 def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:

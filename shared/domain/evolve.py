@@ -11,13 +11,15 @@ from shared.domain import drafts, paths, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
-from shared.domain.waves import STOPPED, advance, find, leave_turn, mark, skip_unstarted
+from shared.domain.waves import advance, end, find, leave_turn, mark
 from shared.events import SessionEvent, facts
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
     """The session after this event. A fork's first event is given the parent's session as it was then."""
-    after = _moved(session, event)
+    after = _moved(end(session, event.ended), event)
+    # Of the actions that the event itself plans, those are ended that need one which is not run.
+    after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
     recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
     since = session.since if _scene(after) == _scene(session) else event.version
     return replace(after, version=event.version, recent=recent, since=since)
@@ -79,8 +81,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.ActionFinished():
             status: ActionStatus = "finished" if event.ok else "failed"
             told = {"result": event.result, "error": event.error, "artefact": event.artefact, "seconds": event.seconds}
-            ended = mark(session, [event.action_id], status, **told)
-            return turns.outcome(ended, event)
+            end_reason = "stopped" if event.cause == "stopped" else None
+            return turns.outcome(mark(session, [event.action_id], status, end_reason=end_reason, **told), event)
         case facts.ActionSkipped():
             return turns.outcome(mark(session, [event.action_id], "skipped", error=event.reason), event)
         case facts.ActionUncertain():
@@ -179,7 +181,7 @@ def _stopped(session: Session) -> Session:
     """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked."""
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.halted if asked_by_a_phase else session.phase
-    return replace(settle(skip_unstarted(session, STOPPED), "resting", "stopped"), halted=halted)
+    return replace(settle(session, "resting", "stopped"), halted=halted)
 
 
 def _forked(session: Session, event: facts.SessionForked) -> Session:

@@ -176,7 +176,7 @@ def _over(action: Action) -> bool:
 
 
 def _deed(turn: int, action: Action) -> Deed:
-    text = text_of(action.result) if action.status == "finished" else action.error
+    text = text_of(action.result) if action.status == "finished" else action.explanation
     spec = action.spec
     key, arguments = key_of(spec.tool, spec.arguments), _shortened(spec.arguments, DEED)
     return Deed(turn, spec.id, key, spec.tool, arguments, spec.effect, action.status, _cut(text, DEED))

@@ -11,6 +11,7 @@ from shared.domain.session import SERVICE_OF, Session
 from shared.domain.stamp import stamp
 from shared.domain.state import Turn
 from shared.domain.waves import check_actions, find
+from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
 
@@ -43,7 +44,6 @@ PersonCommand = (
 )
 ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
 NOTHING_TO_SAVE = "Only what was found on a path through a flow can be saved to the library."
-RAISE, GIVE_UP = "Raise the budget by half", "Stop here"
 
 
 def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
@@ -137,21 +137,23 @@ def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
         raise Stale("That question is no longer open; another one is.")
     if not command.text.strip():
         raise Invalid("The answer is empty.")
+    key = question.key_of(command.text)
     if question.about == "budget":
-        return _about_budget(session, command.text, by)
-    if question.about == "uncertain" and command.text not in question.options:
-        raise Invalid(f"Answer with one of: {'; '.join(question.options)}.")
+        return _about_budget(session, key, by)
+    if question.about == "uncertain" and key is None:
+        raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     kind = "question.answered"
     return facts.QuestionAnswered(
-        **stamp(session, by, kind, question.action_id), action_id=question.action_id, text=command.text
+        **stamp(session, by, kind, question.action_id), action_id=question.action_id, text=command.text, key=key
     )
 
 
-def _about_budget(session: Session, text: str, by: By) -> SessionEvent:
-    if text == GIVE_UP:
+def _about_budget(session: Session, key: str | None, by: By) -> SessionEvent:
+    if key == "give_up":
         return facts.SessionStopped(**stamp(session, by, "session.stopped"), reason="the budget is spent")
-    if text != RAISE:
-        raise Invalid(f"Answer “{RAISE}” or “{GIVE_UP}”, or raise it by an amount of your own.")
+    if key != "raise":
+        labels = " or ".join(f"“{option.label}”" for option in BUDGET_OPTIONS)
+        raise Invalid(f"Answer {labels}, or raise it by an amount of your own.")
     had, spent = session.settings, session.spent
     tokens = max(had.token_budget, spent.tokens) * 3 // 2 + 1 - had.token_budget if had.token_budget else 0
     cost = max(had.cost_budget, spent.cost) * 1.5 - had.cost_budget if had.cost_budget else 0

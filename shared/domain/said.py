@@ -11,12 +11,11 @@ from shared.domain.memory import next_request
 from shared.domain.session import ROUNDS_KEPT, WORDS_KEPT, Session, begin, newest, reviewing, settle
 from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
-from shared.domain.waves import AGAIN, HAPPENED, advance, leave_turn, mark, skip_unstarted
+from shared.domain.waves import ANSWERED, advance, leave_turn, mark
 from shared.events import facts
 
 DIALOGUE = 20  # questions and answers that prompts still see
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
-ANSWERED: dict[str, ActionStatus] = {HAPPENED: "finished", AGAIN: "approved"}
 
 
 def heard(session: Session, event: facts.MessageReceived) -> Session:
@@ -39,7 +38,7 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
 def _next_round(session: Session, request: str, version: int) -> Session:
     """A new request: what came before becomes a line of the summary; plan, code and unused feedback stay as context."""
     rounds = (*session.rounds, Round(session.request[:SUMMARY], _outcome_of(session))) if session.request else ()
-    ended = leave_turn(skip_unstarted(session))
+    ended = leave_turn(session)
     fresh = replace(
         ended,
         memory=next_request(ended.memory),
@@ -80,7 +79,7 @@ def _feedback(session: Session, text: str, version: int) -> Session:
         return begin(with_code(said, status="rejected", repairs=0), "coding", version)
     if target == "text":
         return begin(with_plan(said, "rejected"), "planning", version)
-    return begin(leave_turn(skip_unstarted(said)), "planning", version)
+    return begin(leave_turn(said), "planning", version)
 
 
 def asked(session: Session, event: facts.QuestionAsked) -> Session:
@@ -104,9 +103,9 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
             status: ActionStatus = "approved" if session.turn and session.turn.path else "finished"
             return advance(mark(session, [event.action_id], status, result=event.text), event.version)
         case "uncertain":
-            if event.text not in ANSWERED:
-                return advance(mark(session, [event.action_id], "uncertain", left=True), event.version)
-            return advance(mark(session, [event.action_id], ANSWERED[event.text], error=""), event.version)
+            known = ANSWERED.get(event.key or "")
+            cleared = {"status": known, "error": ""} if known else {"status": "uncertain", "left": True}
+            return advance(mark(session, [event.action_id], **cleared), event.version)
         case "request" | "budget":
             return _told(session, event.text, event.version)
     assert_never(question.about)

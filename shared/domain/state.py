@@ -5,9 +5,21 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from shared.domain import wording
 from shared.events.facts import About
 from shared.events.hashing import canonical_hash
-from shared.events.values import ActionSpec, Artefact, Check, NextAction, PathPlan, PlanKind, Status, Step
+from shared.events.values import (
+    ActionSpec,
+    Artefact,
+    Check,
+    EndReason,
+    NextAction,
+    Option,
+    PathPlan,
+    PlanKind,
+    Status,
+    Step,
+)
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"
@@ -87,8 +99,12 @@ class Question:
     action_id: str
     about: About
     text: str
-    options: tuple[str, ...] = ()
+    options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
+
+    def key_of(self, text: str) -> str | None:
+        """The key of the option with this label; None for an answer in other words."""
+        return next((option.key for option in self.options if option.label == text), None)
 
 
 @dataclass(frozen=True)
@@ -105,6 +121,7 @@ class Action:
     status: ActionStatus = "planned"
     result: JsonValue = None
     error: str = ""
+    end_reason: EndReason | None = None
     artefact: Artefact | None = None
     seconds: float = 0.0
     tokens: int = 0  # of the model calls made for it
@@ -117,6 +134,13 @@ class Action:
         """What an approval of this action is bound to: the tool, its exact arguments, and what it does to the world."""
         spec = self.spec
         return canonical_hash({"tool": spec.tool, "arguments": spec.arguments, "effect": spec.effect})
+
+    @property
+    def explanation(self) -> str:
+        """Why it came to nothing, in words; "" where nothing is known or to be said."""
+        if self.error or self.end_reason is None:
+            return self.error
+        return wording.CUT_OFF if self.status == "failed" else wording.NOT_BEGUN[self.end_reason]
 
     @property
     def dead(self) -> bool:

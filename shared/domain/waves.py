@@ -1,17 +1,15 @@
 """A turn runs in waves: the actions whose dependencies are finished, all decided before any of them starts."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
-from shared.domain import memory, paths
+from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
-from shared.events.values import ActionSpec
+from shared.events.values import ActionSpec, Ended
 
-STOPPED = "it had not begun when the session was stopped"
-CUT_OFF = "Stopped by the person."
-HAPPENED, AGAIN, LEAVE = "It happened", "It did not happen: run it again", "Leave it"
+ANSWERED: Mapping[str, ActionStatus] = {"happened": "finished", "again": "approved"}  # of an uncertain action
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
@@ -51,12 +49,30 @@ def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: 
     return replace(session, turn=turn, loose=loose, memory=remembered)
 
 
-def skip_unstarted(session: Session, why: str = "") -> Session:
-    """Whatever has not begun will not: stop, cancel, or another plan."""
-    actions = session.turn.actions if session.turn else ()
-    return mark(
-        session, [a.spec.id for a in actions if a.status in ("planned", "approved", "asked")], "skipped", error=why
-    )
+def end(session: Session, ended: Iterable[Ended]) -> Session:
+    """The same session with these actions ended, as far as they have not ended yet."""
+    reasons = {one.id: one.reason for one in ended}
+    if session.turn is None or not reasons:
+        return session
+
+    def ending(action: Action) -> Action:
+        if action.status not in paths.OPEN or action.spec.id not in reasons:
+            return action
+        return replace(action, status="skipped", end_reason=reasons[action.spec.id])
+
+    return replace(session, turn=replace(session.turn, actions=tuple(map(ending, session.turn.actions))))
+
+
+def blocked(turn: Turn | None) -> tuple[str, ...]:
+    """The ids of actions that have not begun and need, over however many steps, one that did not finish well."""
+    actions = turn.actions if turn else ()
+    dead = {action.spec.id for action in actions if action.dead}
+    waiting = [action for action in actions if action.status in paths.OPEN]
+    found: list[str] = []
+    while more := [a.spec.id for a in waiting if a.spec.id not in dead and dead.intersection(a.spec.depends_on)]:
+        dead.update(more)
+        found += more
+    return tuple(found)
 
 
 def revive(session: Session) -> Session:
@@ -65,11 +81,10 @@ def revive(session: Session) -> Session:
     So is the node of a path that it cut off: nobody plans another way around it.
     """
     turn = session.turn
-    held = {("skipped", STOPPED), ("failed", CUT_OFF)} if turn and turn.path else {("skipped", STOPPED)}
+    held = ("skipped", "failed") if turn and turn.path else ("skipped",)
     actions = turn.actions if turn else ()
-    return mark(
-        session, [a.spec.id for a in actions if (a.status, a.error) in held], "planned", error="", allowed=False
-    )
+    ids = [a.spec.id for a in actions if a.end_reason == "stopped" and a.status in held]
+    return mark(session, ids, "planned", error="", end_reason=None, allowed=False)
 
 
 def leave_turn(session: Session) -> Session:
@@ -82,7 +97,6 @@ def leave_turn(session: Session) -> Session:
 
 def advance(session: Session, version: int) -> Session:
     """Where a turn goes after the event of this version: the wave goes on, asks, begins anew, or is judged."""
-    session = _drop_blocked(session)
     if running(session):
         return session
     actions = session.turn.actions if session.turn else ()
@@ -116,21 +130,6 @@ def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
         done |= runnable
 
 
-def _drop_blocked(session: Session) -> Session:
-    """Actions that need the outcome of one that will have none are skipped, and those that need these."""
-    while session.turn:
-        dead = {a.spec.id for a in session.turn.actions if a.dead}
-        blocked = [
-            a.spec.id
-            for a in session.turn.actions
-            if a.status in ("planned", "approved") and dead.intersection(a.spec.depends_on)
-        ]
-        if not blocked:
-            break
-        session = mark(session, blocked, "skipped", error="an action it depends on did not finish")
-    return session
-
-
 def _what_happened(action: Action) -> Question:
     text = f"“{action.spec.tool}” was started, and nobody can tell whether it took effect. What happened?"
-    return Question(action.spec.id, "uncertain", text, (HAPPENED, AGAIN, LEAVE))
+    return Question(action.spec.id, "uncertain", text, wording.UNCERTAIN_OPTIONS)

@@ -5,13 +5,14 @@ from typing import assert_never
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
-from shared.domain.people import GIVE_UP, RAISE, path_changed
+from shared.domain.people import path_changed
 from shared.domain.policy import ruled, stricter
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
 from shared.domain.waves import check_actions, find, ready, running
+from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
-from shared.events.values import content_hash
+from shared.events.values import Option, content_hash
 
 WorkerCommand = (
     c.DraftPlan
@@ -133,7 +134,8 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
         if command.action_id not in {action.spec.id for action in ready(session.turn)}:
             raise Invalid(f"Action {command.action_id} is not one that could run now.")
         action_id = command.action_id or ""
-    options = (RAISE, GIVE_UP) if command.about == "budget" else command.options
+    own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
+    options = BUDGET_OPTIONS if command.about == "budget" else own
     return facts.QuestionAsked(
         **stamp(session, by, "question.asked"),
         action_id=action_id,

@@ -13,6 +13,7 @@ from shared.events.values import (
     Knowledge,
     Line,
     NextAction,
+    Option,
     PathPlan,
     PlanKind,
     Recalled,
@@ -27,6 +28,7 @@ from shared.events.values import (
 
 Intent = Literal["request", "feedback", "steer"]
 About = Literal["request", "continue", "budget", "action", "uncertain"]
+Cause = Literal["stopped", "budget", "timeout"]
 Version = Annotated[int, Field(ge=1)]
 
 
@@ -144,16 +146,17 @@ class QuestionAsked(Event):
     action_id: ActionId
     about: About
     text: Text
-    options: tuple[Line, ...] = ()
+    options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
 
 
 class QuestionAnswered(Event):
-    """The person's answer to the question of `action_id`."""
+    """The person's answer to the question of `action_id`. `key`: that of the option they chose, if they chose one."""
 
     type: Literal["question.answered"] = "question.answered"
     action_id: ActionId
     text: Text
+    key: str | None = None
 
 
 class TurnPlanned(Event):
@@ -244,7 +247,7 @@ class ActionsStarted(Event):
 class ActionFinished(Event):
     """The outcome of a started action. `seconds` is how long it ran.
 
-    With an `artefact` the result is only the beginning of what the tool returned.
+    With an `artefact` the result is only the beginning of what the tool returned. `cause`: what cut the action off.
     """
 
     type: Literal["action.finished"] = "action.finished"
@@ -254,6 +257,7 @@ class ActionFinished(Event):
     error: str = ""
     seconds: float = Field(0, ge=0, allow_inf_nan=False)
     artefact: Artefact | None = None
+    cause: Cause | None = None
 
 
 class ActionSkipped(Event):

@@ -16,6 +16,7 @@ ToolPolicy = Literal["always", "writes", "never", "deny"]
 Ruling = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
 Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
+EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
@@ -48,6 +49,20 @@ def content_hash(content: str) -> str:
 
 def _is_none(value: object) -> bool:
     return value is None
+
+
+class Ended(Stored):
+    """An action that an event ends without an outcome of its own."""
+
+    id: ActionId
+    reason: EndReason
+
+
+class Option(Stored):
+    """One answer to a question: the log compares the `key`, people read the `label`."""
+
+    key: Annotated[str, Field(min_length=1, max_length=64)]
+    label: Line
 
 
 class Knowledge(Stored):

@@ -12,13 +12,14 @@ from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
-from shared.domain.waves import AGAIN
+from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.events import SessionEvent, dump_event, facts
 from shared.log import Loaded, guard, subject_of
 from shared.settings import Settings
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, stored, talking, turn
 from tests.support.stack import Person
 
+AGAIN = UNCERTAIN_OPTIONS[1]
 Forge = Callable[[Loaded, facts.TurnPlanned], SessionEvent]
 
 
@@ -92,7 +93,7 @@ async def test_no_service_s_words_make_a_write_run_unasked(
             loaded = await ann.load()
             await append_as(nats, user, loaded, forge(loaded, honest))
             if forge is question:
-                await ann.does(c.Answer(text=AGAIN))
+                await ann.does(c.Answer(text=AGAIN.label))
             waiting = await waits_again(ann, loaded.session.version)
             reasons += [action.spec.approval for action in undecided(waiting.turn)]
             assert (await stored(settings, f"session:{session_id}"))["status"] == "pending"

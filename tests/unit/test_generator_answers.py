@@ -10,14 +10,13 @@ from services.generator.answer_prompt import AnswerReply, TaskReply, answer_brie
 from services.generator.handlers import write
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.domain.waves import LEAVE
 from shared.events.values import Knowledge, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
-from tests.unit.domain.spec import StoryLine, act, allow, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, request, say, turn, verdict
 
 FREE = (request("agentflow", approval="never", max_turns=2),)
 LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))

@@ -11,14 +11,13 @@ from services.verifier.prompt import VerdictReply, turn_brief
 from services.verifier.rules import certain
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.domain.waves import HAPPENED, LEAVE
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
 from tests.support.store import STORE
-from tests.unit.domain.spec import StoryLine, act, allow, given, request, say, turn, verdict
+from tests.unit.domain.spec import HAPPENED, LEAVE, StoryLine, act, allow, given, request, say, turn, verdict
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
 CANCELLED = json.dumps({**ORDER, "status": "cancelled"})

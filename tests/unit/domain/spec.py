@@ -19,6 +19,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.state import Code, Plan
 from shared.domain.waves import ready
+from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
 from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
 from shared.story import Story
@@ -27,6 +28,8 @@ from shared.story import check as check
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ANN = "user:ann"
+HAPPENED, AGAIN, LEAVE = (option.label for option in UNCERTAIN_OPTIONS)
+RAISE, GIVE_UP = (option.label for option in BUDGET_OPTIONS)
 
 
 def by(session: Session, command: AnyCommand, actor: str = "", **named: Any) -> By:

@@ -18,12 +18,26 @@ from shared.domain.decide import AnyCommand, decide
 from shared.domain.errors import AlreadyDone
 from shared.domain.evolve import fold
 from shared.domain.paths import begun
-from shared.domain.people import GIVE_UP, RAISE
 from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import AGAIN, HAPPENED, LEAVE, ready, running
+from shared.domain.waves import ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
 from shared.events.values import ActionSpec, Effect, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
-from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
+from tests.unit.domain.spec import (
+    AGAIN,
+    ANN,
+    GIVE_UP,
+    HAPPENED,
+    LEAVE,
+    NOON,
+    RAISE,
+    act,
+    answer,
+    checked,
+    draft,
+    program,
+    turn,
+    verdict,
+)
 from tests.unit.domain.world import REACHED, World, good
 
 COMMON: dict[str, Any] = {
@@ -375,7 +389,9 @@ class Schedules(RuleBasedStateMachine):
             elif session.phase == "awaiting_approval":
                 self.approve_what_is_shown()
             elif session.question:
-                self.tell(c.Answer(text=one_of([*session.question.options, self.word()], 0)))
+                self.tell(
+                    c.Answer(text=one_of([*(option.label for option in session.question.options), self.word()], 0))
+                )
 
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule(late=st.booleans())

@@ -9,9 +9,21 @@ from shared.domain import memory
 from shared.domain.errors import Invalid
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, history, text_of
 from shared.domain.session import Session
-from shared.domain.waves import LEAVE
 from shared.events.values import ActionSpec, Recalled
-from tests.unit.domain.spec import Given, StoryLine, act, allow, answer, given, request, say, story, turn, verdict
+from tests.unit.domain.spec import (
+    LEAVE,
+    Given,
+    StoryLine,
+    act,
+    allow,
+    answer,
+    given,
+    request,
+    say,
+    story,
+    turn,
+    verdict,
+)
 
 FLOW = (request("agentflow", max_turns=100, approval="never"),)
 ASKING = (request("agentflow"),)

@@ -10,7 +10,7 @@ from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
-from shared.domain.waves import CUT_OFF, ready
+from shared.domain.waves import ready
 from shared.events.values import ActionSpec, PathPlan, Step
 from tests.unit.domain.spec import TO_DONE, StoryLine, allow, answer, done, given, request, say, status, story, verdict
 
@@ -191,7 +191,7 @@ def test_a_path_does_not_grow_for_ever() -> None:
 
 
 def test_a_node_that_a_stop_cut_off_runs_again_when_the_person_goes_on() -> None:
-    cut = c.Finish(action_id="1.2", ok=False, error=CUT_OFF)
+    cut = c.Finish(action_id="1.2", ok=False, error="Cut off.", cause="stopped")
     told = given(*PLANNED, *walk(1), c.Start(), c.Stop(), cut).when(c.Retry()).then("session.retried")
     told.leaves("executing", "executor")
     assert [a.spec.id for a in ready(told.session.turn)] == ["1.2"]

@@ -8,10 +8,23 @@ from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.policy import policy_of
 from shared.domain.session import Session
-from shared.domain.waves import AGAIN, HAPPENED
 from shared.events import facts
 from shared.events.values import ActionSpec, SessionSettings
-from tests.unit.domain.spec import StoryLine, act, allow, answer, done, given, request, say, status, turn, verdict
+from tests.unit.domain.spec import (
+    AGAIN,
+    HAPPENED,
+    StoryLine,
+    act,
+    allow,
+    answer,
+    done,
+    given,
+    request,
+    say,
+    status,
+    turn,
+    verdict,
+)
 
 FLOW = (request("agentflow"),)
 FREE = (request("agentflow", approval="never"),)

@@ -8,10 +8,11 @@ from shared.domain import commands as c
 from shared.domain.errors import Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
-from shared.domain.waves import AGAIN, HAPPENED
+from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.events import facts
 from shared.events.values import ActionSpec, PathPlan, ToolRule
 from tests.unit.domain.spec import (
+    AGAIN,
     ESCALATED,
     NOON,
     TO_DONE,
@@ -122,10 +123,17 @@ def test_the_answer_to_a_question_is_no_approval(about: str, said: str) -> None:
     """Every service may ask questions: a yes to one of them allows nothing."""
     path = PathPlan(nodes=("orders",))
     waits = forged(act("1.1", effect="write", ask="a write"), path=path).session
-    question = {"action_id": "1.1", "about": about, "text": "Is the weather fine?", "options": (AGAIN, HAPPENED)}
+    question = {"action_id": "1.1", "about": about, "text": "Is the weather fine?", "options": UNCERTAIN_OPTIONS}
     told = {"id": "s1:x", "session_id": "s1", "version": waits.version + 1, "at": NOON, "actor": "generator"}
     asked = evolve(waits, facts.QuestionAsked.model_validate(told | question))
-    answered = {"id": "s1:y", "version": asked.version + 1, "actor": "user:ann", "action_id": "1.1", "text": said}
+    answered = {
+        "id": "s1:y",
+        "version": asked.version + 1,
+        "actor": "user:ann",
+        "action_id": "1.1",
+        "text": said,
+        "key": "again",
+    }
     after = evolve(asked, facts.QuestionAnswered.model_validate(told | answered))
     if after.phase == "executing":
         Given(after).when(start()).then("actions.ruled").leaves("awaiting_approval", "user")

@@ -9,9 +9,12 @@ from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
-from shared.domain.waves import AGAIN, HAPPENED, LEAVE, find
+from shared.domain.waves import find
 from shared.events.values import ActionSpec, Step
 from tests.unit.domain.spec import (
+    AGAIN,
+    HAPPENED,
+    LEAVE,
     TO_DONE,
     StoryLine,
     act,
@@ -189,7 +192,7 @@ def test_what_has_not_begun_can_be_skipped() -> None:
 def test_an_action_in_doubt_asks_the_person(reply: str, becomes: str, phase: str, due: str) -> None:
     told = given(*STARTED).when(DOUBT[-1]).then("action.uncertain").leaves("awaiting_input", "user")
     assert told.session.question is not None
-    assert told.session.question.options == (HAPPENED, AGAIN, LEAVE)
+    assert [option.key for option in told.session.question.options] == ["happened", "again", "leave"]
     told.given.when(say("no idea")).refused(Invalid, LEAVE)
     after = told.given.when(say(reply)).then("question.answered", action_id="1.1").leaves(phase, due)
     assert status(after.session, "1.1") == becomes

@@ -8,18 +8,18 @@ from dataclasses import dataclass, field
 
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
+from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
-from shared.domain.people import RAISE
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
 from shared.domain.state import Action
-from shared.domain.waves import AGAIN, find, running
+from shared.domain.waves import blocked, find, running
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.hashing import canonical_hash
-from tests.unit.domain.spec import ANN, NOON, act, answer, checked, draft, program, turn, verdict
+from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
 MADE_BY_WORK = (
     facts.PlanDrafted
@@ -96,6 +96,7 @@ class World:
 
     def accept(self, event: SessionEvent, by: By) -> None:
         before, after = self.session, evolve(self.session, event)
+        self._complete(before, event, after)
         stored = parse_event(dump_event(event))
         assert stored == event
         assert all(event.id != other.id for other in self.log), f"two events have the id {event.id}"
@@ -127,6 +128,12 @@ class World:
 
     # --- what must hold of every event
 
+    def _complete(self, before: Session, event: SessionEvent, after: Session) -> None:
+        """The event says what it ends: completed from nothing, or once more, it is the same."""
+        assert complete(before, event.model_copy(update={"ended": ()})) == event
+        assert complete(before, event) == event
+        assert not blocked(after.turn)
+
     def _work(self, event: SessionEvent, by: By) -> None:
         """What is made by work is made by the session's work, and never by work begun before a stop."""
         if isinstance(event, MADE_BY_WORK) and not event.actor.startswith("user:"):
@@ -154,7 +161,7 @@ class World:
 
     def _started(self, before: Session, event: SessionEvent) -> None:
         """At most one start of an action, unless a person said: again; none without the yes that it needs."""
-        if isinstance(event, facts.QuestionAnswered) and event.text == AGAIN and before.turn:
+        if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
             self.again.add((before.turn.number, event.action_id))
             self.didnt.add((before.turn.number, event.action_id))
         if not isinstance(event, facts.ActionsStarted):
@@ -318,7 +325,7 @@ def ways_on(session: Session) -> None:
         assert resumed is not None
         assert due(resumed) == SERVICE_OF[session.phase]
     elif session.phase in ASKING:
-        text = session.question.options[0] if session.question and session.question.options else "x"
+        text = session.question.options[0].label if session.question and session.question.options else "x"
         said = person(session, c.Say(text=RAISE if text == RAISE else text))
         assert said is not None
         assert said.phase != session.phase or said.question != session.question

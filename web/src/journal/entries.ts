@@ -2,7 +2,7 @@
 import { type Found, foundBy } from "../flow/found";
 import { ASKED, tablesOf } from "../flow/tables";
 import type { EventOf, PathPlan, Recalled, SessionEvent } from "../protocol";
-import { type ActionEntry, editedPath, fromSteps, leftBehind, planned, rerouted, withNews } from "./turns";
+import { type ActionEntry, editedPath, endedBy, fromSteps, planned, rerouted, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
 /** An action that an answer rests on. */
@@ -44,7 +44,10 @@ type Kind<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 /** Everything worth reading, oldest first. */
 export function entries(events: readonly SessionEvent[]): Entry[] {
   const all: Entry[] = [];
-  for (const event of events) told(all, event);
+  for (const event of events) {
+    told(all, event);
+    for (const one of event.ended ?? []) outcome(all, one.id, endedBy(event, one));
+  }
   return all;
 }
 
@@ -53,7 +56,6 @@ function told(all: Entry[], event: SessionEvent): void {
   const note = (text: string, tone: "good" | "bad" | "plain" = "plain") => all.push({ ...base, kind: "note", tone, text });
   switch (event.type) {
     case "message.received":
-      if (event.intent !== "steer") leave(all, "left out: you said something else");
       all.push({ ...base, kind: "said", text: event.text, intent: event.intent, knowledge: event.knowledge.map((one) => one.name) });
       return;
     case "plan.drafted":
@@ -92,18 +94,16 @@ function told(all: Entry[], event: SessionEvent): void {
       return;
     case "question.asked":
       if (event.about === "action") outcome(all, event.action_id, { state: "asked" });
-      all.push({ ...base, kind: "question", actionId: event.action_id, text: tablesOf(event.form) ? ASKED : event.text, options: event.options, answer: null });
+      all.push({ ...base, kind: "question", actionId: event.action_id, text: tablesOf(event.form) ? ASKED : event.text, options: event.options.map((one) => one.label), answer: null });
       return;
     case "question.answered":
       change(all, "question", (one) => one.actionId === event.action_id, { answer: event.text });
       answered(all, event);
       return;
     case "turn.planned":
-      leave(all, "left out: the turn was planned again");
       all.push({ ...base, kind: "turn", ...turnOf(event) });
       return;
     case "turn.requested":
-      leave(all, "left out: the turn was planned again");
       all.push({ ...base, kind: "turn", ...requestedTurn(event) });
       return;
     case "path.changed":
@@ -116,7 +116,7 @@ function told(all: Entry[], event: SessionEvent): void {
       outcome(all, event.action_id, { state: "denied", error: event.reason, decidedBy: event.actor });
       return;
     case "approval.expired":
-      leave(all, "not run: nobody decided in time");
+      undecided(all, "not run: nobody decided in time");
       note("Nobody decided in time", "bad");
       return;
     case "actions.ruled":
@@ -159,7 +159,6 @@ function told(all: Entry[], event: SessionEvent): void {
       note(`from now on, approval for ${event.tool}: ${event.policy}`);
       return;
     case "session.stopped":
-      leave(all, "not begun when it was stopped");
       note(`stopped${event.reason ? `: ${event.reason}` : ""}`, "bad");
       return;
     case "session.paused":
@@ -257,13 +256,11 @@ function actionOf(all: readonly Entry[], id: string): ActionEntry | undefined {
   return all.flatMap((one) => (one.kind === "turn" ? one.actions : [])).findLast((one) => one.spec.id === id);
 }
 
-/** The newest turn, if there is one since the last request, will not go on. */
-function leave(all: Entry[], why: string): void {
-  const at = all.findLastIndex((one) => one.kind === "turn");
-  const turn = all[at];
-  if (turn?.kind !== "turn") return;
-  const actions = leftBehind(turn.actions, why);
-  if (actions !== turn.actions) all[at] = { ...turn, actions };
+/** What waited for a person's yes is not run. */
+function undecided(all: Entry[], why: string): void {
+  const turn = all.findLast((one) => one.kind === "turn");
+  const waiting = turn?.kind === "turn" ? turn.actions.filter((one) => one.state === "planned" && one.spec.approval) : [];
+  for (const one of waiting) outcome(all, one.spec.id, { state: "skipped", error: why });
 }
 
 function evidenceOf(all: readonly Entry[], ids: readonly string[]): Evidence[] {
@@ -287,8 +284,8 @@ function change<K extends Entry["kind"]>(all: Entry[], kind: K, is: (one: Kind<K
 
 // What people say about an action of which nobody knew whether it took effect.
 const CLEARED: Record<string, Partial<ActionEntry>> = {
-  "It happened": { state: "finished", error: "" },
-  "It did not happen: run it again": { state: "approved", error: "" },
+  happened: { state: "finished", error: "" },
+  again: { state: "approved", error: "" },
 };
 
 /** The answer is the action's result, or tells what became of one that was uncertain. */
@@ -297,7 +294,7 @@ function answered(all: Entry[], event: EventOf<"question.answered">): void {
   const turn = all.findLast((one) => one.kind === "turn");
   const state = turn?.kind === "turn" && turn.path ? "approved" : "finished"; // a node takes the answer in before it ends
   if (action?.state !== "uncertain") return outcome(all, event.action_id, { state, result: event.text });
-  outcome(all, event.action_id, { ...(CLEARED[event.text] ?? { left: true }), decidedBy: event.actor });
+  outcome(all, event.action_id, { ...(CLEARED[event.key ?? ""] ?? { left: true }), decidedBy: event.actor });
 }
 
 function outcome(all: Entry[], actionId: string, news: Partial<ActionEntry>): void {

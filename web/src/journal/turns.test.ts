@@ -19,14 +19,24 @@ it("knows from the ruling what is not run at all", () => {
   expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { ruling: "deny" }), spec("1.3")))).toEqual(["skipped", "denied", "planned"]);
 });
 
-it("skips what depends on an action that came to nothing, and what depends on that", () => {
+it("skips what the event says that it ends, and nothing else", () => {
   const chain = planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] }), spec("1.3", { depends_on: ["1.2"] }));
-  expect(states(chain, { type: "actions.started", action_ids: ["1.1"] }, finished("1.1", false))).toEqual(["failed", "skipped", "skipped"]);
-  expect(states(chain, { type: "actions.started", action_ids: ["1.1"] }, finished("1.1"))).toEqual(["finished", "planned", "planned"]);
+  const failed = { ...finished("1.1", false), ended: [{ id: "1.2", reason: "dependency_failed" }] };
+  const { actions } = turn(chain, { type: "actions.started", action_ids: ["1.1"] }, failed);
+  expect(actions).toMatchObject([{ state: "failed" }, { state: "skipped", error: "an action it depends on did not finish" }, { state: "planned" }]);
 });
 
-it("lets run what depends on an action that had been done already", () => {
-  expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { depends_on: ["1.1"] })))).toEqual(["skipped", "planned"]);
+it("tells why an action was ended, in the words that fit the event", () => {
+  const why = (reason: string, event: object) => turn(planned(1, spec("1.1")), { ...event, ended: [{ id: "1.1", reason }] }).actions[0]?.error;
+  expect(why("stopped", { type: "session.stopped", reason: "" })).toBe("not begun when it was stopped");
+  expect(why("cancelled", { type: "plan.cancelled", plan_version: 1 })).toBe("left out: the plan was given up");
+  expect(why("superseded", { type: "message.received", text: "no", intent: "feedback", knowledge: [] })).toBe("left out: you said something else");
+  expect(why("superseded", { type: "plan.rejected", plan_version: 1, replan: true })).toBe("left out: something else was done instead");
+});
+
+it("does not run what waited for a yes that nobody gave in time", () => {
+  const expired = { type: "approval.expired", asked: 1, ended: [{ id: "1.3", reason: "dependency_failed" }] };
+  expect(states(planned(1, spec("1.1", { approval: "a write" }), spec("1.2"), spec("1.3", { depends_on: ["1.1"] })), expired)).toEqual(["skipped", "planned", "skipped"]);
 });
 
 it("shows an action as the executor ruled it, in place of how it was planned", () => {
@@ -50,23 +60,24 @@ it("remembers who allowed and who refused", () => {
 });
 
 it("tells after a stop what happened, what may still happen, and what will not", () => {
-  const stopped = [planned(1, spec("1.1"), spec("1.2"), spec("1.3")), { type: "actions.started", action_ids: ["1.1", "1.2"] }, finished("1.1"), { type: "session.stopped", reason: "" }];
+  const stopped = [planned(1, spec("1.1"), spec("1.2"), spec("1.3")), { type: "actions.started", action_ids: ["1.1", "1.2"] }, finished("1.1"), { type: "session.stopped", reason: "", ended: [{ id: "1.3", reason: "stopped" }] }];
   const ids = (report: ReturnType<typeof stopReport>) => [report.done, report.running, report.never].map((part) => part.map((one) => one.spec.id));
   expect(ids(stopReport(turn(...stopped).actions))).toEqual([["1.1"], ["1.2"], ["1.3"]]);
   expect(ids(stopReport(turn(...stopped, finished("1.2")).actions))).toEqual([["1.1", "1.2"], [], ["1.3"]]);
 });
 
 it("does not leave actions waiting in a turn that was left", () => {
-  const all = of(planned(1, spec("1.1")), { type: "message.received", text: "no", intent: "feedback", knowledge: [] }, planned(2, spec("2.1")));
-  expect(all.filter((one) => one.kind === "turn").map((one) => one.actions[0]?.state)).toEqual(["skipped", "planned"]);
+  const again = { ...planned(2, spec("2.1")), ended: [{ id: "1.1", reason: "superseded" }] };
+  const all = of(planned(1, spec("1.1")), { type: "message.received", text: "no", intent: "steer", knowledge: [] }, again);
+  expect(all.filter((one) => one.kind === "turn").map((one) => one.actions[0])).toMatchObject([{ state: "skipped", error: "left out: the turn was planned again" }, { state: "planned" }]);
 });
 
 it("takes a person's word for what nobody knows", () => {
   const doubt = [planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), { type: "actions.started", action_ids: ["1.1"] }, { type: "action.uncertain", action_id: "1.1", reason: "lost" }];
-  const said = (text: string) => states(...doubt, { type: "question.answered", action_id: "1.1", text });
-  expect(said("It happened")).toEqual(["finished", "planned"]);
-  expect(said("It did not happen: run it again")).toEqual(["approved", "planned"]);
-  expect(said("Leave it")).toEqual(["uncertain", "skipped"]);
+  const said = (key: string, ended: object[] = []) => states(...doubt, { type: "question.answered", action_id: "1.1", text: "in any words", key, ended });
+  expect(said("happened")).toEqual(["finished", "planned"]);
+  expect(said("again")).toEqual(["approved", "planned"]);
+  expect(said("leave", [{ id: "1.2", reason: "dependency_failed" }])).toEqual(["uncertain", "skipped"]);
 });
 
 it("names the tools that an answer rests on", () => {

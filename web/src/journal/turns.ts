@@ -1,7 +1,6 @@
-// What became of a turn's actions, as the journal tells it: the same rules as the domain's, which records no event for
-// an action that could not begin any more. Pure.
+// What became of a turn's actions, as the events say it. Pure.
 import { PERSON, split, toolOf } from "../flow/spec";
-import type { ActionSpec, Artefact, EventOf, PathPlan, StepOutput } from "../protocol";
+import type { ActionSpec, Artefact, Ended, EventOf, PathPlan, SessionEvent, StepOutput } from "../protocol";
 
 export type ActionState = "planned" | "approved" | "denied" | "started" | "asked" | "finished" | "failed" | "skipped" | "uncertain";
 
@@ -20,7 +19,6 @@ export interface ActionEntry {
   left: boolean;
 }
 
-const ENDED: ReadonlySet<ActionState> = new Set(["denied", "finished", "failed", "skipped"]);
 const UNBEGUN: ReadonlySet<ActionState> = new Set(["planned", "approved", "asked"]);
 
 /** The actions of a new turn; what the domain ruled out is decided from the beginning. */
@@ -55,28 +53,23 @@ export function editedPath(path: PathPlan | null, steps: readonly StepOutput[]):
   return path && nodes.length > 0 ? { ...path, nodes, fallback: false, why: "" } : path;
 }
 
-/** One action's news; whatever waited for an outcome that will not come is skipped with it. */
+/** One action's news. */
 export function withNews(actions: readonly ActionEntry[], id: string, news: Partial<ActionEntry>): ActionEntry[] {
-  return dropBlocked(actions.map((one) => (one.spec.id === id ? { ...one, ...news } : one)));
+  return actions.map((one) => (one.spec.id === id ? { ...one, ...news } : one));
 }
 
-/** It will not be known to have ended well. */
-function isDead(one: ActionEntry): boolean {
-  if (one.state === "uncertain") return one.left;
-  return ENDED.has(one.state) && one.state !== "finished" && one.spec.ruling !== "skip";
-}
+const ENDED: Readonly<Record<Ended["reason"], string>> = {
+  dependency_failed: "an action it depends on did not finish",
+  stopped: "not begun when it was stopped",
+  cancelled: "left out: the plan was given up",
+  superseded: "left out: something else was done instead",
+};
 
-function dropBlocked(actions: ActionEntry[]): ActionEntry[] {
-  const dead = new Set(actions.filter(isDead).map((one) => one.spec.id));
-  const blocked = (one: ActionEntry) => (one.state === "planned" || one.state === "approved") && one.spec.depends_on.some((id) => dead.has(id));
-  if (!actions.some(blocked)) return actions;
-  return dropBlocked(actions.map((one) => (blocked(one) ? { ...one, state: "skipped", error: "an action it depends on did not finish" } : one)));
-}
-
-/** The turn was left: what had not begun will not. What had begun keeps waiting for its outcome. */
-export function leftBehind(actions: readonly ActionEntry[], why: string): readonly ActionEntry[] {
-  if (!actions.some((one) => UNBEGUN.has(one.state))) return actions;
-  return actions.map((one) => (UNBEGUN.has(one.state) ? { ...one, state: "skipped", error: why } : one));
+/** What is told of an action that an event ended without an outcome of its own. */
+export function endedBy(event: SessionEvent, { reason }: Ended): Partial<ActionEntry> {
+  const said = reason === "superseded" && event.type === "message.received";
+  const again = reason === "superseded" && (event.type === "turn.planned" || event.type === "turn.requested");
+  return { state: "skipped", error: said ? "left out: you said something else" : again ? "left out: the turn was planned again" : ENDED[reason] };
 }
 
 /** What a person who stopped in the middle of a turn must know. */

@@ -1,0 +1,23 @@
+"""The sentences for people that stand for the codes of the log. Nothing compares them."""
+
+from collections.abc import Mapping
+
+from shared.events.values import EndReason, Option
+
+CUT_OFF = "Stopped by the person."
+CUT_OFF_BEFORE = "Stopped by the person before it was run."
+NOT_BEGUN: Mapping[EndReason, str] = {
+    "dependency_failed": "an action it depends on did not finish",
+    "stopped": "it had not begun when the session was stopped",
+    "cancelled": "the plan was given up",
+    "superseded": "something else was done instead",
+}
+UNCERTAIN_OPTIONS = (
+    Option(key="happened", label="It happened"),
+    Option(key="again", label="It did not happen: run it again"),
+    Option(key="leave", label="Leave it"),
+)
+BUDGET_OPTIONS = (
+    Option(key="raise", label="Raise the budget by half"),
+    Option(key="give_up", label="Stop here"),
+)
