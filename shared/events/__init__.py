@@ -5,8 +5,7 @@ Subject: `session.<session_id>.<due>.<type>`; who is due is computed by `shared.
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, TypeAdapter
-from pydantic_core import from_json, to_json
+from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
 from shared.events import facts
 from shared.events.envelope import Event
@@ -63,6 +62,7 @@ SessionEvent = Annotated[
 
 EVENT_CLASSES: tuple[type[Event], ...] = get_args(get_args(SessionEvent)[0])
 EVENTS: TypeAdapter[SessionEvent] = TypeAdapter(SessionEvent)
+BODY: TypeAdapter[dict[str, JsonValue]] = TypeAdapter(dict[str, JsonValue])
 
 
 def parse_event(body: bytes | str) -> SessionEvent:
@@ -76,12 +76,12 @@ def parse_event(body: bytes | str) -> SessionEvent:
 
 
 def _lifted(body: bytes | str) -> bytes | str:
-    """What is not JSON is left to the parser, which says so."""
+    """What is no object of JSON is left to the parser, which says so."""
     try:
-        stored = from_json(body)
-    except ValueError:
+        stored = BODY.validate_json(body)
+    except ValidationError:
         return body
-    return to_json(lift(stored, UPCASTERS)) if isinstance(stored, dict) else body
+    return BODY.dump_json(lift(stored, UPCASTERS))
 
 
 def dump_event(event: SessionEvent) -> bytes:
