@@ -27,11 +27,12 @@ TARGET = Path(__file__).resolve().parent.parent / "docs" / "protocol.schema.json
 
 
 class _AllFields(GenerateJsonSchema):
-    """What is sent carries every field, also those that have a default, but for those left out where they are empty."""
+    """What is sent carries every field, also those that have a default, unless its value is one that is left out."""
 
     def field_is_required(self, field: ModelField | DataclassField | TypedDictField, total: bool) -> bool:
-        sent = self.mode == "serialization" and "serialization_exclude_if" not in field
-        return sent or super().field_is_required(field, total)
+        if self.mode == "serialization":
+            return field.get("serialization_exclude_if") is None
+        return super().field_is_required(field, total)
 
 
 def protocol_schema() -> dict[str, Any]:

@@ -114,7 +114,7 @@ def trace(session_id: str, events: Sequence[SessionEvent]) -> Trace:
 def _made(events: Iterable[SessionEvent]) -> Iterable[Made]:
     specs: dict[str, ActionSpec] = {}
     for event in events:
-        if isinstance(event, Planned | facts.ActionsRuled):
+        if isinstance(event, Planned | facts.PlanApproved | facts.ActionsRuled):
             specs |= {spec.id: spec for spec in event.actions}
         elif isinstance(event, facts.ActionFinished) and (spec := specs.get(event.action_id)):
             text = text_of(event.result) if event.ok else event.error

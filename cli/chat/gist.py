@@ -19,7 +19,8 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
                 + (f"({_count(len(event.steps), 'step')})")
             )
         case facts.PlanApproved():
-            return "approved the plan"
+            tools = ", ".join(action.tool for action in event.actions)
+            return f"approved the plan: turn {event.turn} ({tools})" if tools else "approved the plan"
         case facts.PlanRejected() | facts.CodeRejected():
             what = "plan" if isinstance(event, facts.PlanRejected) else "code"
             return f"wants another {what}" if event.replan else f"refused the {what}"

@@ -198,9 +198,14 @@ def _edit(message: m.Edit, session: Session, flows: FlowPage) -> c.EditPlan | c.
     return edited_plan(edit, session.plan, flows) if on_path and session.plan else edit
 
 
+def _edited_step(step: Step | str) -> Step:
+    """What a step does to the world is not for a client to say."""
+    return Step(text=step) if isinstance(step, str) else step.model_copy(update={"effect": None, "policy": None})
+
+
 def _edited_plan(message: m.Edit, session: Session) -> c.EditPlan:
     if message.steps is not None:
-        steps = tuple(step if isinstance(step, Step) else Step(text=step) for step in message.steps)
+        steps = tuple(_edited_step(step) for step in message.steps)
         return c.EditPlan(base=message.version, steps=steps, goal=message.goal, notes=message.notes)
     if message.content is None:
         raise Invalid("An edit of the plan carries `steps`, or the whole plan as text in `content`.")

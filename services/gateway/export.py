@@ -75,6 +75,8 @@ def _line(event: SessionEvent) -> str:
             line = f"**{who}** wrote code."
         case facts.SessionFailed():
             line = f"Failed while {event.stage}: {event.reason}"
+        case facts.PlanApproved(turn=int()):
+            line = f"**{who}:** plan approved, turn {event.turn} ({_tools(event)})"
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
             line = f"**{who}:** {event.type.replace('.', ' ')}"
         case _:
@@ -85,8 +87,8 @@ def _line(event: SessionEvent) -> str:
 def _of_a_turn(event: SessionEvent, who: str) -> str:
     match event:
         case facts.TurnPlanned() | facts.TurnRequested():
-            tools = ", ".join(f"`{action.tool}`" for action in event.actions)
-            line = f"**{who}** plans turn {event.turn}: {event.sub_goal}" + (f" ({tools})" if tools else "")
+            tools = f" ({_tools(event)})" if event.actions else ""
+            line = f"**{who}** plans turn {event.turn}: {event.sub_goal}{tools}"
         case facts.ActionsRuled():
             asked = (
                 f"{spec.id} ({spec.effect}{f': {why}' if (why := spec.approval or spec.why) else ''})"
@@ -104,3 +106,7 @@ def _of_a_turn(event: SessionEvent, who: str) -> str:
         case _:
             line = ""
     return line
+
+
+def _tools(event: facts.PlanApproved | facts.TurnPlanned | facts.TurnRequested) -> str:
+    return ", ".join(f"`{action.tool}`" for action in event.actions)

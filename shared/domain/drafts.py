@@ -1,11 +1,12 @@
 """How plans and code evolve: made, approved, refused, checked, put aside."""
 
 from shared.domain.changing import replace
+from shared.domain.paths import planned
 from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newest, settle
-from shared.domain.state import Action, Code, Plan, PlanStatus, Turn
+from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.waves import advance, leave_turn
 from shared.events import facts
-from shared.events.values import ActionSpec, PathPlan
+from shared.events.values import PathPlan
 
 
 def with_plan(session: Session, status: PlanStatus) -> Session:
@@ -46,28 +47,14 @@ def _path(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Path
     return path.model_copy(update={"nodes": nodes, "fallback": False, "why": ""}) if path and nodes else path
 
 
-def plan_approved(session: Session, version: int) -> Session:
+def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
     plan = session.plan
-    if plan is None or plan.kind == "text":
-        return begin(replace(with_plan(session, "approved"), wishes=(), problems=()), "coding", version)
-    turn = session.turns + 1
-    actions = tuple(
-        Action(
-            ActionSpec(
-                id=f"{turn}.{number}",
-                tool=step.tool or "note",
-                arguments=step.arguments or {},
-                text=step.text,
-                effect="read" if plan.path else "write",  # of a node the executor says before it begins
-                policy="never" if plan.path else None,
-                depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
-            )
-        )
-        for number, step in enumerate(plan.steps, 1)
-    )
-    made = Turn(turn, plan.goal, actions, plan.by, final=plan.path is not None, path=plan.path, made=len(actions))
-    carried_out = replace(leave_turn(with_plan(session, "executing")), turn=made, turns=turn)
-    return advance(carried_out, version)
+    if plan is None or event.turn is None:
+        return begin(replace(with_plan(session, "approved"), wishes=(), problems=()), "coding", event.version)
+    actions = tuple(planned(spec) for spec in event.actions)
+    turn = Turn(event.turn, plan.goal, actions, plan.by, final=plan.path is not None, path=plan.path, made=len(actions))
+    carried_out = replace(leave_turn(with_plan(session, "executing")), turn=turn, turns=event.turn)
+    return advance(carried_out, event.version)
 
 
 def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:

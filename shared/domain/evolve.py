@@ -42,7 +42,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.PlanDrafted() | facts.PlanEdited():
             return drafts.plan_made(session, event)
         case facts.PlanApproved():
-            return drafts.plan_approved(session, event.version)
+            return drafts.plan_approved(session, event)
         case facts.PlanRejected():
             return drafts.plan_rejected(session, event)
         case facts.PlanCancelled():

@@ -3,7 +3,7 @@
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.policy import policy_of
+from shared.domain.policy import policy_of, ruled
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
@@ -29,7 +29,19 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
         raise Stale(f"{both}: name the hash of the one that you approve.")
     if isinstance(item, Code):
         return facts.CodeApproved(**stamp(session, by, "code.approved"), code_version=item.version, hash=item.hash)
-    return facts.PlanApproved(**stamp(session, by, "plan.approved"), plan_version=item.version, hash=item.hash)
+    return _plan_approved(session, item, by)
+
+
+def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
+    """The approval of steps that act holds their turn."""
+    actions = tuple(ruled(session, spec) for spec in plan.actions(session.turns + 1))
+    return facts.PlanApproved(
+        **stamp(session, by, "plan.approved"),
+        plan_version=plan.version,
+        hash=plan.hash,
+        turn=session.turns + 1 if actions else None,
+        actions=actions,
+    )
 
 
 def reject(session: Session, command: c.Reject, by: By) -> SessionEvent:

@@ -63,6 +63,26 @@ class Plan:
     def text(self) -> str:
         return plan_text(self.goal, self.steps, self.notes)
 
+    def actions(self, turn: int) -> tuple[ActionSpec, ...]:
+        """Its steps as actions of that turn, one after the other and not ruled yet; a plan of words has none.
+
+        What a step does is said right before it begins where it is not known now: until then nobody is asked about it.
+        """
+        if self.kind == "text":
+            return ()
+        return tuple(
+            ActionSpec(
+                id=f"{turn}.{number}",
+                tool=step.tool or "note",
+                arguments=step.arguments or {},
+                text=step.text,
+                effect=step.effect or "read",
+                policy=step.policy if step.effect else "never",
+                depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
+            )
+            for number, step in enumerate(self.steps, 1)
+        )
+
     @property
     def hash(self) -> str:
         """What an approval of this version is bound to: all of it that can run, never a text made from it."""

@@ -65,11 +65,17 @@ class PlanEdited(Event):
 
 
 class PlanApproved(Event):
-    """A person approved exactly this version with exactly this content."""
+    """A person approved exactly this version with exactly this content.
+
+    With a plan whose steps act this is the beginning of their turn: `turn` is its number, and `actions` are the steps
+    of that version as the domain rules them. A plan of words has neither; code is written for it.
+    """
 
     type: Literal["plan.approved"] = "plan.approved"
     plan_version: Version
     hash: str
+    turn: Version | None = None
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
 
 
 class PlanRejected(Event):

@@ -110,6 +110,13 @@ def test_what_a_session_accepts() -> None:
     assert "stop" not in stopped
 
 
+def test_what_a_step_does_is_not_for_a_client_to_say() -> None:
+    steps = '[{"text": "Cancel it", "tool": "shop.cancel", "effect": "read", "policy": "never"}]'
+    (command,) = _orders(f'{{"type": "edit", "target": "plan", "version": 2, "steps": {steps}}}')
+    assert isinstance(command, c.EditPlan)
+    assert command.steps == (Step(text="Cancel it", tool="shop.cancel"),)
+
+
 def _plan(*steps: Step) -> Plan:
     return Plan(2, 1, "steps", "Goal", steps, "note", "planner")
 

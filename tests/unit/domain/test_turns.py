@@ -353,7 +353,7 @@ def test_an_approved_plan_of_steps_is_carried_out_step_by_step() -> None:
     assert told.session.turn is not None
     first, second = (action.spec for action in told.session.turn.actions)
     assert (first.id, first.tool, first.arguments, first.effect, first.depends_on) == (
-        "1.1", "orders", {"id": 7}, "write", ())  # fmt: skip
+        "1.1", "orders", {"id": 7}, "read", ())  # fmt: skip
     assert (second.id, second.tool, second.depends_on) == ("1.2", "note", ("1.1",))
     assert told.session.plan is not None
     assert told.session.plan.status == "executing"

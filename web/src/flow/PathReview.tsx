@@ -2,7 +2,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
-import { fromSteps } from "../journal/turns";
+import { planned, SPEC } from "../journal/turns";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";
 import { Pen } from "../ui/icons";
@@ -25,7 +25,8 @@ export default function PathReview({ plan }: { plan: PlanView }) {
     const steps = path.map((tool) => ({ tool, text: textOf(flows ?? [], tool) || tool }));
     saving.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
   };
-  const turn = { actions: fromSteps(0, plan.steps), path: plan.path, changes: [] };
+  const actions = planned(tools.map((tool, at) => ({ ...SPEC, id: String(at), tool, text: "" }))); // to draw, not to run
+  const turn = { actions, path: plan.path, changes: [] };
   return (
     <section className="panel" data-testid="path-review" aria-label={`Path ${plan.number}`}>
       <header className="panel-head">

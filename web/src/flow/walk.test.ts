@@ -87,12 +87,13 @@ it("takes an answer in before the node ends", () => {
   expect(answered.actions[0]).toMatchObject({ state: "approved", result: "yes" });
 });
 
-it("begins the turn of an approved path without being told", () => {
+it("takes the turn of an approved path from the approval", () => {
   const steps = ["look", "tell"].map((one) => ({ text: one, tool: `sql.${one}`, arguments: null }));
   const drafted = { type: "plan.drafted", kind: "path", goal: "Walk", steps, notes: "", path: path("look", "write") };
   const edited = { type: "plan.edited", base: 1, goal: "Walk", steps, notes: "", actor: "user:ada" };
-  const walked = turn(drafted, edited, { type: "plan.approved", plan_version: 2, hash: "" }, ...ran("1.1"));
-  expect(walked).toMatchObject({ by: "user:ada", path: { nodes: ["sql.look", "sql.tell"] } });
+  const actions = ["look", "tell"].map((one, at) => ({ id: `4.${at + 1}`, tool: `sql.${one}`, text: "", arguments: {}, effect: "read", depends_on: [], approval: null, ruling: "proceed", why: "" }));
+  const walked = turn(drafted, edited, { type: "plan.approved", plan_version: 2, hash: "", turn: 4, actions }, ...ran("4.1"));
+  expect(walked).toMatchObject({ by: "user:ada", number: 4, subGoal: "Walk", made: 2, path: { nodes: ["sql.look", "sql.tell"] } });
   expect(states(walked)).toEqual(["walked", "out", "out", "now"]);
 });
 

@@ -2,7 +2,7 @@
 import { type Found, foundBy } from "../flow/found";
 import { ASKED, tablesOf } from "../flow/tables";
 import type { EventOf, PathPlan, Recalled, SessionEvent } from "../protocol";
-import { type ActionEntry, editedPath, endedBy, fromSteps, planned, rerouted, withNews } from "./turns";
+import { type ActionEntry, editedPath, endedBy, planned, rerouted, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
 /** An action that an answer rests on. */
@@ -68,7 +68,7 @@ function told(all: Entry[], event: SessionEvent): void {
     }
     case "plan.approved":
       note(`approved plan ${numberOf(all, "plan", event.plan_version)}`, "good");
-      pathApproved(all, base, event.plan_version);
+      if (event.turn !== null) all.push({ ...base, kind: "turn", ...approvedTurn(all, event, event.turn) });
       return;
     case "plan.rejected":
       note(event.replan ? "asked for another plan" : `declined plan ${numberOf(all, "plan", event.plan_version)}`);
@@ -223,16 +223,12 @@ function requestedTurn(event: EventOf<"turn.requested">) {
   return { ...words, number: event.turn, subGoal: event.sub_goal, actions, made: actions.length };
 }
 
-/** An approved path is walked at once: no event tells of the turn that it becomes. */
-function pathApproved(all: Entry[], base: Base, version: number): void {
-  const plan = all.findLast((one) => one.kind === "plan" && one.version === version);
-  if (plan?.kind !== "plan" || !plan.path) return;
-  const last = all.findLast((one) => one.kind === "turn");
-  const number = last?.kind === "turn" ? last.number + 1 : 1;
-  const { goal, steps } = plan.event;
-  const actions = fromSteps(number, steps);
-  const words = { subGoal: goal, selectedTool: "", skills: [], reasoning: "", final: true, recalled: [], verdict: null, changes: [] };
-  all.push({ ...base, by: plan.by, kind: "turn", number, ...words, actions, path: plan.path, made: actions.length });
+/** An approved plan whose steps act: its turn is in the event, and is by whoever made the plan. */
+function approvedTurn(all: readonly Entry[], event: EventOf<"plan.approved">, number: number) {
+  const plan = all.findLast((one) => one.kind === "plan" && one.version === event.plan_version);
+  const made = plan?.kind === "plan" ? { by: plan.by, subGoal: plan.event.goal, path: plan.path } : { by: event.actor, subGoal: "", path: null };
+  const words = { selectedTool: "", skills: [], reasoning: "", final: made.path !== null, recalled: [], verdict: null, changes: [] };
+  return { ...made, ...words, number, actions: planned(event.actions), made: event.actions.length };
 }
 
 function pathOf(all: readonly Entry[], event: EventOf<"path.changed">): Partial<TurnEntry> {

@@ -29,12 +29,7 @@ export function planned(actions: readonly ActionSpec[]): ActionEntry[] {
   });
 }
 
-const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "" };
-
-/** The actions that an approved path plan becomes, without an event that would tell them. */
-export function fromSteps(turn: number, steps: readonly StepOutput[]): ActionEntry[] {
-  return planned(steps.map((step, at) => ({ ...SPEC, id: `${turn}.${at + 1}`, tool: step.tool ?? "", text: step.text, depends_on: at > 0 ? [`${turn}.${at}`] : [] })));
-}
+export const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "" };
 
 /** A path with another rest: what had begun stays, and what a person set on the way is an action of theirs. */
 export function rerouted(actions: readonly ActionEntry[], made: number, event: EventOf<"path.changed">): { actions: ActionEntry[]; made: number } {
