@@ -21,6 +21,7 @@ from shared.sandbox import available
 from shared.settings import Settings
 
 _ROOMY, _TIGHT = 1_000_000_000, 100_000_000  # bytes of disk
+_PAYLOAD = 4 * 1024 * 1024  # bytes of a message, as our own servers take them
 _PATIENCE = 5.0  # seconds for a server to answer
 _ELECTION = 25.0  # seconds for a cluster that has just lost a server, too
 _PAGE = Path(__file__).parent.parent / "services" / "gateway" / "page" / "index.html"
@@ -127,6 +128,9 @@ def check_nats(settings: Settings, *, is_up: bool) -> Check:
         return Check("NATS", "fail", f"{info.version} at {shown}", f"needs {'.'.join(map(str, MINIMUM))} or newer")
     if not info.jetstream:
         return Check("NATS", "fail", f"{shown} has no JetStream", "switch it on: `jetstream {}` in its configuration")
+    if 0 < info.max_payload < _PAYLOAD:
+        found = f"{shown} takes {info.max_payload} bytes a message: long lists are refused, large sessions slow"
+        return Check("NATS", "warn", found, "`max_payload: 4MB` in its configuration")
     return Check("NATS", "ok", f"{info.version} at {shown}, with JetStream")
 
 

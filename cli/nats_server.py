@@ -31,6 +31,7 @@ class Info(NamedTuple):
 
     version: str
     jetstream: bool
+    max_payload: int = 0
 
 
 def version_of(text: str) -> tuple[int, ...]:
@@ -69,7 +70,7 @@ def probe(url: str, *, timeout: float = 2.0) -> Info:
             continue
         try:
             info = json.loads(line.removeprefix(b"INFO "))
-            return Info(info["version"], bool(info.get("jetstream")))
+            return Info(info["version"], bool(info.get("jetstream")), int(info.get("max_payload", 0)))
         except (ValueError, KeyError, TypeError):
             failure = OSError("what answers there is not a NATS server")
     raise failure

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from cli.running import LOCAL_USER, Declined, Unreachable, bus
-from shared.bus import Bus, BusDown
+from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.consequences import complete
@@ -60,6 +60,8 @@ async def raw(settings: Settings, subject: str, data: bytes) -> int:
     async with bus(settings) as found:
         try:
             answer = json.loads(await found.request(subject, data))
+        except MessageTooLarge as error:
+            raise Declined(str(error)) from error
         except (BusDown, ValueError) as error:
             raise Declined(f"Nobody stored it: no stream takes the subject {subject}.") from error
     if isinstance(answer, dict) and "seq" in answer:

@@ -3,9 +3,10 @@
 import asyncio
 import json
 import time
+from base64 import b64decode
 from typing import Any, Protocol
 
-from shared.bus import Bus, BusDown
+from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain.session import SESSION
 from shared.log import Loaded
 from shared.retry import retry_while_unavailable
@@ -58,8 +59,26 @@ class Store:
         self._wait = wait
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
-        answer = await self.ask("session.load", session_id=session_id, at_least=at_least, version=version)
+        wanted = {"session_id": session_id, "at_least": at_least, "version": version}
+        try:
+            answer = await self.ask("session.load", **wanted)
+        except StoreRefused as refused:
+            if refused.code != "too_large":
+                raise
+            return await self._load_in_parts(wanted)
         return Loaded(SESSION.validate_python(answer["session"]), int(answer["position"]))
+
+    async def _load_in_parts(self, wanted: dict[str, Any]) -> Loaded:
+        """A session that is larger than a message. All parts are of the version that the first one is of."""
+        first = part = await self.ask("session.part", **wanted)
+        body = b64decode(first["data"])
+        while len(body) < first["size"]:
+            again = {"session_id": wanted["session_id"], "version": first["version"], "offset": len(body)}
+            part = await self.ask("session.part", **again)
+            if part["digest"] != first["digest"]:
+                raise StoreDown("The session was written by two versions of the plan store.")
+            body += b64decode(part["data"])
+        return Loaded(SESSION.validate_json(body), int(first["position"]))
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
@@ -81,6 +100,8 @@ class Store:
             left = deadline - time.monotonic()
             try:
                 return await self._bus.request(subject, request, timeout=max(min(patience, left), 0.05))
+            except MessageTooLarge as error:
+                raise StoreRefused("too_large", f"{error} Ask for less.") from error
             except BusDown as error:
                 if deadline - time.monotonic() <= pause:
                     raise StoreDown("The plan store does not answer.") from error

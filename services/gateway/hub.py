@@ -18,7 +18,7 @@ from services.gateway.commands import Shown
 from services.gateway.ports import Core, Subscription, load
 from services.gateway.quota import Quota
 from services.gateway.trouble import AWAY, Trouble
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
 from shared.events import SessionEvent
 from shared.log import Loaded, NeedsParent, Raw, accept
@@ -249,7 +249,7 @@ class Hub:
         try:
             body = await self._core.bus.request(f"draft.get.{session_id}", b"", timeout=DRAFT_WAIT)
             return Delta.model_validate_json(body)
-        except (BusDown, ValidationError):
+        except (BusDown, MessageTooLarge, ValidationError):
             return None
 
     async def _all_nudged(self) -> None:

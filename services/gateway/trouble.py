@@ -10,7 +10,7 @@ timed_out                                         the session goes on, but not a
 failed                                            a fault of ours: the log tells it, the answer does not
 """
 
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.errors import Refused
 from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure
 from shared.protocol.server import Error
@@ -75,8 +75,8 @@ def as_trouble(error: Exception) -> Trouble | None:
             return error
         case Refused():
             return Trouble(error.code, str(error), HINTS.get(error.code, ""))
-        case Unstorable():
-            code = "too_large" if isinstance(error, TooLarge) else "invalid"
+        case Unstorable() | MessageTooLarge():
+            code = "too_large" if isinstance(error, TooLarge | MessageTooLarge) else "invalid"
             return Trouble(code, str(error), HINTS[code])
         case LogFull():
             return Trouble(

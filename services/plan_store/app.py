@@ -53,7 +53,8 @@ class PlanStore:
         self.bus.consume("plan_store", partial(project, projector), limit=AT_ONCE)
         self.bus.consume("keeper", dead_letter, stream="DEAD")
         self.bus.consume("timers", expired, stream="TIMERS")
-        for subject, respond in Requests(self.bus.log, self.database, projector).responders().items():
+        requests = Requests(self.bus.log, self.database, projector, lambda: self.bus.max_payload)
+        for subject, respond in requests.responders().items():
             await self.bus.answer(subject, respond, queue=QUEUE)
         await self.bus.start()
         self._answers = True

@@ -1,6 +1,8 @@
 """What plan_store does with a delivery, and with each kind of request."""
 
 import asyncio
+import hashlib
+from base64 import b64encode
 from collections.abc import Awaitable, Callable
 from functools import partial
 
@@ -18,9 +20,11 @@ from services.plan_store.purge import purge
 from services.plan_store.recall import list_memories, recall
 from shared import store_api as api
 from shared.bus import Delivery
+from shared.domain.session import SESSION
 from shared.log import LogDown
 
 log = structlog.get_logger("plan_store")
+LARGEST = 4 * 1024 * 1024  # bytes of a message where max_payload is as documented
 Responder = Callable[[str, bytes], Awaitable[bytes]]
 
 
@@ -36,7 +40,11 @@ async def project(projector: Projector, delivery: Delivery) -> None:
 class Requests:
     """Every verb. What is asked of one session is answered from rows that were brought up to date first."""
 
-    def __init__(self, log: StoreLog, database: Database, projector: Projector) -> None:
+    def __init__(
+        self, log: StoreLog, database: Database, projector: Projector, max_payload: Callable[[], int] = lambda: LARGEST
+    ) -> None:
+        """`max_payload`: bytes that the broker takes in one message."""
+        self._max_payload = max_payload
         self._log = log
         self._database = database
         self._projector = projector
@@ -47,6 +55,7 @@ class Requests:
         return dict(
             (
                 _responder(api.SESSION_LOAD, self.load),
+                _responder(api.SESSION_PART, self.part),
                 _responder(api.SESSION_GET, self.get),
                 _responder(api.SESSION_LIST, partial(queries.list_sessions, self._database)),
                 _responder(api.SESSION_PURGE, partial(purge, self._log, self._database, self._projector)),
@@ -71,13 +80,30 @@ class Requests:
         session, position = await self._projector.look(ask.session_id, at_least=ask.at_least, version=ask.version)
         return api.LoadedSession(session=session, position=position)
 
+    async def part(self, ask: api.LoadPart) -> api.SessionPart:
+        """As `load`, half a message at a time."""
+        session, position = await self._projector.look(ask.session_id, at_least=ask.at_least, version=ask.version)
+        body = await asyncio.to_thread(SESSION.dump_json, session)
+        return api.SessionPart(
+            version=session.version,
+            position=position,
+            size=len(body),
+            digest=hashlib.sha256(body).hexdigest(),
+            data=b64encode(body[ask.offset : ask.offset + self._room // 2]),
+        )
+
+    @property
+    def _room(self) -> int:
+        """Bytes for the contents of an answer: what is around them, and what JSON makes of them, needs some too."""
+        return min(queries.ANSWER_BYTES, self._max_payload()) * 6 // 7
+
     async def get(self, ask: api.GetSession) -> api.SessionSummary:
         await self._projector.load(ask.session_id)
         return await queries.get_session(self._database, ask)
 
     async def journal(self, ask: api.ReadJournal) -> api.JournalPage:
         await self._projector.load(ask.session_id)
-        return await queries.read_journal(self._database, ask)
+        return await queries.read_journal(self._database, ask, min(queries.PAGE_BYTES, self._room))
 
     async def plan(self, ask: api.GetPlan) -> api.PlanRecord:
         await self._projector.load(ask.session_id)
@@ -85,7 +111,7 @@ class Requests:
 
     async def plan_versions(self, ask: api.PlanVersions) -> api.PlanHistory:
         await self._projector.load(ask.session_id)
-        return await queries.plan_versions(self._database, ask.session_id)
+        return await queries.plan_versions(self._database, ask.session_id, self._room)
 
     async def plan_diff(self, ask: api.DiffPlans) -> api.PlanDiff:
         old = await self.plan(api.GetPlan(session_id=ask.session_id, version=ask.old))
@@ -95,7 +121,7 @@ class Requests:
 
     async def code_versions(self, ask: api.CodeVersions) -> api.CodeHistory:
         await self._projector.load(ask.session_id)
-        return await queries.code_versions(self._database, ask)
+        return await queries.code_versions(self._database, ask, self._room)
 
     async def usage(self, ask: api.UsageTotals) -> api.UsageReport:
         if ask.session_id is not None:

@@ -15,9 +15,8 @@ from shared.domain.state import plan_text
 from shared.events.values import Step
 
 MAX_WORDS = 10
-ANSWER_BYTES = 3_500_000  # of any answer; the broker's limit for a message is 4 MB
+ANSWER_BYTES = 3_500_000  # of any answer, where the broker takes as much
 PAGE_BYTES = 1_000_000  # of a page of the journal
-HISTORY_BYTES = 3_000_000  # of the versions of a plan, or of code
 ROWS_AT_ONCE = 64  # that are in memory before they are counted
 SUMMARY = tuple(t.sessions.c[name] for name in api.SessionSummary.model_fields)
 
@@ -91,11 +90,11 @@ async def get_session(database: Database, ask: api.GetSession) -> api.SessionSum
     return api.SessionSummary(**found[0])
 
 
-async def read_journal(database: Database, ask: api.ReadJournal) -> api.JournalPage:
+async def read_journal(database: Database, ask: api.ReadJournal, size: int = PAGE_BYTES) -> api.JournalPage:
     mine = t.journal.c.session_id == ask.session_id
     query = select(t.journal.c.body).where(mine, t.journal.c.version > ask.after).order_by(t.journal.c.version)
     async with database.begin() as tx:
-        found, _ = await rows_within(tx, query.limit(ask.limit), PAGE_BYTES)
+        found, _ = await rows_within(tx, query.limit(ask.limit), size)
         newest = await tx.scalar(select(func.max(t.journal.c.version)).where(mine))
     return api.JournalPage.model_validate({"events": [row["body"] for row in found], "version": newest or 0})
 
@@ -109,9 +108,10 @@ def plan_record(row: RowMapping) -> api.PlanRecord:
     return api.PlanRecord.model_validate(fields)
 
 
-async def plan_versions(database: Database, session_id: str) -> api.PlanHistory:
+async def plan_versions(database: Database, session_id: str, size: int) -> api.PlanHistory:
     query = select(t.plans).where(t.plans.c.session_id == session_id).order_by(t.plans.c.number.desc())
-    return api.PlanHistory(plans=_latest([plan_record(row) for row in await _newest_first(database, query)]))
+    found = await _newest_first(database, query, size)
+    return api.PlanHistory(plans=_latest([plan_record(row) for row in found], size))
 
 
 async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
@@ -141,20 +141,21 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
     return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)
 
 
-async def code_versions(database: Database, ask: api.CodeVersions) -> api.CodeHistory:
+async def code_versions(database: Database, ask: api.CodeVersions, size: int) -> api.CodeHistory:
     columns = (t.codes.c[name] for name in api.CodeRecord.model_fields)
     query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number.desc())
-    return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in await _newest_first(database, query)]))
+    found = await _newest_first(database, query, size)
+    return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in found], size))
 
 
-async def _newest_first(database: Database, query: Select[Any]) -> list[RowMapping]:
+async def _newest_first(database: Database, query: Select[Any], size: int) -> list[RowMapping]:
     async with database.begin() as tx:
-        return (await rows_within(tx, query, HISTORY_BYTES))[0]
+        return (await rows_within(tx, query, size))[0]
 
 
-def _latest[Record: api.Message](records: Sequence[Record]) -> tuple[Record, ...]:
+def _latest[Record: api.Message](records: Sequence[Record], size: int) -> tuple[Record, ...]:
     """All versions, oldest first, or as many of the newest as one answer can carry: nobody could ask for less."""
-    return newest(tuple(reversed(records)), HISTORY_BYTES, lambda record: record.model_dump_json())
+    return newest(tuple(reversed(records)), size, lambda record: record.model_dump_json())
 
 
 # --- figures

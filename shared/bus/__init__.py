@@ -5,8 +5,8 @@ Nothing outside this package knows NATS.
 
 from shared.bus.bus import Bus, Subscription
 from shared.bus.consuming import Delivery
-from shared.bus.errors import BusDown, Park
+from shared.bus.errors import BusDown, MessageTooLarge, Park
 from shared.bus.jetstream import JetStreamLog
 from shared.bus.watched import Consumer
 
-__all__ = ["Bus", "BusDown", "Consumer", "Delivery", "JetStreamLog", "Park", "Subscription"]
+__all__ = ["Bus", "BusDown", "Consumer", "Delivery", "JetStreamLog", "MessageTooLarge", "Park", "Subscription"]

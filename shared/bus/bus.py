@@ -15,7 +15,7 @@ from shared.bus.api import AMBIGUOUS
 from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
 from shared.bus.consuming import Handler, quietly
-from shared.bus.errors import BusDown
+from shared.bus.errors import BusDown, MessageTooLarge
 from shared.bus.jetstream import JetStreamLog
 from shared.bus.logouts import end_login, ended_logins
 from shared.bus.replication import Replication
@@ -31,6 +31,7 @@ from shared.telemetry import metrics, tracing
 if TYPE_CHECKING:
     from shared.bus.consumers import Consumers
 
+ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # as services on NATS say it
 FLUSH, FLUSH_ENDS = 2.0, 120  # seconds that a subscriber waits for the server, and until it is given up
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
@@ -81,6 +82,11 @@ class Bus:
     @property
     def ready(self) -> bool:
         return self._client is not None and self._client.is_connected
+
+    @property
+    def max_payload(self) -> int:
+        """Bytes that one message may have, as the server says."""
+        return self.client.max_payload
 
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None:
         """Called whenever the connection is back: feeds may have missed something."""
@@ -176,10 +182,15 @@ class Bus:
             raise BusDown(repr(error)) from error
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
-        """One answer within `timeout` seconds. Raises BusDown."""
+        """One answer within `timeout` seconds. Raises BusDown, MessageTooLarge."""
         try:
             headers = dict(tracing.headers()) or None
-            return (await self.client.request(subject, data, timeout=timeout, headers=headers)).data
+            reply = await self.client.request(subject, data, timeout=timeout, headers=headers)
+            if (reply.headers or {}).get(ERROR_CODE) == TOO_LARGE:
+                raise MessageTooLarge((reply.headers or {}).get(ERROR, subject))
+            return reply.data
+        except nats.errors.MaxPayloadError as error:
+            raise MessageTooLarge(f"The request on {subject} has {len(data)} bytes: {self._limit}.") from error
         except (nats.errors.Error, TimeoutError) as error:
             raise BusDown(f"Nobody answers on {subject}: {error!r}") from error
 
@@ -219,7 +230,7 @@ class Bus:
                     answer = await handler(message.subject, message.data)
                     if answer is not None and time.perf_counter() - began < ANSWER_WITHIN:
                         metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
-                        await message.respond(answer)
+                        await self._respond(message, answer)
             except (BusDown, *AMBIGUOUS) as error:  # NATS went away meanwhile: whoever asked asks again
                 log.warning("request_unanswered", subject=message.subject, error=repr(error))
             except Exception:
@@ -232,6 +243,18 @@ class Bus:
             self._in_background(respond(message), "answer")
 
         return _Core(await self.client.subscribe(subject, queue=queue, cb=received))
+
+    async def _respond(self, message: Msg, answer: bytes) -> None:
+        try:
+            await message.respond(answer)
+        except nats.errors.MaxPayloadError:  # without a word whoever asked would wait, and ask again
+            error = f"The answer on {message.subject} has {len(answer)} bytes: {self._limit}."
+            log.warning("answer_too_large", subject=message.subject, bytes=len(answer), limit=self.max_payload)
+            await self.client.publish(message.reply, headers={ERROR_CODE: TOO_LARGE, ERROR: error})
+
+    @property
+    def _limit(self) -> str:
+        return f"the server's max_payload is {self.max_payload}"
 
     # --- timers
 

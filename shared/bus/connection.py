@@ -11,6 +11,7 @@ import nats.errors
 import structlog
 from nats.aio.client import Client
 
+from shared.bus.topology import MIN_PAYLOAD
 from shared.bus.users import INBOX, inbox
 from shared.settings import Settings
 
@@ -106,7 +107,25 @@ async def connect(settings: Settings, name: str, on_reconnect: Callable[[], Awai
         await on_reconnect()
 
     wanted = address(settings).options | told | {"reconnected_cb": reconnected, "pending_size": 0}
-    return await until_there(name, lambda: nats.connect(**wanted))
+
+    async def attempt() -> Client:
+        client = await nats.connect(**wanted)
+        if problem := payload_problem(client):
+            await client.close()
+            raise nats.errors.Error(problem)
+        return client
+
+    return await until_there(name, attempt)
+
+
+def payload_problem(client: Client) -> str:
+    """Why this server's messages are too small for Parley, and what to do; "" where they are not."""
+    if client.max_payload >= MIN_PAYLOAD:
+        return ""
+    return (
+        f"max_payload is {client.max_payload} bytes, and an event needs up to {MIN_PAYLOAD}: "
+        "set `max_payload: 4MB` in the configuration of nats-server, and reload it"
+    )
 
 
 async def until_there[T](name: str, attempt: Callable[[], Awaitable[T]]) -> T:

@@ -10,7 +10,7 @@ import nats.errors
 from nats.aio.client import Client
 
 from shared.bus.api import AMBIGUOUS
-from shared.bus.connection import address
+from shared.bus.connection import address, payload_problem
 from shared.bus.errors import BusDown
 from shared.bus.topology import MIN_SERVER, SESSIONS, Config, consumers, streams
 from shared.settings import Settings
@@ -72,6 +72,8 @@ def _check_server(client: Client) -> None:
     if (version.major, version.minor) < MIN_SERVER:
         needed = ".".join(map(str, MIN_SERVER))
         raise ProvisionError(f"nats-server {version} is too old: Parley needs {needed} or newer.")
+    if problem := payload_problem(client):
+        raise ProvisionError(f"NATS: {problem}.")
 
 
 async def _replicas(client: Client) -> int:

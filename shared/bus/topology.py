@@ -17,6 +17,7 @@ NANO = 1_000_000_000
 MOST_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 MIN_SERVER = (2, 12)
+MIN_PAYLOAD = 512 * 1024  # bytes of a message: an event, and one that is read from the log as text
 
 type Config = dict[str, Any]
 

@@ -101,7 +101,7 @@ def permissions(user: str) -> dict[str, list[str]]:
         return {"publish": [">"], "subscribe": [">"]}
     publish = [f"session.*.*.{kind}" for kind in MAKES[user]]
     publish += ASKS[user]
-    publish += ["plan_store.session.load"] if user in LOADS else []
+    publish += ["plan_store.session.load", "plan_store.session.part"] if user in LOADS else []
     publish += [f"$JS.API.STREAM.MSG.GET.{SESSIONS}", f"$JS.API.STREAM.INFO.{SESSIONS}"]
     for stream, durable in CONSUMES.get(user, ()):
         api = "$JS.API.CONSUMER"

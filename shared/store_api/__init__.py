@@ -30,6 +30,7 @@ from shared.store_api.messages import (
     ListPlans,
     ListSessions,
     LoadedSession,
+    LoadPart,
     LoadSession,
     OfSession,
     ParkedRecord,
@@ -42,6 +43,7 @@ from shared.store_api.messages import (
     PurgeSession,
     ReadJournal,
     SessionPage,
+    SessionPart,
     SessionSummary,
     StepChange,
     UsageReport,
@@ -52,6 +54,7 @@ from shared.store_api.messages import (
 QUEUE = "plan_store"
 
 SESSION_LOAD = Verb("session.load", LoadSession, LoadedSession)
+SESSION_PART = Verb("session.part", LoadPart, SessionPart)
 SESSION_GET = Verb("session.get", GetSession, SessionSummary)
 SESSION_LIST = Verb("session.list", ListSessions, SessionPage)
 SESSION_PURGE = Verb("session.purge", PurgeSession, Purged)
@@ -89,6 +92,7 @@ __all__ = [
     "SESSION_GET",
     "SESSION_LIST",
     "SESSION_LOAD",
+    "SESSION_PART",
     "SESSION_PURGE",
     "USAGE_TOTALS",
     "Code",
@@ -112,6 +116,7 @@ __all__ = [
     "ListPlans",
     "ListProposals",
     "ListSessions",
+    "LoadPart",
     "LoadSession",
     "LoadedSession",
     "Memories",
@@ -133,6 +138,7 @@ __all__ = [
     "ReadJournal",
     "RecallMemories",
     "SessionPage",
+    "SessionPart",
     "SessionSummary",
     "SimilarEntries",
     "StepChange",

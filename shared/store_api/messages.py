@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import AwareDatetime, Field
+from pydantic import AwareDatetime, Base64Bytes, Field
 
 from shared.domain.session import Session
 from shared.events import SessionEvent
@@ -33,6 +33,22 @@ class LoadSession(OfSession):
 class LoadedSession(Message):
     session: Session
     position: int
+
+
+class LoadPart(LoadSession):
+    """A piece of a folded session that is larger than a message, from this byte of its JSON on."""
+
+    offset: Annotated[int, Field(ge=0, le=2**40)] = 0
+
+
+class SessionPart(Message):
+    """`data`: base64 of `size` bytes in all. The same version is the same JSON, which the digest proves."""
+
+    version: int
+    position: int
+    size: int
+    digest: str
+    data: Base64Bytes
 
 
 class GetSession(OfSession): ...

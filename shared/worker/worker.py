@@ -94,6 +94,8 @@ class Worker:
             try:
                 loaded = await self._loaded(event.session_id, delivery)
             except StoreRefused as refused:
+                if refused.code == "too_large":
+                    raise Park(f"the session cannot be loaded: {refused}") from refused  # the keeper fails it
                 if refused.code != "purged":
                     raise
                 return  # somebody removed the session while its message was on the way

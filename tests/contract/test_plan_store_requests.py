@@ -173,8 +173,9 @@ async def test_a_page_of_large_events_is_shorter(client: Client, log: InMemoryLo
 
 
 async def test_no_more_rows_are_read_than_an_answer_carries(
-    client: Client, log: InMemoryLog, monkeypatch: pytest.MonkeyPatch
+    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    client = Client(Requests(log, database, projector, lambda: 30_000).responders())
     story = Conversation(log)
     session = await story.plan()
     for number in range(20):
@@ -188,8 +189,6 @@ async def test_no_more_rows_are_read_than_an_answer_carries(
         return read[-1]
 
     monkeypatch.setattr(queries, "_size", counted)
-    monkeypatch.setattr(queries, "PAGE_BYTES", 25_000)
-    monkeypatch.setattr(queries, "HISTORY_BYTES", 25_000)
     await client.ask(api.JOURNAL_READ, session_id=story.id, after=2, limit=1000)
     await client.ask(api.PLAN_VERSIONS, session_id=story.id)
     assert len(read) == 6  # two that fit and the one that does not, twice

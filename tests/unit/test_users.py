@@ -19,7 +19,7 @@ from shared.events import facts
 from shared.events.envelope import Event
 from shared.flows import FLOWS_LIST
 from shared.settings import Settings
-from shared.store_api import PREFIX, SESSION_LOAD
+from shared.store_api import PREFIX, SESSION_LOAD, SESSION_PART
 from shared.store_api.base import Verb
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 
@@ -117,7 +117,7 @@ def test_plan_store_is_asked_for_what_the_code_asks(service: str) -> None:
     texts = {node.value for tree in sources(service) for node in ast.walk(tree) if isinstance(node, ast.Constant)}
     names = used(service)
     wanted = {subject for subject, name in known.items() if name in names or subject.removeprefix(PREFIX) in texts}
-    assert asked == wanted | {SESSION_LOAD.subject}
+    assert asked == wanted | {SESSION_LOAD.subject, SESSION_PART.subject}
 
 
 def test_the_other_requests_are_answered_by_somebody() -> None:

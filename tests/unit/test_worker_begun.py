@@ -2,14 +2,21 @@
 
 from datetime import UTC, datetime
 
-from shared.bus import Delivery
+import pytest
+
+from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import dump_event
+from shared.llm import ScriptedModel
 from shared.log import EXPECTED, EXPECTED_SUBJECT, Loaded, guard, subject_of
+from shared.settings import Settings
+from shared.store import StoreRefused
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit, Worker
 from shared.worker.worker import _before, _begun, _with
 
 
@@ -43,6 +50,25 @@ def test_whoever_cannot_be_sure_asks() -> None:
 def test_a_fork_is_more_than_its_first_message() -> None:
     forked = decide(Session("s"), c.Fork(parent="p", parent_version=1), By("user:ann", datetime.now(UTC), "fork"))
     assert _begun(first()._replace(data=dump_event(forked))) is None
+
+
+class Refusing(InMemoryStore):
+    """Has an answer that is larger than a message."""
+
+    async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
+        raise StoreRefused("too_large", "The answer has 9 bytes. Ask for less.")
+
+
+async def test_a_session_that_cannot_be_loaded_is_given_up_at_once() -> None:
+    """The dead letter fails it; otherwise it would be delivered again and again."""
+    log = InMemoryLog()
+    kit = Kit("planner", Refusing(log), log, ScriptedModel(), Drafts(None), Settings())
+    with pytest.raises(Park, match="cannot be loaded: The answer has 9 bytes"):
+        await Worker(kit, never).on_delivery(first()._replace(deliveries=2))
+
+
+async def never(_: Desk) -> None:
+    raise AssertionError("there is no session to look at")
 
 
 def second(after: int) -> tuple[Loaded, Delivery]:

@@ -1,0 +1,126 @@
+"""Servers with another max_payload than ours: what does not fit is read in parts or refused; nobody waits for it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+
+import cli.nats_server
+from cli.doctor import check_nats
+from cli.nats_server import NatsServer, Place, nats_server
+from services.gateway.app import build
+from services.plan_store.app import PlanStore
+from shared.bus import Bus, MessageTooLarge
+from shared.bus.provision import ProvisionError, provision
+from shared.domain import commands as c
+from shared.domain.session import SESSION
+from shared.events.values import ActionSpec, SessionSettings
+from shared.settings import Settings
+from shared.store import Store
+from tests.support.gateway import client, gateway_settings, serving
+from tests.support.stories import Conversation
+
+DEFAULT, RESULTS = "1MB", 25
+
+
+@pytest.fixture
+def max_payload(request: pytest.FixtureRequest) -> str:
+    return str(getattr(request, "param", DEFAULT))
+
+
+@pytest.fixture
+def nats(tmp_path: Path, max_payload: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[NatsServer]:
+    prepare = cli.nats_server.prepare
+
+    def other(home: Path, *, port: int = 0) -> Place:
+        place = prepare(home, port=port)
+        text = place.config.read_text()
+        place.config.write_text(text.replace("max_payload: 4MB", f"max_payload: {max_payload}"))
+        return place
+
+    monkeypatch.setattr(cli.nats_server, "prepare", other)
+    with nats_server(tmp_path) as server:
+        yield server
+
+
+@asynccontextmanager
+async def serving_all(settings: Settings, bus: Bus) -> AsyncIterator[str]:
+    """plan_store and a gateway; where the gateway is."""
+    service = PlanStore(settings)
+    await service.start()
+    chosen = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
+    other = Bus(chosen, "gateway")
+    await other.connect()
+    try:
+        async with serving(build(chosen, other, Store(other), other.log)) as address:
+            yield address
+    finally:
+        await service.stop()
+
+
+async def large(bus: Bus) -> Conversation:
+    """A session at work whose state is over 1 MB."""
+    story = Conversation(bus.log, "large", "local")
+    await story.commit(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))
+    actions = tuple(ActionSpec(id=f"1.{n}", tool="read_file") for n in range(1, RESULTS + 2))
+    await story.commit(c.PlanTurn(sub_goal="read", actions=actions))
+    await story.commit(c.Start())
+    for action in actions[:RESULTS]:
+        await story.commit(c.Finish(action_id=action.id, ok=True, result=action.id + "y" * 47_000))
+    return story
+
+
+@pytest.mark.timeout(90)
+async def test_a_session_larger_than_a_message_is_loaded_stopped_and_exported(settings: Settings, bus: Bus) -> None:
+    story = await large(bus)
+    known = await story.loaded()
+    assert len(SESSION.dump_json(known.session)) > 1024 * 1024 == bus.max_payload
+    async with serving_all(settings, bus) as address:
+        assert await Store(bus).load("large") == known
+        first = await Store(bus).load("large", version=5)
+        assert first.session.version == 5
+        async with client(address) as her:
+            await her.send("stop", session_id="large", id="m1")
+            await her.event("session.stopped")
+        async with httpx2.AsyncClient(base_url=f"http://{address}", timeout=30) as http:
+            exported = await http.get("/api/sessions/large/export", params={"format": "json"})
+        assert exported.status_code == 200
+        assert len(exported.json()["journal"]) == known.session.version + 1
+
+
+async def test_who_asks_for_too_much_is_told_so_at_once(bus: Bus) -> None:
+    async def answers(_: str, body: bytes) -> bytes:
+        return body * 2
+
+    await bus.answer("twice", answers)
+    await bus.client.flush()
+    half = b"x" * 512 * 1024
+    assert await bus.request("twice", half) == half * 2
+    async with asyncio.timeout(3):
+        with pytest.raises(MessageTooLarge, match="The answer on twice has 1048578 bytes: the server's max_payload"):
+            await bus.request("twice", half + b"x")
+        with pytest.raises(MessageTooLarge, match="The request on twice"):
+            await bus.request("twice", half * 3)
+
+
+def test_the_doctor_names_the_setting(settings: Settings) -> None:
+    found = check_nats(Settings(nats_url=settings.nats_url), is_up=True)
+    assert (found.outcome, found.advice) == ("warn", "`max_payload: 4MB` in its configuration")
+
+
+@pytest.mark.parametrize("max_payload", ["400KB"], indirect=True)
+async def test_a_server_that_cannot_take_every_event_is_refused(
+    nats: NatsServer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = Settings(nats_url=nats.url, parley_home=tmp_path)
+    with pytest.raises(ProvisionError, match="set `max_payload: 4MB` in the configuration of nats-server"):
+        await provision(settings)
+    connecting = asyncio.create_task(Bus(settings, "test").connect())
+    async with asyncio.timeout(10):
+        while "max_payload is 409600 bytes" not in caplog.text:  # noqa: ASYNC110  a log tells nobody that it grows
+            await asyncio.sleep(0.02)
+    assert not connecting.done()
+    connecting.cancel()
