@@ -120,7 +120,7 @@ class Race:
     async def stored(self) -> list[Step]:
         """Every message of the sessions that were raced for, folded."""
         logs = await read_log(self.log)
-        return [step for one, raws in logs.items() for step in folded(one, raws, logs).steps]
+        return [step for one, raws in logs.items() for step in folded(one, raws).steps]
 
 
 def lost(acked: Iterable[Acked], steps: Iterable[Step]) -> list[Acked]:

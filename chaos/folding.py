@@ -7,7 +7,7 @@ from typing import NamedTuple
 from shared.domain.session import Session
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
-from shared.log import Loaded, NeedsParent, Raw, accept
+from shared.log import Loaded, Raw, accept
 
 NOTE = "trial.note"
 Logs = Mapping[str, Sequence[Raw]]
@@ -33,33 +33,16 @@ class Fold:
     notes: dict[str, str] = field(default_factory=dict)  # the text that was to be noted
 
 
-def folded(session_id: str, raws: Sequence[Raw], logs: Logs) -> Fold:
-    """The whole of it; `logs` are all sessions', for those that were forked."""
+def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
     found, loaded = Fold(Session(session_id)), Loaded(Session(session_id), 0)
     keys: dict[str, str] = {}  # of actions that were started, by their id
     for raw in raws:
-        try:
-            loaded, event, reason = accept(loaded, raw)
-        except NeedsParent as fork:
-            loaded, event, reason = accept(loaded, raw, _at(fork.parent, fork.version, logs))
+        loaded, event, reason = accept(loaded, raw)
         found.steps.append(Step(raw, event, reason))
         found.session = loaded.session
         if event is not None:
             _note(found, keys, event)
     return found
-
-
-def _at(session_id: str, version: int, logs: Logs) -> Session:
-    """The session as it was at this version."""
-    loaded = Loaded(Session(session_id), 0)
-    for raw in logs.get(session_id, ()):
-        try:
-            loaded, _, _ = accept(loaded, raw)
-        except NeedsParent as fork:
-            loaded, _, _ = accept(loaded, raw, _at(fork.parent, fork.version, logs))
-        if loaded.session.version == version:
-            break
-    return loaded.session
 
 
 def _note(found: Fold, keys: dict[str, str], event: SessionEvent) -> None:

@@ -56,7 +56,7 @@ class Book:
 
 def judge(evidence: Evidence, *, grace: float) -> list[Verdict]:
     """All of them, in order."""
-    folds = {session_id: folded(session_id, raws, evidence.log) for session_id, raws in evidence.log.items()}
+    folds = {session_id: folded(session_id, raws) for session_id, raws in evidence.log.items()}
     told = Told(evidence, folds, grace)
     return [_judged(name, title, look, told) for name, title, look in INVARIANTS]
 

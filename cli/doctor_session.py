@@ -16,7 +16,7 @@ from cli.home import attached
 from cli.running import Declined, Unreachable, bus
 from shared.bus import Bus, BusDown, Consumer
 from shared.domain.session import Session
-from shared.log import Loaded, Log, LogDown, NeedsParent, accept
+from shared.log import Loaded, Log, LogDown, accept
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from shared.store_api import DEAD_LIST, DeadPage, ListDead
@@ -49,11 +49,7 @@ async def fold(log: Log, session_id: str, *, until: int | None = None) -> Folded
     parked: list[tuple[int, str]] = []
     while page := await log.read(session_id, after=loaded.position):
         for raw in page:
-            try:
-                loaded, event, why = accept(loaded, raw)
-            except NeedsParent as begun:
-                parent = await fold(log, begun.parent, until=begun.version)
-                loaded, event, why = accept(loaded, raw, parent.session)
+            loaded, event, why = accept(loaded, raw)
             if event:
                 places[event.version] = (raw.position, raw.at)
             else:

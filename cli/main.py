@@ -207,7 +207,7 @@ def sessions(
     as_json: Json = False,
     form: Annotated[Literal["md", "json", "py"], typer.Option("--format", help="Of export.")] = "md",
     yes: Annotated[bool, typer.Option("--yes", help="Purge without asking.")] = False,
-    force: Annotated[bool, typer.Option("--force", help="Purge even what others were forked from.")] = False,
+    _force: Annotated[bool, typer.Option("--force", hidden=True)] = False,  # not needed any more; scripts still say it
 ) -> None:
     """List sessions (with these words), show one with its journal, export it, or remove it for good."""
     from cli import sessions as stored
@@ -218,7 +218,7 @@ def sessions(
         case ["export", session]:
             _run("sessions", lambda s: stored.save(s, session, form))
         case ["purge", session]:
-            _run("sessions", lambda s: stored.purge(s, session, yes=yes, force=force))
+            _run("sessions", lambda s: stored.purge(s, session, yes=yes))
         case ["show" | "export" | "purge" as verb]:
             raise typer.BadParameter(f"{verb} which session? `parley sessions` lists them.")
         case found:

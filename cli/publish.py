@@ -16,9 +16,9 @@ from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, facts, parse_event
+from shared.events import SessionEvent, dump_event, parse_event
 from shared.events.values import Workflow
-from shared.log import Loaded, LogDown, LostRace, NeedsParent, Raw, Unstorable, Unsure, accept, guard, subject_of
+from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, guard, subject_of
 from shared.settings import Settings
 
 PAGE = 1000
@@ -79,42 +79,23 @@ def read(file: str) -> bytes:
 
 
 async def _load(found: Bus, session_id: str) -> Loaded:
-    """The session folded from the log itself: plan_store need not be up. Forks take their parent's prefix along."""
-    return await _fold(found, session_id, None)
-
-
-async def _fold(found: Bus, session_id: str, until: int | None) -> Loaded:
+    """The session folded from the log itself: plan_store need not be up."""
     loaded = Loaded(Session(session_id), 0)
     try:
         while page := await found.log.read(session_id, after=loaded.position, limit=PAGE, leader=True):
             for message in page:
-                loaded = await _accept(found, loaded, message)
-                if until is not None and loaded.session.version >= until:
-                    return loaded
+                loaded = accept(loaded, message)[0]
     except LogDown as error:
         raise Unreachable(f"{error} Are the streams there? `parley provision --check` tells.") from error
     return loaded
 
 
-async def _accept(found: Bus, loaded: Loaded, message: Raw) -> Loaded:
-    try:
-        return accept(loaded, message)[0]
-    except NeedsParent as fork:
-        parent = (await _fold(found, fork.parent, fork.version)).session
-        return accept(loaded, message, parent)[0]
-
-
 async def _append(found: Bus, event: SessionEvent, loaded: Loaded) -> int:
     """Store it as the next event of the session, if the log's readers would take it and nobody was faster."""
-    parent = (
-        (await _fold(found, event.parent, event.parent_version)).session
-        if isinstance(event, facts.SessionForked)
-        else None
-    )
-    whose = due(evolve(parent or loaded.session, event))
+    whose = due(evolve(loaded.session, event))
     headers, after = guard(event.session_id, loaded.position, event.id), loaded.position
     message = Raw(after + 1, subject_of(event, whose), headers, dump_event(event), event.at)
-    if wrong := accept(loaded, message, parent)[2]:
+    if wrong := accept(loaded, message)[2]:
         raise Declined(f"The log's readers would park this event: {wrong}")
     try:
         return await found.log.append(event, after=after, due=whose)

@@ -120,7 +120,7 @@ async def save(settings: Settings, session_id: str, form: Format) -> int:
     return 0
 
 
-async def purge(settings: Settings, session_id: str, *, yes: bool = False, force: bool = False) -> int:
+async def purge(settings: Settings, session_id: str, *, yes: bool = False) -> int:
     """Remove a session for good: log, rows and files; asks first."""
     async with bus(settings) as found:
         store = Store(found)
@@ -129,7 +129,7 @@ async def purge(settings: Settings, session_id: str, *, yes: bool = False, force
         if not yes and not _confirmed():
             print("Nothing was removed.", file=sys.stderr)
             return 1
-        await query(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=one.owner, force=force))
+        await query(store, SESSION_PURGE, PurgeSession(session_id=session_id, user=one.owner))
     print(f"Removed {session_id}.")
     return 0
 

@@ -18,8 +18,8 @@ from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
-from shared.events import EVENT_CLASSES, Event, dump_event, facts, parse_event, values
-from shared.log import MAX_BODY, guard, subject_of
+from shared.events import EVENT_CLASSES, Event, carried, dump_event, facts, parse_event, values
+from shared.log import MAX_BODY, MAX_FORK, guard, subject_of
 from shared.story import Transition
 
 ENVELOPE = tuple(Event.model_fields)
@@ -31,7 +31,7 @@ def subclasses[Kind: BaseModel](module: ModuleType, of: type[Kind]) -> tuple[typ
     return tuple(kind for kind in kinds if issubclass(kind, of))
 
 
-VALUES = subclasses(values, values.Stored)
+VALUES = tuple(dict.fromkeys(kind for module in (values, carried) for kind in subclasses(module, values.Stored)))
 PERSON = {kind.__name__ for kind in PersonCommand.__args__}
 KEEPER = {"Expire"}
 
@@ -61,6 +61,7 @@ def events_md(reach: Reach) -> str:
         "events",
         stream=SESSIONS,
         kib=str(MAX_BODY // 1024),
+        fork=str(MAX_FORK // 1024),
         envelope=table(("Field", "Meaning"), [(f"`{name}`", words(name)) for name in (*ENVELOPE, "type")]),
         headers="\n".join(f"{name}: {value}" for name, value in guard(ID, 41, f"{ID}:3:plan.drafted").items()),
         phases=table(("Phase", "Due"), [(f"`{phase}`", f"`{who}`") for phase, who in SERVICE_OF.items()]),

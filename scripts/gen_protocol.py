@@ -33,7 +33,6 @@ ERRORS = {
     "stale_version": "it names a version, or a content, that is no longer the one in review",
     "invalid": "it could never be right: an empty text, an unknown action, an edit that changes nothing",
     "already_done": "this command was carried out before",
-    "has_forks": "purging it would take from other sessions what they were forked from: say `force`",
     "not_available": "Parley cannot do that yet, or not over this way",
     "timed_out": "the session has come to nothing in the time you gave it, and goes on: `session_id` names it",
     "unavailable": "the log or the store is away: nothing is lost, send it again with the same `id`",

@@ -56,7 +56,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "sessions_at_work_per_user": "sessions that services work on, from a message that gives them something to do until nothing is left of it",
         "waiting_requests_per_user": "requests to `/api/chat` and `/api/planning/plan` that wait for their sessions",
         "waiting_requests": "the same, of all users",
-        "stored_bytes_per_day": "bytes that the user's messages may store at once, and again in the course of a day; a fork counts as 256 KiB",
+        "stored_bytes_per_day": "bytes that the user's messages may store at once, and again in the course of a day",
         "unread_bytes_per_user": "bytes that wait because the user's clients do not read them; beyond, the socket for which most wait ends",
         "unread_bytes": "the same, of all users",
     },

@@ -18,6 +18,7 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import OutOfTurn
 from shared.domain.evolve import evolve
+from shared.domain.forks import carried
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event, facts, parse_event
 
@@ -25,6 +26,7 @@ EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
 MESSAGE_ID = "Nats-Msg-Id"
 MAX_BODY = 256 * 1024
+MAX_FORK = 1008 * 1024  # of a fork's first event, with all that it takes over; a broker's default limit is 1 MiB
 MAX_DEPTH, WRAPPED = (
     100,
     20,
@@ -71,15 +73,7 @@ class Unstorable(ValueError):
 
 
 class TooLarge(Unstorable):
-    """The event's body is over `MAX_BODY` bytes."""
-
-
-class NeedsParent(Exception):
-    """The session begins as a fork: fold its parent's prefix and call `accept` again with it."""
-
-    def __init__(self, event: facts.SessionForked) -> None:
-        super().__init__(event.parent)
-        self.parent, self.version = event.parent, event.parent_version
+    """The event's body is over `MAX_BODY` bytes, or that of a fork over `MAX_FORK`."""
 
 
 class Log(Protocol):
@@ -106,7 +100,10 @@ def body_of(event: SessionEvent) -> bytes:
     """The event's JSON as it is appended. Raises Unstorable where `parse_event` would refuse it."""
     try:
         body = dump_event(event)
-        if len(body) > MAX_BODY:
+        if isinstance(event, facts.SessionForked):
+            if len(body) > MAX_FORK:
+                raise TooLarge(f"The fork would take over {len(body)} bytes; {MAX_FORK} are allowed: fork it earlier.")
+        elif len(body) > MAX_BODY:
             raise TooLarge(f"The event would be {len(body)} bytes; {MAX_BODY} are allowed.")
         parse_event(body)
         if body.count(b"{") + body.count(b"[") > MAX_DEPTH:
@@ -141,7 +138,7 @@ def _expected(session_id: str, after: int) -> dict[str, str]:
     return {EXPECTED: str(after), EXPECTED_SUBJECT: f"session.{session_id}.>"}
 
 
-def accept(loaded: Loaded, raw: Raw, parent: Session | None = None) -> tuple[Loaded, SessionEvent | None, str]:
+def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
     """Fold one stored message: the session after it, its event, or why it is not one ("" when it is).
 
     The position moves in any case, so a foreign message can never block a session. The very first message of a
@@ -160,12 +157,7 @@ def accept(loaded: Loaded, raw: Raw, parent: Session | None = None) -> tuple[Loa
         return moved, None, f"unreadable: {problems}"[:500]
     if wrong := _out_of_place(loaded.session, event):
         return moved, None, wrong
-    base = loaded.session
-    if isinstance(event, facts.SessionForked):
-        if parent is None:
-            raise NeedsParent(event)
-        base = parent
-    after = evolve(base, event)
+    after = evolve(loaded.session, event)
     if raw.subject != subject_of(event, due(after)):
         return moved, None, f"wrong subject: it belongs on {subject_of(event, due(after))}"
     return Loaded(after, raw.position), event, ""
@@ -191,7 +183,7 @@ async def commit(
 
     `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
     Raises a domain `Refused` when the newest state does not allow it, or the session was purged; LogDown when patience
-    ends; LostRace when the session has begun as a fork meanwhile: load it and look again.
+    ends.
     """
     deadline = time.monotonic() + patience
     delay, in_vain = FIRST_DELAY, 0
@@ -232,16 +224,15 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
             delay = min(delay * 2, MAX_DELAY)
     mine, body = False, dump_event(sent)
     for raw in tail:
-        try:
-            loaded, event, _ = accept(loaded, raw)
-        except NeedsParent as begun:
-            raise LostRace(f"{loaded.session.id} has just been begun as a fork of {begun.parent}") from begun
+        loaded, event, _ = accept(loaded, raw)
         mine = mine or (event is not None and raw.data == body)
     return loaded, mine
 
 
 async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
-    """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure."""
-    event = decide(Session(new_id), c.Fork(parent=parent.id, parent_version=parent.version), by)
-    await log.append(event, after=0, due=due(evolve(parent, event)))
+    """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
+    begun = Session(new_id)
+    command = c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent))
+    event = decide(begun, command, by)
+    await log.append(event, after=0, due=due(evolve(begun, event)))
     return event

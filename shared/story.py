@@ -13,6 +13,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
+from shared.domain.forks import carried
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
 from shared.events import Due, Event, SessionEvent, dump_event, parse_event
@@ -116,9 +117,8 @@ class Story:
     def fork(self, new_id: str, user: str = "") -> "Story":
         """The story of a session that begins as this one is now."""
         child = Story(new_id, log=self._log, user=user or self.user, clock=self._clock)
-        command = c.Fork(parent=self.id, parent_version=self.session.version)
-        event = decide(child.session, command, child.by(command))
-        child._add(command, event, evolve(self.session, event))
+        command = c.Fork(parent=self.id, parent_version=self.session.version, carried=carried(self.session))
+        child.apply(command)
         return child
 
     def _add(self, command: AnyCommand | None, event: SessionEvent, after: Session) -> None:

@@ -12,7 +12,6 @@ from shared.log import (
     Loaded,
     Log,
     LostRace,
-    NeedsParent,
     Raw,
     Unsure,
     accept,
@@ -99,9 +98,5 @@ class InMemoryStore:
         loaded = Loaded(Session(session_id), 0)
         while page := await self._log.read(session_id, after=loaded.position):
             for raw in page:
-                try:
-                    loaded, event, _ = accept(loaded, raw)
-                except NeedsParent as fork:
-                    parent = await self.load(fork.parent, version=fork.version)
-                    loaded, event, _ = accept(loaded, raw, parent.session)
+                loaded, event, _ = accept(loaded, raw)
                 yield loaded, event

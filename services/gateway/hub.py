@@ -21,7 +21,7 @@ from services.gateway.trouble import AWAY, Trouble
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.log import Loaded, NeedsParent, Raw, accept
+from shared.log import Loaded, Raw, accept
 from shared.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
 from shared.retry import retry_while_unavailable
 
@@ -159,11 +159,7 @@ class Room:
                 log_.exception("cannot_follow", session_id=self.id)
 
     async def _take(self, raw: Raw, loaded: Loaded) -> None:
-        try:
-            after, event, _ = accept(loaded, raw)
-        except NeedsParent as fork:
-            parent = await load(self._core, fork.parent, version=fork.version)
-            after, event, _ = accept(loaded, raw, parent.session)
+        after, event, _ = accept(loaded, raw)
         self._loaded = after
         if event:
             self._tell(loaded.session, event, after.session)

@@ -6,7 +6,7 @@ from services.gateway.hub import Hub
 from services.gateway.quota import Quota
 from shared.events import Due, SessionEvent, dump_event, facts
 from shared.events.values import Service
-from shared.log import MAX_BODY, Raw, ReplicatedLog
+from shared.log import Raw, ReplicatedLog
 
 SERVICES = get_args(Service)
 
@@ -24,7 +24,7 @@ class MeteredLog:
     async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
         if isinstance(event, facts.SessionStopped):  # what ends work is never refused
             return await self._log.append(event, after=after, due=due)
-        with self._quota.stores(_size(event)):
+        with self._quota.stores(len(dump_event(event))):
             if due not in SERVICES:
                 return await self._log.append(event, after=after, due=due)
             with self._quota.works(event.session_id, event.version):
@@ -34,8 +34,3 @@ class MeteredLog:
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
-
-
-def _size(event: SessionEvent) -> int:
-    """Bytes. With a small event a fork makes the database keep a whole session once more."""
-    return MAX_BODY if isinstance(event, facts.SessionForked) else len(dump_event(event))

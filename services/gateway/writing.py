@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Body, Query
+from fastapi import APIRouter, Body
 
 from services.gateway import handlers
 from services.gateway.bodies import JsonRoute
@@ -57,9 +57,9 @@ async def send(
 
 
 @router.delete("/sessions/{session_id}")
-async def purge(session_id: SessionId, user: Me, core: Behind, force: Annotated[bool, Query()] = False) -> Purged:
-    """Remove the session for good: its log and its rows. With `force` also when others were forked from it."""
+async def purge(session_id: SessionId, user: Me, core: Behind) -> Purged:
+    """Remove the session for good: its log and its rows. What was forked from it lives on."""
     session = await readable(core, session_id, user)
     may_write(user, session)
     owner = session.owner if user.everything else user.id
-    return await query(core.store, SESSION_PURGE, PurgeSession(session_id=session_id, user=owner, force=force))
+    return await query(core.store, SESSION_PURGE, PurgeSession(session_id=session_id, user=owner))

@@ -147,7 +147,7 @@ class Keeper:
         for session_id in await self._overdue(now - self._stuck_after / 4):
             await self._expire(session_id)
         for session_id in await unfinished(self._database):
-            await finish(self._log, self._database, self._projector, session_id)
+            await finish(self._log, self._database, session_id)
 
     async def _old_work(self, before: datetime) -> list[tuple[str, Work]]:
         columns = (sessions.c.id, sessions.c.work_service, sessions.c.work_version)

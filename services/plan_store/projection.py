@@ -126,7 +126,7 @@ class Projector:
                 else:
                     page = await self._log.read(held.id, after=held.newest.position, limit=PAGE, leader=leader)
                 for one in page:
-                    step = await fold_one(self._log, held.newest.loaded, one)
+                    step = fold_one(held.newest.loaded, one)
                     made = list(changes(step))
                     held.move(moved(held.newest, step), made)
                 if len(page) < PAGE:
@@ -167,7 +167,7 @@ class Projector:
             page = await self._log.read(session_id, after=known.position, limit=PAGE)
             for raw in page:
                 if raw.position <= position:
-                    known = moved(known, await fold_one(self._log, known.loaded, raw))
+                    known = moved(known, fold_one(known.loaded, raw))
             if not page or page[-1].position >= position:
                 break
         return known._replace(digest=digest)

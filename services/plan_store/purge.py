@@ -1,4 +1,4 @@
-"""Forgetting a session: its messages in the log, its rows, and what was forked from it is folded again without it."""
+"""Forgetting a session: its messages in the log and its rows. What was forked from it lives on."""
 
 from datetime import UTC, datetime
 
@@ -9,15 +9,11 @@ from services.plan_store import tables as t
 from services.plan_store.database import Database, put
 from services.plan_store.history import StoreLog
 from services.plan_store.projection import Projector
-from services.plan_store.queries import descendants
-from shared.domain.session import SESSION, Session
 from shared.store_api import Purged, PurgeSession, StoreError
-
-CHILDREN = tuple(table for table in t.PROJECTED if table not in (t.sessions, t.parked))
 
 
 async def purge(log: StoreLog, database: Database, projector: Projector, ask: PurgeSession) -> Purged:
-    """Raises StoreError (unknown, purged, forbidden, busy, has_forks), DatabaseDown, LogDown.
+    """Raises StoreError (unknown, purged, forbidden, busy), DatabaseDown, LogDown.
 
     The tombstone comes first: after a crash or an outage the rest is made up for (`finish`).
     """
@@ -27,7 +23,7 @@ async def purge(log: StoreLog, database: Database, projector: Projector, ask: Pu
         await _bury(database, projector, ask)
     elif begun.owner != ask.user:
         raise StoreError("forbidden", "Only its owner can purge a session.")
-    await finish(log, database, projector, ask.session_id)
+    await finish(log, database, ask.session_id)
     return Purged(session_id=ask.session_id)
 
 
@@ -40,11 +36,6 @@ async def _bury(database: Database, projector: Projector, ask: PurgeSession) -> 
         raise StoreError("forbidden", "Only its owner can purge a session.")
     if session.work is not None:
         raise StoreError("busy", f"The {session.work.service} is at work: stop the session first.")
-    forks = await descendants(database, ask.session_id)
-    if forks and not ask.force:
-        raise StoreError(
-            "has_forks", f"{len(forks)} sessions were forked from this one and would lose what they took over from it."
-        )
     async with database.begin() as tx:
         stone = {"session_id": ask.session_id, "owner": ask.user, "at": datetime.now(UTC), "done": False}
         await put(tx, t.tombstones, [stone])
@@ -54,18 +45,11 @@ async def _bury(database: Database, projector: Projector, ask: PurgeSession) -> 
         await _remove(tx, ask.session_id)
 
 
-async def finish(log: StoreLog, database: Database, projector: Projector, session_id: str) -> None:
+async def finish(log: StoreLog, database: Database, session_id: str) -> None:
     """All that follows the tombstone; may be done twice."""
     await log.purge(session_id)
-    forks = await descendants(database, session_id)
     async with database.begin() as tx:
         await _remove(tx, session_id)
-        for fork in forks:
-            await _reset(tx, fork)
-    for fork in forks:
-        projector.forget(fork)
-        await projector.load(fork)
-    async with database.begin() as tx:
         await tx.execute(update(t.tombstones).where(t.tombstones.c.session_id == session_id).values(done=True))
 
 
@@ -78,13 +62,4 @@ async def unfinished(database: Database) -> list[str]:
 async def _remove(tx: AsyncConnection, session_id: str) -> None:
     await tx.execute(delete(t.sessions).where(t.sessions.c.id == session_id))
     for table in (t.parked, t.dead):
-        await tx.execute(delete(table).where(table.c.session_id == session_id))
-
-
-async def _reset(tx: AsyncConnection, session_id: str) -> None:
-    """Back to where nothing is folded. The row and its parent stay, so that a crash here loses no fork."""
-    nothing = SESSION.dump_python(Session(session_id), mode="json")
-    fresh = {"position": 0, "version": 0, "digest": "", "session": nothing, "work_service": None, "expires_at": None}
-    await tx.execute(update(t.sessions).where(t.sessions.c.id == session_id).values(fresh))
-    for table in CHILDREN:
         await tx.execute(delete(table).where(table.c.session_id == session_id))

@@ -193,14 +193,3 @@ async def health(database: Database) -> api.HealthReport:
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))
     return api.HealthReport(database="sqlite" if database.is_sqlite else "postgresql", sessions=total or 0)
-
-
-async def descendants(database: Database, session_id: str) -> list[str]:
-    """Sessions that were forked from this one, and from those, in the order they can be folded again."""
-    found: list[str] = []
-    generation = [session_id]
-    while generation:
-        query = select(t.sessions.c.id).where(t.sessions.c.parent.in_(generation)).order_by(t.sessions.c.position)
-        generation = [row["id"] for row in await rows(database, query) if row["id"] not in found]
-        found += generation
-    return found

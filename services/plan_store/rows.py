@@ -26,7 +26,7 @@ def changes(step: Step) -> Iterator[Change]:
     if event is None:
         yield parked(step, step.before.session.id)
         return
-    before = Session(after.id) if isinstance(event, facts.SessionForked) else step.before.session
+    before = step.before.session
     yield _journal(step, event, before)
     yield from _told(event)
     yield from _plan(before, event, after)

@@ -5,6 +5,7 @@ from typing import NamedTuple
 
 from pydantic import Field, JsonValue
 
+from shared.events.carried import Carried
 from shared.events.facts import About, Cause
 from shared.events.values import (
     ActionSpec,
@@ -44,8 +45,7 @@ class By(NamedTuple):
     work: Work | None = None
 
 
-class Command(Value):
-    """Base of all commands."""
+class Command(Value): ...
 
 
 # --- a person's
@@ -185,6 +185,7 @@ class Fork(Command):
 
     parent: str
     parent_version: int
+    carried: Carried
 
 
 # --- a worker's

@@ -7,16 +7,16 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from shared.domain import drafts, paths, said, turns
+from shared.domain import drafts, forks, paths, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
-from shared.domain.waves import advance, end, find, leave_turn, mark
+from shared.domain.waves import advance, end, find, mark
 from shared.events import SessionEvent, facts
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
-    """The session after this event. A fork's first event is given the parent's session as it was then."""
+    """The session after this event."""
     after = _moved(end(session, event.ended), event)
     # Of the actions that the event itself plans, those are ended that need one which is not run.
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
@@ -117,7 +117,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.SessionCompleted():
             return settle(session, "resting", "completed")
         case facts.SessionForked():
-            return _forked(session, event)
+            return forks.forked(event)
         case facts.SessionRenamed():
             return replace(session, title=event.title)
         case facts.SessionShared():
@@ -182,36 +182,3 @@ def _stopped(session: Session) -> Session:
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.halted if asked_by_a_phase else session.phase
     return replace(settle(session, "resting", "stopped"), halted=halted)
-
-
-def _forked(session: Session, event: facts.SessionForked) -> Session:
-    """The parent's plan, code, words and summary go on; its approvals, work, spending and sharing do not.
-
-    Plan and code become version 1 of the fork: their parent's numbers would one day be the fork's own.
-    """
-    plan, code = session.plan, session.code
-    if code and code.status in ("review", "approved") and plan and code.plan_version == plan.version:
-        code = replace(code, version=event.version, plan_version=event.version, status="review")
-    else:
-        code = None
-    forked = replace(
-        Session(event.session_id),
-        owner=event.actor.removeprefix("user:"),
-        title=session.title,
-        workflow=session.workflow,
-        settings=session.settings,
-        knowledge=session.knowledge,
-        request=session.request,
-        rounds=session.rounds,
-        before=leave_turn(session).before,
-        feedback=session.feedback,
-        unread=session.unread,
-        plan=replace(plan, version=event.version, status="pending_approval") if plan else None,
-        plans=session.plans,
-        code=code,
-        codes=session.codes,
-        answer=session.answer,
-        confidence=session.confidence,  # its evidence stays behind: it names actions of the parent
-        parent=event.parent,
-    )
-    return settle(forked, "awaiting_approval" if forked.plan else "resting")

@@ -266,5 +266,4 @@ def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
 def _fork(session: Session, command: c.Fork, by: By) -> SessionEvent:
     if session.version:
         raise OutOfTurn("A fork begins a new session.")
-    kind = "session.forked"
-    return facts.SessionForked(**stamp(session, by, kind), parent=command.parent, parent_version=command.parent_version)
+    return facts.SessionForked(**stamp(session, by, "session.forked"), **dict(command))

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
+from shared.events.carried import Carried
 from shared.events.envelope import Event
 from shared.events.values import (
     ActionId,
@@ -397,11 +398,12 @@ class SessionCompleted(Event):
 
 
 class SessionForked(Event):
-    """Version 1 of a session that goes on from version `parent_version` of another."""
+    """Version 1 of a session that goes on from version `parent_version` of another, with all that it takes over."""
 
     type: Literal["session.forked"] = "session.forked"
     parent: SessionId
     parent_version: Version
+    carried: Carried
 
 
 class SessionRenamed(Event):

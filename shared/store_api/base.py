@@ -12,7 +12,6 @@ Code = Literal[
     "purged",  # the session was purged; its id is never used again
     "forbidden",  # somebody else's session
     "busy",  # work is going on: stop it first
-    "has_forks",  # purging would take from other sessions what they were forked from: say force
     "behind",  # the log does not hold the wanted position
     "too_large",  # the answer: ask for less
     "log_down",

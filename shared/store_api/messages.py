@@ -93,10 +93,9 @@ class SessionPage(Message):
 
 
 class PurgeSession(OfSession):
-    """Only for its owner, and not while work is going on; with `force` also when it has forks."""
+    """Only for its owner, and not while work is going on. What was forked from it lives on."""
 
     user: User
-    force: bool = False
 
 
 class Purged(Message):

@@ -16,7 +16,7 @@ from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, Loaded, LogDown, NeedsParent, Unstorable, accept, follows
+from shared.log import EXPECTED, Loaded, LogDown, Unstorable, accept, follows
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
@@ -170,10 +170,7 @@ def _begun(delivery: Delivery) -> Loaded | None:
     raw = delivery.raw
     if not follows(raw, 0):
         return None
-    try:
-        loaded, event, _ = accept(Loaded(Session(raw.subject.split(".")[1]), 0), raw)
-    except NeedsParent:
-        return None
+    loaded, event, _ = accept(Loaded(Session(raw.subject.split(".")[1]), 0), raw)
     return loaded if event else None
 
 

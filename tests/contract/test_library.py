@@ -246,7 +246,7 @@ async def test_a_fork_has_entries_of_its_own(library: Library) -> None:
     assert told == [(1, "And in Texas?", tools(*PLAIN)), (0, "How many are waiting?", ())]
     assert await library.requests() == ["How many are waiting?"]
     await library.same_after_rebuild()
-    await library.client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann", force=True)
+    await library.client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann")
     assert await library.requests() == []
     assert (await library.requests(user="bob"))[0] == "And in Texas?"
     await library.same_after_rebuild()

@@ -405,8 +405,9 @@ async def test_a_fork_begins_with_its_parent_as_it_was(rig: Rig) -> None:
 async def test_a_session_that_turns_out_to_be_a_fork(rig: Rig) -> None:
     await rig.does(c.Say(text="A calculator"))
     await fork(rig.log, (await rig.load()).session, "child", person())
-    with pytest.raises(LostRace, match="fork"):
-        await commit(rig.log, Loaded(Session("child"), 0), c.Say(text="first"), person())
+    loaded, event = await commit(rig.log, Loaded(Session("child"), 0), c.Say(text="With floats"), person())
+    assert (event.version, loaded.session.request, loaded.session.parent) == (2, "With floats", rig.id)
+    assert [one.request for one in loaded.session.rounds] == ["A calculator"]
 
 
 async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:

@@ -20,6 +20,9 @@ from services.plan_store.rebuild import RebuildRefused, rebuild_from
 from services.plan_store.rows import changes
 from shared.domain import commands as c
 from shared.domain.commands import By
+from shared.domain.decide import decide
+from shared.domain.forks import carried
+from shared.domain.session import Session
 from shared.events import dump_event, facts
 from shared.log import fork, guard
 from shared.store_api import StoreError
@@ -351,33 +354,22 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     assert after == before
 
 
-async def test_a_fork_sees_only_what_was_in_the_log_before_it(log: InMemoryLog, projector: Projector) -> None:
-    """However late it is folded, and even if it names a version that its parent had not reached."""
-    parent, early = Conversation(log), "early"
-    await parent.commit(c.Say(text="Write something"))
-    event = facts.SessionForked(
-        id="f", session_id=early, version=1, at=datetime.now(UTC), actor="user:bob", parent=parent.id, parent_version=2
-    )
-    log.publish(f"session.{early}.nobody.session.forked", dump_event(event))
-    await parent.commit(c.DraftPlan(goal="late", steps=STEPS))
-    session = (await projector.load(early)).session
-    assert session.version == 1
-    assert session.plan is None
-    assert session.request == "Write something"
-
-
-async def test_a_ring_of_forks_ends(log: InMemoryLog, projector: Projector) -> None:
-    def ring(mine: str, other: str) -> None:
-        event = facts.SessionForked(
-            id=mine, session_id=mine, version=1, at=datetime.now(UTC), actor="user:x", parent=other, parent_version=1
-        )
-        log.publish(f"session.{mine}.nobody.session.forked", dump_event(event))
-
-    ring("one", "two")
-    ring("two", "one")
-    ring("self", "self")
-    for session_id in ("one", "two", "self"):
-        assert (await projector.load(session_id)).session.version == 1
+async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, projector: Projector) -> None:
+    """Not in the log, not as old as it says, or itself: nothing of the parent is read."""
+    parent = Conversation(log)
+    then = await parent.plan()
+    for place, named in enumerate((parent.id, "nowhere", "fork2")):
+        session_id = f"fork{place}"
+        by = By("user:bob", datetime.now(UTC), "f")
+        event = decide(Session(session_id), c.Fork(parent=named, parent_version=99, carried=carried(then)), by)
+        log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
+        session = (await projector.load(session_id)).session
+        assert (session.version, session.parent, session.request) == (1, named, "A calculator")
+        assert session.plan
+        assert session.plan.steps == STEPS
+    before = await rows(database)
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
 
 
 # --- rebuild

@@ -4,9 +4,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from sqlalchemy import RowMapping
+from sqlalchemy import RowMapping, select
 
 from services.plan_store import queries
+from services.plan_store import tables as t
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests, Responder
 from services.plan_store.projection import Projector
@@ -316,7 +317,7 @@ async def test_purge_waits_for_work_and_for_what_does_not_exist(client: Client, 
     assert await refused(client, api.SESSION_PURGE, session_id="nobody", user="ann") == "unknown"
 
 
-async def test_purging_a_parent_says_so_first_and_then_takes_from_its_forks(
+async def test_a_fork_outlives_its_parent(
     client: Client, log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
     parent = Conversation(log)
@@ -325,20 +326,21 @@ async def test_purging_a_parent_says_so_first_and_then_takes_from_its_forks(
     child = await projector.load("child")
     await fork(log, child.session, "grandchild", By("user:bob", datetime.now(UTC), "f"))
     await projector.load("grandchild")
-    other = Projector(log, database)  # a replica that remembers the forks as they were
-    await other.load("child")
+    forks = {session_id: await projector.load(session_id) for session_id in ("child", "grandchild")}
 
-    purge = {"session_id": parent.id, "user": "ann"}
-    assert await refused(client, api.SESSION_PURGE, **purge) == "has_forks"
-    assert (await projector.load("child")).session.plan is not None
-    await client.ask(api.SESSION_PURGE, **purge, force=True)
-    for session_id in ("child", "grandchild"):
-        for replica in (projector, other):
-            session = (await replica.load(session_id)).session
-            assert (session.version, session.plan) == (1, None)
+    await client.ask(api.SESSION_PURGE, session_id=parent.id, user="ann")
+    async with database.begin() as tx:
+        plans = (await tx.execute(select(t.plans.c.session_id, t.plans.c.goal).order_by(t.plans.c.session_id))).all()
+    assert [tuple(plan) for plan in plans] == [("child", "A calculator"), ("grandchild", "A calculator")]
+    restarted = Projector(log, database)
+    for session_id, loaded in forks.items():
+        assert loaded.session.plan is not None
+        assert await projector.load(session_id) == loaded
+        assert await restarted.load(session_id) == loaded
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before
+    assert await Projector(log, database).load("grandchild") == forks["grandchild"]
 
 
 async def test_a_purge_that_broke_off_is_ended_later(

@@ -45,7 +45,7 @@ async def store(bus: Bus) -> None:
         if verb in canned:
             return canned[verb].model_dump_json().encode()  # type: ignore[no-any-return]
         if verb == "session.purge":
-            return b'{"error": {"code": "has_forks", "message": "It has forks."}}'
+            return b'{"error": {"code": "busy", "message": "The planner is at work."}}'
         return json.dumps(await fake.ask(verb, **json.loads(body))).encode()
 
     await bus.answer("plan_store.>", answer, queue="plan_store")
@@ -193,7 +193,7 @@ async def test_sessions_are_listed_shown_exported_and_purged_with_care(
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(Declined, match="--yes"):
         await sessions.purge(settings, "s1")
-    with pytest.raises(Declined, match="It has forks"):
+    with pytest.raises(Declined, match="The planner is at work"):
         await sessions.purge(settings, "s1", yes=True)
 
 

@@ -47,11 +47,6 @@ def test_whoever_cannot_be_sure_asks() -> None:
     assert _begun(first()._replace(data=b"{}")) is None
 
 
-def test_a_fork_is_more_than_its_first_message() -> None:
-    forked = decide(Session("s"), c.Fork(parent="p", parent_version=1), By("user:ann", datetime.now(UTC), "fork"))
-    assert _begun(first()._replace(data=dump_event(forked))) is None
-
-
 class Refusing(InMemoryStore):
     """Has an answer that is larger than a message."""
 

@@ -417,7 +417,7 @@ class Schedules(RuleBasedStateMachine):
                 break
             world.append(good(world.session), By(world.session.work.service, NOON, work=world.session.work))
         assert world.session.phase not in SERVICE_OF
-        assert fold(world.base, world.log) == world.session
+        assert fold(Session(world.session.id), world.log) == world.session
 
 
 class TestSchedules(Schedules.TestCase):  # type: ignore[misc, valid-type]

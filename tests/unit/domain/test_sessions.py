@@ -11,11 +11,13 @@ from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.evolve import evolve, fold
+from shared.domain.forks import carried
 from shared.domain.people import decide_person
 from shared.domain.session import COMMANDS_KEPT, Session, reviewing
 from shared.domain.state import Question
 from shared.domain.waves import advance
 from shared.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
+from shared.events.carried import Carried
 from tests.unit.domain.spec import (
     ANN,
     NOON,
@@ -54,7 +56,8 @@ def fork_of(parent: Session) -> Session:
 def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     parent = given(*TO_DONE, spend()).session
     child = fork_of(parent)
-    check(child, fact(facts.SessionForked, session_id="s2", parent="s1", parent_version=parent.version))
+    begun: dict[str, Any] = {"parent": "s1", "parent_version": parent.version, "carried": carried(parent)}
+    check(child, fact(facts.SessionForked, session_id="s2", **begun))
     assert (child.id, child.version, child.owner, child.parent) == ("s2", 1, "bob", "s1")
     assert (child.phase, child.spent.calls, child.request) == ("awaiting_approval", 0, parent.request)
     assert child.plan is not None
@@ -93,7 +96,9 @@ def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
 
 
 def test_a_fork_begins_a_session() -> None:
-    given(say()).when(c.Fork(parent="s0", parent_version=1)).refused(OutOfTurn, "begins a new session")
+    given(say()).when(c.Fork(parent="s0", parent_version=1, carried=Carried())).refused(
+        OutOfTurn, "begins a new session"
+    )
 
 
 # --- plans put aside

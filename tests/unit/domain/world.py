@@ -12,6 +12,7 @@ from shared.domain.consequences import complete
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
+from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
@@ -67,7 +68,6 @@ def person(session: Session, command: AnyCommand) -> Session | None:
 
 @dataclass
 class World:
-    base: Session = field(default_factory=lambda: Session("s0"))
     session: Session = field(default_factory=lambda: Session("s0"))
     read: Session = field(default_factory=lambda: Session("s0"))  # folded from what was stored, event by event
     log: list[SessionEvent] = field(default_factory=list)
@@ -117,12 +117,11 @@ class World:
         forks = self.forks + 1
         child = Session(f"s{forks}")
         by = By(ANN, NOON)
-        event = decide(child, c.Fork(parent=self.session.id, parent_version=self.session.version), by)
         parent = self.session
+        event = decide(child, c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent)), by)
         kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, parent.request)]
         self.__init__(forks=forks)  # type: ignore[misc]
-        self.base = parent
-        self.session = self.read = parent
+        self.session = self.read = child
         self.accept(event, by)
         self.words = dict.fromkeys(kept, 1)
 
@@ -264,7 +263,7 @@ class World:
         """What ended as skipped or denied was never started, unless the person said that it did not happen."""
         for action in session.turn.actions if session.turn else ():
             key = (session.turn.number if session.turn else 0, action.spec.id)
-            if action.status in ("skipped", "denied") and self.base.turn != session.turn:
+            if action.status in ("skipped", "denied"):
                 assert key not in self.starts or key in self.didnt
 
     def _due(self, session: Session) -> None:

@@ -1,0 +1,72 @@
+"""What a fork takes over from its parent, so that nobody needs the parent to fold the fork."""
+
+from typing import Annotated
+
+from pydantic import Field, JsonValue
+
+from shared.events.values import (
+    Check,
+    Knowledge,
+    Line,
+    PathPlan,
+    PlanKind,
+    SessionSettings,
+    Steps,
+    Stored,
+    Text,
+    Workflow,
+)
+
+
+class EarlierRound(Stored):
+    """An earlier request, and what became of it: both by their beginnings."""
+
+    request: str
+    outcome: str
+
+
+class CarriedPlan(Stored):
+    """The parent's plan; `author` is the actor that drafted or edited it."""
+
+    kind: PlanKind = "text"
+    goal: Text
+    steps: Steps
+    notes: str = ""
+    author: Line
+    path: PathPlan | None = None
+
+
+class CarriedCode(Stored):
+    """The program of the carried plan, with its checks and the tests that were written for it."""
+
+    code: Text
+    explanation: str = ""
+    author: Line
+    checks: tuple[Check, ...] = ()
+    tests: str = ""
+
+
+class Carried(Stored):
+    """All that the fork begins with. It names no artefact, so a purge of the parent takes nothing from the fork.
+
+    `plan_number` and `code_number` count the versions that the parent had. A carried plan or program is the newest of
+    them, and the fork's next one gets the next number.
+    `feedback` is what the next draft must take in, `unread` what nobody has looked at yet.
+    `flow_states` tells, by flow, what earlier paths produced.
+    """
+
+    title: Annotated[str, Field(max_length=500)] = ""
+    workflow: Workflow = "conversation"
+    settings: SessionSettings = SessionSettings()
+    knowledge: tuple[Knowledge, ...] = ()
+    request: str = ""
+    rounds: tuple[EarlierRound, ...] = ()
+    feedback: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    plan: CarriedPlan | None = None
+    plan_number: int = Field(0, ge=0)
+    code: CarriedCode | None = None
+    code_number: int = Field(0, ge=0)
+    answer: str = ""
+    confidence: float = Field(0, ge=0, le=1)
+    flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(default_factory=dict)

@@ -1,0 +1,89 @@
+"""A fork's first event holds all that the fork begins with, and it fits into the log."""
+
+import json
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.decide import decide
+from shared.domain.evolve import evolve
+from shared.domain.forks import carried
+from shared.domain.session import WORDS_KEPT, Session
+from shared.events import facts, parse_event
+from shared.events.carried import Carried
+from shared.events.values import Check, Knowledge, Step
+from shared.log import MAX_FORK, TooLarge, body_of
+from tests.conftest import person
+from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say
+
+PAGE = 'It costs 19 % in “Köln”, said she: "really".\n'
+
+
+def begun(parent: Session) -> facts.SessionForked:
+    command = c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent))
+    event = decide(Session("s2"), command, person())
+    assert isinstance(event, facts.SessionForked)
+    return event
+
+
+def text(size: int) -> str:
+    """So many bytes of prose and quoted code, as JSON has them."""
+    return (PAGE * (size // len(json.dumps(PAGE, ensure_ascii=False).encode())))[:50_000]
+
+
+def largest() -> Session:
+    """Everything that a person and a model may say, at its limit, and said as often as it is kept."""
+    book = tuple(Knowledge(name=f"page {number}", text=text(40_000)) for number in range(10))
+    steps = tuple(Step(text="x" * 2_000) for _ in range(100))
+    return given(
+        say(text(50_000), knowledge=book),
+        c.DraftPlan(goal="g", steps=steps, notes=text(40_000)),
+        approve,
+        program(text(50_000)),
+        c.VerifyCode(checks=(Check(name="tests", ok=True, detail="d" * 20_000),), tests=text(50_000)),
+        approve,
+        c.Run(),
+        *(say(text(50_000)) for _ in range(8)),
+        c.Stop(),
+    ).session
+
+
+def test_the_event_alone_makes_the_fork() -> None:
+    parent = given(
+        say(knowledge=(NOTES,)), *TO_DONE[1:], say("and floats"), draft("floats"), c.Rename(title="Mine")
+    ).session
+    event = begun(parent)
+    child = evolve(Session("s2"), parse_event(body_of(event)))
+    assert (child.title, child.knowledge, child.request, child.rounds) == (
+        "Mine", (NOTES,), "and floats", parent.rounds)  # fmt: skip
+    assert (child.plan and child.plan.number, child.plans, child.code, child.codes) == (2, 2, None, 1)
+    assert given(begin=child).when(approve).then_event().version == 2
+
+
+def test_the_largest_session_can_be_forked() -> None:
+    parent = largest()
+    assert len(parent.unread) > 3
+    event = begun(parent)
+    body = body_of(event)
+    assert MAX_FORK // 2 < len(body) <= MAX_FORK
+    child = evolve(Session("s2"), parse_event(body))
+    assert child.code
+    assert child.plan
+    assert (child.request, child.plan.steps, child.code.code) == (
+        parent.request, parent.plan and parent.plan.steps, parent.code and parent.code.code)  # fmt: skip
+    assert child.unread[-1] == parent.unread[-1]
+    words = len(json.dumps([*child.feedback, *child.unread], ensure_ascii=False).encode())
+    assert WORDS_KEPT - 50_000 < words <= WORDS_KEPT + 1_000
+
+
+def test_what_still_does_not_fit_is_refused_in_words() -> None:
+    parent = given(*TO_DONE).session
+    event = begun(parent)
+    held = event.carried.model_copy(update={"answer": "x" * MAX_FORK})
+    with pytest.raises(TooLarge, match="fork it earlier"):
+        body_of(event.model_copy(update={"carried": held}))
+
+
+def test_nothing_that_a_fork_takes_over_lies_in_the_object_store() -> None:
+    """What names an artefact is stored under the fork's own name first: a purge of the parent removes the other."""
+    assert "Artefact" not in Carried.model_json_schema()["$defs"]
