@@ -8,7 +8,7 @@ import asyncio
 import time
 from collections.abc import Mapping
 from datetime import datetime
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from pydantic import ValidationError
 from pydantic_core import from_json
@@ -20,7 +20,8 @@ from shared.domain.errors import OutOfTurn
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, dump_event, facts, parse_event
+from shared.events import Due, SessionEvent, dump_event, envelope, facts, parse_event
+from shared.events.envelope import Head, is_newer, read_head
 
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"
@@ -74,6 +75,17 @@ class Unstorable(ValueError):
 
 class TooLarge(Unstorable):
     """The event's body is over `MAX_BODY` bytes, or that of a fork over `MAX_FORK`."""
+
+
+class UpgradeNeeded(Exception):
+    """A newer release has continued the session: this one folds no further, and decides nothing.
+
+    `position` is that of the event that it cannot fold, 0 where it is not known; `needs` and `rules` are the event's.
+    """
+
+    def __init__(self, session_id: str, *, position: int = 0, needs: int = 1, rules: int = 1) -> None:
+        super().__init__(f"A newer release of Parley has continued session {session_id}: upgrade this one.")
+        self.session_id, self.position, self.needs, self.rules = session_id, position, needs, rules
 
 
 class Log(Protocol):
@@ -141,31 +153,70 @@ def _expected(session_id: str, after: int) -> dict[str, str]:
 def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
     """Fold one stored message: the session after it, its event, or why it is not one ("" when it is).
 
-    The position moves in any case, so a foreign message can never block a session. The very first message of a
-    session needs no guard: whoever knows only the subject can begin one.
+    What is not an event of the session moves the position alone, so a foreign message never blocks it. Raises
+    UpgradeNeeded where the session goes on with what only a newer release can fold. Who is due, as the subject says it,
+    is a fact like any other: today's rules do not judge it.
     """
     moved = Loaded(loaded.session, raw.position)
-    expected = raw.headers.get(EXPECTED)
-    if expected is None and loaded.position:
-        return moved, None, "unguarded: it does not say which position it follows"
-    if expected is not None and expected != str(loaded.position):
-        return moved, None, f"it follows position {expected}, but the session was at {loaded.position}"
     try:
         event = parse_event(raw.data)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
-        return moved, None, f"unreadable: {problems}"[:500]
-    if wrong := _out_of_place(loaded.session, event):
+        _stop_at_newer(loaded, raw, read_head(raw.data))
+        return moved, None, _unguarded(loaded, raw) or _unreadable(error)
+    _stop_at_newer(loaded, raw, event)
+    if wrong := _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event):
         return moved, None, wrong
-    after = evolve(loaded.session, event)
-    if raw.subject != subject_of(event, due(after)):
-        return moved, None, f"wrong subject: it belongs on {subject_of(event, due(after))}"
-    return Loaded(after, raw.position), event, ""
+    return Loaded(evolve(loaded.session, event), raw.position), event, ""
 
 
-def _out_of_place(session: Session, event: SessionEvent) -> str:
+def _stop_at_newer(loaded: Loaded, raw: Raw, head: SessionEvent | Head | None) -> None:
+    """Raise UpgradeNeeded for the session's next event, where this release cannot fold it.
+
+    The first message of a session may follow any position, and have any version: an archive begins with a later one.
+    """
+    if head is None or not is_newer(head) or not _is_about(raw.subject, head) or head.session_id != loaded.session.id:
+        return
+    next_version = head.version == loaded.session.version + 1
+    if loaded.position == 0 or (next_version and raw.headers.get(EXPECTED) == str(loaded.position)):
+        raise UpgradeNeeded(
+            loaded.session.id, position=raw.position, needs=head.needs, rules=max(head.rules or 1, loaded.session.rules)
+        )
+
+
+def _unguarded(loaded: Loaded, raw: Raw) -> str:
+    """Why the guard does not vouch for the message. The very first one of a session needs none: whoever knows only the
+    subject can begin one."""
+    expected = raw.headers.get(EXPECTED)
+    if expected is None and loaded.position:
+        return "unguarded: it does not say which position it follows"
+    if expected is not None and expected != str(loaded.position):
+        return f"it follows position {expected}, but the session was at {loaded.position}"
+    return ""
+
+
+def _unreadable(error: ValidationError) -> str:
+    problems = "; ".join(f"{'.'.join(map(str, e['loc'])) or 'body'}: {e['msg']}" for e in error.errors()[:3])
+    return f"unreadable: {problems}"[:500]
+
+
+def _is_about(subject: str, head: SessionEvent | Head) -> bool:
+    """Whether the subject names this session and type; who is due may be anybody."""
+    _, session_id, _, kind = (*subject.split(".", 3), "", "", "")[:4]
+    return session_id == head.session_id and kind == head.type
+
+
+def require_readable(session: Mapping[str, Any]) -> None:
+    """Raise UpgradeNeeded where a newer release folded this session, given as JSON data, from what only it knows."""
+    needs, rules = session.get("needs", 1), session.get("rules", 1)
+    if needs > envelope.FORMAT or rules > envelope.RULES:
+        raise UpgradeNeeded(str(session.get("id")), needs=needs, rules=rules)
+
+
+def _out_of_place(session: Session, subject: str, event: SessionEvent) -> str:
     if event.session_id != session.id:
         return f"it is of session {event.session_id}"
+    if not _is_about(subject, event):
+        return f"wrong subject: it belongs on session.{session.id}.*.{event.type}"
     if event.version != session.version + 1:
         return f"version {event.version} after version {session.version}"
     begins = isinstance(event, facts.SessionForked) or (
@@ -183,7 +234,7 @@ async def commit(
 
     `patience` (seconds): how long a log that cannot be reached, or does not tell, is asked again.
     Raises a domain `Refused` when the newest state does not allow it, or the session was purged; LogDown when patience
-    ends.
+    ends; UpgradeNeeded when a newer release has continued it.
     """
     deadline = time.monotonic() + patience
     delay, in_vain = FIRST_DELAY, 0
@@ -224,7 +275,12 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
             delay = min(delay * 2, MAX_DELAY)
     mine, body = False, dump_event(sent)
     for raw in tail:
-        loaded, event, _ = accept(loaded, raw)
+        try:
+            loaded, event, _ = accept(loaded, raw)
+        except UpgradeNeeded:
+            if mine:
+                break  # a newer release went on after it
+            raise
         mine = mine or (event is not None and raw.data == body)
     return loaded, mine
 

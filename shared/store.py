@@ -8,7 +8,7 @@ from typing import Any, Protocol
 
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain.session import SESSION
-from shared.log import Loaded
+from shared.log import Loaded, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
 from shared.telemetry import tracing
 
@@ -34,7 +34,8 @@ class Loads(Protocol):
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
         """The session, its log read at least up to that position; with `version`, as it was then.
 
-        A session that does not exist is `Loaded(Session(session_id), 0)`. Raises StoreDown, StoreRefused.
+        A session that does not exist is `Loaded(Session(session_id), 0)`. Raises StoreDown, StoreRefused, and
+        UpgradeNeeded where plan_store, or this release, cannot fold all of it.
         """
         ...
 
@@ -63,9 +64,12 @@ class Store:
         try:
             answer = await self.ask("session.load", **wanted)
         except StoreRefused as refused:
+            if refused.code == "upgrade_needed":
+                raise UpgradeNeeded(session_id) from refused
             if refused.code != "too_large":
                 raise
             return await self._load_in_parts(wanted)
+        require_readable(answer["session"])
         return Loaded(SESSION.validate_python(answer["session"]), int(answer["position"]))
 
     async def _load_in_parts(self, wanted: dict[str, Any]) -> Loaded:
@@ -78,7 +82,9 @@ class Store:
             if part["digest"] != first["digest"]:
                 raise StoreDown("The session was written by two versions of the plan store.")
             body += b64decode(part["data"])
-        return Loaded(SESSION.validate_json(body), int(first["position"]))
+        session = json.loads(body)
+        require_readable(session)
+        return Loaded(SESSION.validate_python(session), int(first["position"]))
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""

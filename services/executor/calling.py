@@ -8,7 +8,7 @@ import structlog
 from services.executor.tools import Result, Tool
 from shared.domain.errors import Refused
 from shared.llm import ModelError
-from shared.log import LogDown
+from shared.log import LogDown, UpgradeNeeded
 from shared.telemetry import metrics, names, tracing
 
 log = structlog.get_logger("executor")
@@ -38,7 +38,7 @@ async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
         except TimeoutError:
             if last or not tool.spec.keyed:
                 break  # with its key, a write is asked once more what became of it
-        except (ModelError, Refused, LogDown):
+        except (ModelError, Refused, LogDown, UpgradeNeeded):
             raise  # a model or a log that is away, a stop: not the tool's, and the worker knows what to do
         except (Exception, SystemExit) as error:  # also a plug-in that means to end the program
             log.exception("tool_failed", tool=tool.spec.name)

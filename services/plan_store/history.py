@@ -30,13 +30,13 @@ class Step(NamedTuple):
 
 
 def fold_one(loaded: Loaded, raw: Raw) -> Step:
-    """Fold the next message of the session."""
+    """Fold the next message of the session. Raises UpgradeNeeded."""
     after, event, reason = accept(loaded, raw)
     return Step(loaded, raw, event, reason, after)
 
 
 async def as_it_was(log: Log, session_id: str, version: int) -> Loaded:
-    """The session as its first `version` events left it (fewer, if it has fewer). Raises LogDown."""
+    """The session as its first `version` events left it (fewer, if it has fewer). Raises LogDown, UpgradeNeeded."""
     loaded = Loaded(Session(session_id), 0)
     async for raw in messages(log, session_id):
         if loaded.session.version == version:

@@ -13,7 +13,7 @@ from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
 from shared.domain.stamp import event_id
 from shared.domain.workers import WorkerCommand, decide_worker
-from shared.events import Due, SessionEvent
+from shared.events import Due, SessionEvent, envelope
 
 AnyCommand = PersonCommand | WorkerCommand
 
@@ -28,7 +28,7 @@ def decide(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        return complete(session, _event(session, command, by))
+        return complete(session, _by_newest_rules(session, _event(session, command, by)))
     except ValidationError as error:
         raise Invalid(_why(error)) from error
 
@@ -38,6 +38,15 @@ def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
         _own_id(by)
         return decide_person(session, command, by)
     return decide_worker(session, command, by)
+
+
+def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
+    """A session goes over to the rules of this release when it is at rest: nothing that was begun by older ones is left
+    to be ended by newer ones."""
+    rests = session.phase == "resting" and session.halted is None
+    if rests and session.rules < envelope.RULES:
+        return event.model_copy(update={"rules": envelope.RULES})
+    return event
 
 
 def due(after: Session) -> Due:

@@ -22,7 +22,8 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
     recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
     since = session.since if _scene(after) == _scene(session) else event.version
-    return replace(after, version=event.version, recent=recent, since=since)
+    needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
+    return replace(after, version=event.version, needs=needs, rules=rules, recent=recent, since=since)
 
 
 def fold(session: Session, events: Iterable[SessionEvent]) -> Session:

@@ -57,6 +57,8 @@ class Session:
 
     id: str
     version: int = 0
+    needs: int = 1  # the highest number of the format among its events
+    rules: int = 1  # by which it is folded
     owner: str = ""
     title: str = ""
     workflow: Workflow = "conversation"

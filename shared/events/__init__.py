@@ -7,7 +7,7 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue, TypeAdapter, ValidationError
 
-from shared.events import facts
+from shared.events import envelope, facts
 from shared.events.envelope import Event
 from shared.events.upcasting import UPCASTERS, lift
 from shared.events.values import Service
@@ -89,4 +89,4 @@ def dump_event(event: SessionEvent) -> bytes:
     return event.model_dump_json().encode()
 
 
-__all__ = ["EVENTS", "EVENT_CLASSES", "Due", "Event", "SessionEvent", "dump_event", "facts", "parse_event"]
+__all__ = ["EVENTS", "EVENT_CLASSES", "Due", "Event", "SessionEvent", "dump_event", "envelope", "facts", "parse_event"]
