@@ -14,6 +14,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json
 
 from shared.domain import commands as c
+from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import OutOfTurn
@@ -164,7 +165,8 @@ def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
         _stop_at_newer(loaded, raw, read_head(raw.data))
         return moved, None, _unguarded(loaded, raw) or _unreadable(error)
     _stop_at_newer(loaded, raw, event)
-    if wrong := _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event):
+    wrong = _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event)
+    if wrong := wrong or admissible(loaded.session, event):
         return moved, None, wrong
     return Loaded(evolve(loaded.session, event), raw.position), event, ""
 
@@ -219,11 +221,6 @@ def _out_of_place(session: Session, subject: str, event: SessionEvent) -> str:
         return f"wrong subject: it belongs on session.{session.id}.*.{event.type}"
     if event.version != session.version + 1:
         return f"version {event.version} after version {session.version}"
-    begins = isinstance(event, facts.SessionForked) or (
-        isinstance(event, facts.MessageReceived) and event.intent == "request"
-    )
-    if (event.version == 1) != begins and (event.version == 1 or isinstance(event, facts.SessionForked)):
-        return f"{event.type} cannot be version {event.version}"
     return ""
 
 

@@ -18,6 +18,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
 from services.plan_store.tables import dead, sessions
 from shared.bus import BusDown, Delivery, Park
+from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Work
 from shared.domain.errors import Refused
 from shared.events import parse_event
@@ -25,7 +26,6 @@ from shared.log import Raw, commit
 from shared.store_api import StoreError
 
 log = structlog.get_logger("keeper")
-ACTOR = "keeper"
 APPROVAL = "approval"  # the kind of timer
 STREAM = "SESSIONS"
 
@@ -181,7 +181,7 @@ class Keeper:
         try:
             loaded = await self._projector.load(session_id)
             if loaded.session.work == work:
-                by = By(actor=ACTOR, at=self._now(), work=work)
+                by = By(actor=KEEPER, at=self._now(), work=work)
                 await commit(self._log, loaded, Fail(reason=reason), by)
                 log.warning("work_failed", session=session_id, work=work.service, version=work.version, reason=reason)
         except (StoreError, Refused) as error:
@@ -192,7 +192,7 @@ class Keeper:
         try:
             loaded = await self._projector.load(session_id)
             asked = loaded.session.since if asked is None else asked
-            await commit(self._log, loaded, Expire(asked=asked), By(actor=ACTOR, at=self._now()))
+            await commit(self._log, loaded, Expire(asked=asked), By(actor=KEEPER, at=self._now()))
             log.info("approval_expired", session=session_id, asked=asked)
         except (StoreError, Refused) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))

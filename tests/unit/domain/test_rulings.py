@@ -140,13 +140,6 @@ def test_the_answer_to_a_question_is_no_approval(about: str, said: str) -> None:
     assert not after.turn or not after.turn.actions[0].allowed
 
 
-def test_a_yes_to_other_arguments_is_none() -> None:
-    waits = given(request("agentflow"), turn(act("1.1", effect="write")))
-    yes = waits.when(allow("1.1")).then_event()
-    other = evolve(waits.session, yes.model_copy(update={"hash": "of something else"}))
-    assert (other.phase, undecided(other.turn)) == ("awaiting_approval", undecided(waits.session.turn))
-
-
 def test_a_yes_to_what_was_shown_is_none_to_what_took_its_place() -> None:
     """Also from a client that names no hash, only the version of the session that it showed."""
     waits = given(request("agentflow"), turn(act("1.1", effect="write")))

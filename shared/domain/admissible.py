@@ -1,0 +1,175 @@
+"""What folding refuses, whoever published it: a closed list.
+
+`accept` parks such an event, and `decide` holds what it decided against the same list. It belongs to the rules of the
+format and changes only with their number. Everything else (policies, limits, texts) is for `decide` alone.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shared.domain.session import Session, Target, reviewing, undecided
+from shared.domain.state import Action, ActionStatus, Plan
+from shared.domain.waves import find
+from shared.events import SessionEvent, facts
+from shared.events.values import ActionSpec
+
+PERSON = "user:"
+KEEPER = "keeper"  # fails the work that a service gave up or lost
+UNDER_WAY: frozenset[ActionStatus] = frozenset({"started", "uncertain"})
+AGAIN = "load the session and decide again"
+
+type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
+type Outcome = facts.ActionFinished | facts.ActionUncertain
+
+
+def admissible(session: Session, event: SessionEvent) -> str:
+    """Why this event cannot be the next one of the session; "" if it can."""
+    if wrong := _beginning(event):
+        return wrong
+    row = ROWS.get(event.type)
+    return row(session, event) if row else ""
+
+
+def _beginning(event: SessionEvent) -> str:
+    """A session begins with a request or as a fork, and is begun once."""
+    forked = isinstance(event, facts.SessionForked)
+    begins = forked or (isinstance(event, facts.MessageReceived) and event.intent == "request")
+    if (event.version == 1 and not begins) or (event.version > 1 and forked):
+        return f"{event.type} cannot be version {event.version}"
+    return ""
+
+
+def _by_a_person(event: SessionEvent) -> str:
+    if event.actor.startswith(PERSON) and event.actor != PERSON:
+        return ""
+    return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
+
+
+def _said(_: Session, event: facts.MessageReceived) -> str:
+    return _by_a_person(event)
+
+
+# --- approvals and refusals
+
+
+def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
+    plan = session.plan
+    if plan is None or (wrong := _in_review(session, event, "text")):
+        return wrong if plan else "there is no plan"
+    if event.hash != plan.hash:
+        return f"its hash is not that of plan {plan.version}: {AGAIN}"
+    if not _asks_nobody(session, plan) and (wrong := _by_a_person(event)):
+        return wrong
+    return _incomplete(session, plan, event)
+
+
+def _asks_nobody(session: Session, plan: Plan) -> bool:
+    """By the session's settings a path needs no approval of its own; its nodes still do."""
+    return plan.kind == "path" and session.settings.confirm != "path"
+
+
+def _incomplete(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
+    """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
+    actions = plan.actions(session.turns + 1)
+    turn = session.turns + 1 if actions else None
+    if event.turn != turn:
+        return f"its turn is {event.turn}, but with this plan it must be {turn}: {AGAIN}"
+    if [_what_runs(spec) for spec in event.actions] != [_what_runs(spec) for spec in actions]:
+        return f"its actions are not the steps of plan {plan.version}: {AGAIN}"
+    return ""
+
+
+def _what_runs(spec: ActionSpec) -> tuple[object, ...]:
+    return spec.id, spec.depends_on, Action(spec).hash
+
+
+def _plan_rejected(session: Session, event: facts.PlanRejected) -> str:
+    return _by_a_person(event) or _in_review(session, event, "text")
+
+
+def _code_approved(session: Session, event: facts.CodeApproved) -> str:
+    if wrong := _by_a_person(event) or _in_review(session, event, "code"):
+        return wrong
+    matches = session.code is not None and event.hash == session.code.hash
+    return "" if matches else f"its hash is not that of code {event.code_version}: {AGAIN}"
+
+
+def _code_rejected(session: Session, event: facts.CodeRejected) -> str:
+    return _by_a_person(event) or _in_review(session, event, "code")
+
+
+def _in_review(session: Session, event: Decision, target: Target) -> str:
+    """The version is the one in review; of a replan, which is possible at rest too, the newest."""
+    item, version = (
+        (session.plan, event.plan_version)
+        if isinstance(event, facts.PlanApproved | facts.PlanRejected)
+        else (session.code, event.code_version)
+    )
+    if isinstance(event, facts.PlanRejected | facts.CodeRejected) and event.replan:
+        newest = item is not None and item.version == version
+        return "" if newest else f"version {version} is not the newest: {AGAIN}"
+    reviewed = session.phase == "awaiting_approval" and reviewing(session) == target
+    if item is None or not reviewed or item.version != version:
+        return f"version {version} is not in review: {AGAIN}"
+    return ""
+
+
+def _action_decided(session: Session, event: facts.ApprovalGiven | facts.ApprovalDenied) -> str:
+    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    action = next((action for action in waiting if action.spec.id == event.action_id), None)
+    if action is None:
+        return f"action {event.action_id} does not wait for approval"
+    if isinstance(event, facts.ApprovalGiven) and event.hash != action.hash:
+        return f"its hash is not that of action {event.action_id}: {AGAIN}"
+    return _by_a_person(event)
+
+
+# --- what services report
+
+
+def _of_the_work(session: Session, event: SessionEvent) -> str:
+    """It names the work at hand, and is by the service whose work that is."""
+    work = session.work
+    if work is None:
+        return "no service is due"
+    if not event.id.startswith(f"{session.id}:{work.version}:"):
+        return f"its id does not begin with the work at hand, {session.id}:{work.version}: {AGAIN}"
+    keeps = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
+    return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
+
+
+def _turn_changed(session: Session, event: facts.PathChanged) -> str:
+    """A person changes a path, too."""
+    return "" if event.actor.startswith(PERSON) else _of_the_work(session, event)
+
+
+def _asked(session: Session, event: facts.QuestionAsked) -> str:
+    """A person has themselves asked what comes next."""
+    own = event.about == "continue" and event.actor.startswith(PERSON)
+    return "" if own else _of_the_work(session, event)
+
+
+def _outcome(session: Session, event: Outcome) -> str:
+    action = find(session, event.action_id)
+    if action is None or action.status not in UNDER_WAY:
+        return f"action {event.action_id} is not running"
+    return ""
+
+
+ROWS: Mapping[str, Callable[[Session, Any], str]] = {
+    "message.received": _said,
+    "plan.approved": _plan_approved,
+    "plan.rejected": _plan_rejected,
+    "code.approved": _code_approved,
+    "code.rejected": _code_rejected,
+    "approval.given": _action_decided,
+    "approval.denied": _action_decided,
+    "path.changed": _turn_changed,
+    "question.asked": _asked,
+    "action.finished": _outcome,
+    "action.uncertain": _outcome,
+    **dict.fromkeys(("plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
+    **dict.fromkeys(("actions.ruled", "actions.started"), _of_the_work),
+    **dict.fromkeys(("code.verified", "turn.verified"), _of_the_work),
+    **dict.fromkeys(("answer.given", "session.failed"), _of_the_work),
+}

@@ -1,0 +1,270 @@
+"""What folding refuses: every row of the closed list, and each of them at every position of a session."""
+
+from collections.abc import Callable
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.admissible import ROWS, admissible
+from shared.domain.commands import By, Work
+from shared.domain.decide import decide
+from shared.domain.session import Session
+from shared.events import EVENT_CLASSES, SessionEvent, facts
+from shared.events.values import PathPlan, SessionSettings, Step
+from shared.story import StoryLine, Transition
+from tests.unit.domain.spec import (
+    ANN,
+    ASKED,
+    NOON,
+    RUN_CODE,
+    TO_DONE,
+    TO_PLAN,
+    act,
+    allow,
+    answer,
+    approve,
+    checked,
+    done,
+    draft,
+    edit,
+    edit_code,
+    given,
+    program,
+    reject,
+    request,
+    say,
+    spend,
+    story,
+    turn,
+    verdict,
+)
+
+LOOK = Step(text="Look", tool="shop.look")
+CANCEL = Step(text="Cancel", tool="shop.cancel", arguments={"id": 7, "now": True}, effect="write")
+PATH = (
+    c.Say(text="cancel", workflow="flow", settings=SessionSettings(confirm="path")),
+    c.DraftPlan(goal="Cancel 7", steps=(LOOK, CANCEL), kind="path", path=PathPlan(nodes=("shop.look", "shop.cancel"))),
+)
+ORDER = (
+    request("agentflow"),
+    spend(),
+    turn(act("1.1"), act("1.2", "1.1", effect="write"), act("1.3", effect="write")),
+    c.Reject(action_id="1.3"),
+    allow("1.2"),
+    c.Start(),
+    done(),
+    c.Start(),
+    c.Uncertain(action_id="1.2", reason="no answer"),
+    done("1.2"),
+    verdict("continue"),
+    turn(nothing=True),
+    answer(),
+)
+STORIES: dict[str, tuple[StoryLine, ...]] = {
+    "conversation": (
+        *TO_DONE,
+        *RUN_CODE,
+        verdict(),
+        say("faster"),
+        draft("loop"),
+        reject,
+        say("no"),
+        c.Fail(reason="?"),
+    ),
+    "edits": (*TO_PLAN, edit("one"), approve, program(), checked(), edit_code("x"), checked(), approve, c.Continue()),
+    "order": ORDER,
+    "path": (*PATH, approve, c.ChangePath(actions=(act("0"),), why="x"), c.Start(), done("1.3"), verdict(), answer()),
+    "questions": (*ASKED, c.Answer(text="yes"), draft(), c.Reject(replan=True), c.Stop(), c.Retry(), draft()),
+}
+
+
+def transitions(name: str) -> list[Transition]:
+    told = story()
+    told.apply(*STORIES[name])
+    return told.transitions
+
+
+def changed(event: SessionEvent, **fields: object) -> SessionEvent:
+    return event.model_copy(update=fields)
+
+
+def next_one(session: Session, event: SessionEvent, **fields: object) -> SessionEvent:
+    """The event as it would have to be published to be the next one of this session."""
+    return changed(event, session_id=session.id, version=session.version + 1, **fields)
+
+
+# --- each row
+
+
+def decided(*lines: StoryLine) -> tuple[Session, SessionEvent]:
+    """The session before the last event of the story, and that event."""
+    told = story()
+    told.apply(*lines)
+    return told.transitions[-1].before, told.transitions[-1].event
+
+
+def steps(event: SessionEvent, at: int, **fields: object) -> tuple[object, ...]:
+    assert isinstance(event, facts.PlanApproved)
+    return tuple(spec.model_copy(update=fields if n == at else {}) for n, spec in enumerate(event.actions))
+
+
+TO_WALK, TO_CODE, GUARDED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
+ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
+    ("a message by a service", (say(),), lambda e: changed(e, actor="root"), "only a person"),
+    ("a message by nobody", (say(),), lambda e: changed(e, actor="user:"), "only a person"),
+    ("no beginning", TO_PLAN, lambda e: changed(e, version=1), "plan.drafted cannot be version 1"),
+    ("a plan's version", TO_WALK, lambda e: changed(e, plan_version=99), "version 99 is not in review"),
+    ("a plan's hash", TO_WALK, lambda e: changed(e, hash="deadbeef"), "hash is not that of plan 2"),
+    ("a plan's approver", TO_WALK, lambda e: changed(e, actor="planner"), "only a person"),
+    ("no turn", TO_WALK, lambda e: changed(e, turn=None, actions=()), "turn is None"),
+    ("another turn", TO_WALK, lambda e: changed(e, turn=2), "it must be 1"),
+    ("a turn of words", (*TO_PLAN, approve), lambda e: changed(e, turn=1), "it must be None"),
+    ("a step's tool", TO_WALK, lambda e: changed(e, actions=steps(e, 1, tool="shop.burn")), "not the steps"),
+    (
+        "its arguments",
+        TO_WALK,
+        lambda e: changed(e, actions=steps(e, 1, arguments={"id": 7, "now": 1})),
+        "not the steps",
+    ),
+    ("its effect", TO_WALK, lambda e: changed(e, actions=steps(e, 1, effect="read")), "not the steps"),
+    ("its id", TO_WALK, lambda e: changed(e, actions=steps(e, 1, id="1.1")), "not the steps"),
+    ("a step more", TO_WALK, lambda e: changed(e, actions=(*steps(e, 9), act("1.3"))), "not the steps"),
+    ("a step less", TO_WALK, lambda e: changed(e, actions=steps(e, 9)[:1]), "not the steps"),
+    ("a refused plan", (*TO_PLAN, reject), lambda e: changed(e, plan_version=1), "version 1 is not in review"),
+    ("a plan's refuser", (*TO_PLAN, reject), lambda e: changed(e, actor="verifier"), "only a person"),
+    ("a replan", (*TO_PLAN, c.Reject(replan=True)), lambda e: changed(e, plan_version=1), "not the newest"),
+    ("code's version", TO_CODE, lambda e: changed(e, code_version=2), "version 2 is not in review"),
+    ("code's hash", TO_CODE, lambda e: changed(e, hash=""), "hash is not that of code"),
+    ("code's approver", TO_CODE, lambda e: changed(e, actor="generator"), "only a person"),
+    ("refused code", (*TO_DONE[:-1], reject), lambda e: changed(e, code_version=1), "not in review"),
+    (
+        "other code",
+        (*TO_DONE, c.Reject(replan=True, target="code")),
+        lambda e: changed(e, code_version=2),
+        "not the newest",
+    ),
+    ("code's refuser", (*TO_DONE[:-1], reject), lambda e: changed(e, actor="generator"), "only a person"),
+    ("an action's hash", GUARDED, lambda e: changed(e, hash="deadbeef"), "hash is not that of action 1.3"),
+    ("an action's approver", GUARDED, lambda e: changed(e, actor="planner"), "only a person"),
+    ("what does not wait", GUARDED, lambda e: changed(e, action_id="1.1"), "1.1 does not wait"),
+    ("a refused action", ORDER[:4], lambda e: changed(e, action_id="9.9"), "9.9 does not wait"),
+    ("an action's refuser", ORDER[:4], lambda e: changed(e, actor="executor"), "only a person"),
+    (
+        "a failure's work",
+        (say(), c.Fail(reason="x")),
+        lambda e: changed(e, id="s1:2:session.failed"),
+        "work at hand, s1:1",
+    ),
+    ("another session's", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s2:1:session.failed"), "work at hand"),
+    ("a longer number", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s1:11:session.failed"), "work at hand"),
+    ("a keeper's draft", TO_PLAN, lambda e: changed(e, actor="keeper"), "planner is due"),
+    ("a question", ASKED, lambda e: changed(e, actor=ANN), "planner is due"),
+    ("an outcome", ORDER[:7], lambda e: changed(e, action_id="1.2"), "1.2 is not running"),
+    ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
+]
+
+
+@pytest.mark.parametrize(("lines", "forge", "why"), [row[1:] for row in ROW], ids=[row[0] for row in ROW])
+def test_what_is_refused(lines: tuple[StoryLine, ...], forge: Callable[[SessionEvent], SessionEvent], why: str) -> None:
+    before, event = decided(*lines)
+    assert admissible(before, event) == ""
+    assert why in admissible(before, forge(event))
+
+
+# --- at every position
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_what_decide_gives_is_admissible(name: str) -> None:
+    for before, _, event, _ in transitions(name):
+        assert admissible(before, event) == "", event.type
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_what_names_another_work_or_another_service_is_refused_everywhere(name: str) -> None:
+    told = transitions(name)
+    reports = [event for _, _, event, _ in told if _is_report(event)]
+    assert reports
+    for _, _, _, session in told:
+        for event in reports:
+            work = session.work or Work(service="planner", version=session.version)
+            mine = f"{session.id}:{work.version}:{event.type}"
+            assert admissible(session, next_one(session, event, id="s1:999:x", actor=work.service))
+            others = {"planner", "generator", "executor", "verifier", "gateway"} - {work.service}
+            for actor in (*others, *(() if event.type == "path.changed" else (ANN,))):
+                assert admissible(session, next_one(session, event, id=mine, actor=actor)), (actor, event.type)
+            honest = admissible(session, next_one(session, event, id=mine, actor=work.service))
+            assert (honest == "") == (session.work is not None)
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_a_decision_counts_once_and_is_a_person_s(name: str) -> None:
+    told = transitions(name)
+    for at, decided_at in enumerate(told):
+        event = decided_at.event
+        if not isinstance(event, DECISIONS) or getattr(event, "replan", False):
+            continue
+        for before, *_ in told[1:]:
+            assert admissible(before, next_one(before, event, actor="executor"))
+        for before, *_ in told[at + 1 :]:
+            assert admissible(before, next_one(before, event)), event.type
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> None:
+    for _, _, _, session in transitions(name):
+        running = {
+            a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("started", "uncertain")
+        }
+        for action_id in ("1.1", "1.2", "1.3"):
+            at = {"id": "anything", "session_id": session.id, "version": session.version + 1, "at": NOON, "actor": "x"}
+            ended = facts.ActionFinished(**at, action_id=action_id, ok=True)
+            doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
+            assert [admissible(session, one) == "" for one in (ended, doubt)] == [action_id in running] * 2
+        cost = next(t.event for t in transitions("order") if t.event.type == "usage.spent")
+        assert admissible(session, next_one(session, cost, actor="nobody")) == ""
+
+
+# --- what stays allowed
+
+
+def test_a_path_is_approved_by_a_service_only_where_the_settings_ask_for_no_approval() -> None:
+    for confirm, refused in (("path", True), ("nodes", False), ("nothing", False)):
+        begun = c.Say(text="x", workflow="flow", settings=SessionSettings.model_validate({"confirm": confirm}))
+        before, event = decided(begun, PATH[1], approve)
+        assert bool(admissible(before, changed(event, actor="planner"))) == refused
+
+
+def test_the_keeper_fails_what_a_service_lost() -> None:
+    session = given(say()).session
+    by = By("keeper", NOON, work=session.work)
+    assert decide(session, c.Fail(reason="lost"), by).actor == "keeper"
+
+
+def test_a_person_changes_a_path_and_asks_what_comes_next() -> None:
+    walking = given(*PATH, approve).session
+    edited = decide(walking, c.EditPath(actions=(act("0"),)), By(ANN, NOON, "e1"))
+    asked = decide(given(*TO_DONE).session, c.Continue(), By(ANN, NOON, "c1"))
+    assert (edited.actor, asked.actor) == (ANN, ANN)
+
+
+def test_decide_never_gives_what_no_reader_would_take() -> None:
+    session = given(say()).session
+    assert session.work
+    with pytest.raises(AssertionError, match="planner is due"):
+        decide(session, draft(), By("executor", NOON, work=session.work))
+
+
+def test_every_row_is_that_of_an_event() -> None:
+    assert ROWS.keys() <= {one.model_fields["type"].default for one in EVENT_CLASSES}
+
+
+DECISIONS = (
+    *(facts.PlanApproved, facts.PlanRejected, facts.CodeApproved, facts.CodeRejected),
+    *(facts.ApprovalGiven, facts.ApprovalDenied),
+)
+
+
+def _is_report(event: SessionEvent) -> bool:
+    said_by_a_person = event.actor.startswith("user:")
+    return not said_by_a_person and event.type not in ("usage.spent", "action.finished", "action.uncertain")
