@@ -7,11 +7,12 @@ from typing import NamedTuple
 from shared.domain.session import Session
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
+from shared.events.values import Outcome
 from shared.log import Loaded, Raw, accept
 
 NOTE = "trial.note"
 Logs = Mapping[str, Sequence[Raw]]
-Outcome = facts.ActionFinished | facts.ActionUncertain | facts.ActionSkipped
+Came = Outcome | facts.ActionUncertain | facts.ActionSkipped
 
 
 class Step(NamedTuple):
@@ -24,13 +25,15 @@ class Step(NamedTuple):
 
 @dataclass
 class Fold:
-    """`started`, `outcomes` and `notes` go by the action's key: `<session>/<turn>/<action>`."""
+    """`started`, `outcomes` and `notes` go by the key of the attempt: `<session>/<turn>/<action>/<attempt>`."""
 
     session: Session
     steps: list[Step] = field(default_factory=list)
     started: dict[str, str] = field(default_factory=dict)  # the tool
-    outcomes: dict[str, Outcome] = field(default_factory=dict)
+    outcomes: dict[str, Came] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)  # the text that was to be noted
+    storing: set[str] = field(default_factory=set)  # of whose result only the beginning is there as yet
+    given_up: set[str] = field(default_factory=set)  # told as uncertain when the session was not executing any more
 
 
 def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
@@ -39,25 +42,32 @@ def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
     for raw in raws:
         loaded, event, reason = accept(loaded, raw)
         found.steps.append(Step(raw, event, reason))
-        found.session = loaded.session
+        before, found.session = found.session, loaded.session
         if event is not None:
-            _note(found, keys, event)
+            _note(found, keys, event, before)
     return found
 
 
-def _note(found: Fold, keys: dict[str, str], event: SessionEvent) -> None:
+def _note(found: Fold, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
     match event:
         case facts.ActionsStarted():
-            for action_id in event.action_ids:
+            for action_id, attempt in ((one.action_id, one.attempt) for one in event.actions):
                 action, turn = find(found.session, action_id), found.session.turn
                 if action is None or turn is None:
                     continue
-                keys[action_id] = f"{found.session.id}/{turn.number}/{action_id}"
+                keys[action_id] = f"{found.session.id}/{turn.number}/{action_id}/{attempt}"
                 found.started[keys[action_id]] = action.spec.tool
                 if action.spec.tool == NOTE:
                     found.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))
-        case facts.ActionFinished() | facts.ActionUncertain() | facts.ActionSkipped():
+        case facts.ActionsFinished():
+            for one in (one for one in event.outcomes if one.action_id in keys):
+                found.outcomes[keys[one.action_id]] = one
+                found.storing |= {keys[one.action_id]} if one.size is not None else set()
+        case facts.ResultStored() | facts.ResultLost():
+            found.storing.discard(keys.get(event.action_id, ""))
+        case facts.ActionUncertain() | facts.ActionSkipped():
             if key := keys.get(event.action_id):
                 found.outcomes[key] = event
+                found.given_up |= {key} if before.phase != "executing" else set()
         case _:
             pass

@@ -1,4 +1,4 @@
-"""The eight things that must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
+"""The nine things that must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
 
 Each says how many things it looked at: a run in which there was nothing to look at proves nothing.
 """
@@ -9,8 +9,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from chaos.evidence import Evidence
-from chaos.folding import Fold, folded
+from chaos.folding import Came, Fold, folded
 from shared.events import SessionEvent, facts
+from shared.events.values import Outcome
 from shared.log import EXPECTED, MESSAGE_ID
 
 LEAVING = 5.0  # seconds beyond the grace
@@ -132,23 +133,24 @@ def no_effect_twice(book: Book, told: Told) -> None:
     """I4: an action that was started took effect at most once, and what it came to is in the log, or uncertain."""
     started, outcomes = _actions(told)
     effects = {effect.key: effect for effect in told.evidence.effects}
+    given_up = {key for fold in told.folds.values() for key in fold.given_up}  # nobody was there to ask by its key
     for effect in told.evidence.effects:
         where = effect.key.split("/")[0]
         book.check(effect.key in started, where, f"{effect.key} took effect and was never started")
         outcome = outcomes.get(effect.key)
         if outcome is None:
             book.noted["effects of stopped sessions, not told yet"] += 1
-        elif isinstance(outcome, facts.ActionFinished):
+        elif isinstance(outcome, Outcome):
             came = outcome.result if outcome.ok else outcome.error
             book.check(came == effect.result, where, f"{effect.key} came to something else than was told: {came}")
         again = told.evidence.answers.get(effect.key, effect.result)
         book.check(again == effect.result, where, f"{effect.key} came to something else than it comes to once")
     for key, outcome in outcomes.items():
         tool, where = started.get(key, ""), key.split("/")[0]
-        if tool in KEYED and isinstance(outcome, facts.ActionFinished) and outcome.ok:
+        if tool in KEYED and isinstance(outcome, Outcome) and outcome.ok:
             book.check(key in effects, where, f"{key} ({tool}) is told as done and took no effect")
         if tool in KEYED:
-            known = not isinstance(outcome, facts.ActionUncertain)
+            known = not isinstance(outcome, facts.ActionUncertain) or key in given_up
             book.check(known, where, f"{key} ({tool}) knows its key, and is told as uncertain")
     for world, documents in told.evidence.worlds.items():
         same = documents == told.evidence.replayed.get(world)
@@ -156,13 +158,13 @@ def no_effect_twice(book: Book, told: Told) -> None:
     _notes(book, told, outcomes)
 
 
-def _notes(book: Book, told: Told, outcomes: dict[str, "Outcome"]) -> None:
+def _notes(book: Book, told: Told, outcomes: dict[str, Came]) -> None:
     """The tool without a key: a note stands there once for each action that is told as done, and for no other but of
     what nobody can tell, or has told yet."""
     for session_id, fold in told.folds.items():
         for text in sorted(set(fold.notes.values())):
             came = [outcomes.get(key) for key, one in fold.notes.items() if one == text]
-            done = sum(isinstance(one, facts.ActionFinished) and one.ok for one in came)
+            done = sum(isinstance(one, Outcome) and one.ok for one in came)
             unclear = sum(one is None or isinstance(one, facts.ActionUncertain) for one in came)
             times = told.evidence.notes.get(text, 0)
             what = f"{text} was noted {times} times: {done} are told as done, and of {unclear} nobody can tell"
@@ -226,7 +228,17 @@ def left_in_time(book: Book, told: Told) -> None:
         book.check(bool(one.asked), one.program, f"it ended by itself with code {one.code}")
 
 
-Outcome = facts.ActionFinished | facts.ActionUncertain | facts.ActionSkipped
+def none_left_started(book: Book, told: Told) -> None:
+    """I9: what was started has come to an end, or an executor is due to end it."""
+    for session_id, fold in told.folds.items():
+        work = fold.session.work
+        due = work is not None and work.service == "executor"
+        for key, tool in fold.started.items():
+            book.check(due or key in fold.outcomes, session_id, f"{key} ({tool}) was started, and nobody will end it")
+            stored = due or key not in fold.storing
+            book.check(stored, session_id, f"the result of {key} ({tool}) is neither stored nor lost")
+
+
 KEYED = frozenset(
     {
         "cancel_pending_order",
@@ -247,6 +259,7 @@ INVARIANTS = (
     ("I6", "SQL is the fold of the log", rows_are_the_fold),
     ("I7", "every socket saw every event once, in order", seen_once_in_order),
     ("I8", "SIGTERM ends a service in time", left_in_time),
+    ("I9", "nothing started is left without an end", none_left_started),
 )
 
 
@@ -255,10 +268,10 @@ def _events(told: Told) -> Iterator[SessionEvent]:
         yield from (step.event for step in fold.steps if step.event)
 
 
-def _actions(told: Told) -> tuple[dict[str, str], dict[str, Outcome]]:
+def _actions(told: Told) -> tuple[dict[str, str], dict[str, Came]]:
     """By key: the tools that were started, and what came of them last."""
     started: dict[str, str] = {}
-    outcomes: dict[str, Outcome] = {}
+    outcomes: dict[str, Came] = {}
     for fold in told.folds.values():
         started |= fold.started
         outcomes |= fold.outcomes

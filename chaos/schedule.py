@@ -13,12 +13,12 @@ PROGRAMS = (*SERVICES, *SERVICES, "rehearsal")
 AMBUSHES = (  # who is killed, right after an event that gives it work
     *("executor actions.started", *["executor approval.given"] * 4),  # a write follows
     *("planner message.received", "planner turn.verified", "generator plan.approved", "verifier code.drafted"),
-    *("verifier action.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
+    *("verifier actions.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
 )
 CUTS = (  # who ends at which append; what a change came to is then known to nobody, or only to its key
-    *["executor before action.finished noted", "executor before action.finished cancelled"] * 3,
-    *("executor after actions.started", "executor before action.finished"),
-    *("executor after action.finished", "planner before turn.planned", "planner after plan.drafted"),
+    *["executor before actions.finished noted", "executor before actions.finished cancelled"] * 3,
+    *("executor after actions.started", "executor before actions.finished"),
+    *("executor after actions.finished", "planner before turn.planned", "planner after plan.drafted"),
     *("generator before answer.given", "generator after code.drafted", "verifier before turn.verified"),
     *("verifier after turn.verified", "gateway before approval.given", "gateway after approval.given"),
     *["plan_store-writes before session.completed"] * 3,

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
-from scripts.gen_story import BEGAN, CODE, GOOD, SPEND, STEPS, stories
+from scripts.gen_story import BEGAN, CODE, GOOD, KEPT, SPEND, STEPS, stories
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
@@ -15,6 +15,7 @@ from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
 from shared.events import Due
 from shared.events.values import ActionSpec, Check, NextAction, SessionSettings, Step, ToolRule, Workflow
+from shared.story import finish
 
 MOST = 1_500  # kinds of states looked at; the search ends by itself before that
 WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "execution_plan")
@@ -65,8 +66,11 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         yield c.Approve(version=session.version, action_id=action.spec.id)
         yield c.Reject(action_id=action.spec.id)
         yield c.Skip(action_id=action.spec.id)
-        yield c.Finish(action_id=action.spec.id, ok=True)
-        yield c.Finish(action_id=action.spec.id, ok=False)
+        yield finish(action_id=action.spec.id, ok=True)
+        yield finish(action_id=action.spec.id, ok=False)
+        yield finish(action_id=action.spec.id, ok=True, size=1)
+        yield c.StoreResult(action_id=action.spec.id, artefact=KEPT)
+        yield c.LoseResult(action_id=action.spec.id, reason="?")
         yield c.Uncertain(action_id=action.spec.id, reason="?")
         yield c.Ask(text="?", about="action", action_id=action.spec.id)
     yield from (c.Continue(), c.Run(), c.Complete(), c.Stop(), c.Pause(), c.Resume(), c.Retry(), c.CancelPlan())
@@ -96,7 +100,7 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
 
 def _kind(session: Session) -> tuple[object, ...]:
     """What tells states apart here; texts and numbers do not."""
-    turn = tuple(action.status for action in session.turn.actions) if session.turn else ()
+    turn = tuple((action.status, action.storing) for action in session.turn.actions) if session.turn else ()
     plan, code = session.plan, session.code
     return (
         *(session.workflow, session.phase, session.reason, reviewing(session), bool(session.unread)),

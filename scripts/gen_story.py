@@ -12,8 +12,8 @@ from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
-from shared.events.values import ActionSpec, Check, Knowledge, PathPlan, SessionSettings, Step, ToolRule
-from shared.story import Story, Transition
+from shared.events.values import ActionSpec, Artefact, Check, Knowledge, PathPlan, SessionSettings, Step, ToolRule
+from shared.story import Story, Transition, finish
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
 ID = "b3c1d09e5f6a7788"
@@ -44,6 +44,7 @@ NODES = (
     "execute_sql",
     "format_final_response",
 )
+KEPT = Artefact(name=f"{ID}/1/1.1/1", size=61_240, sha256="9f86d081884c7d659a2feaa0c55ad015" * 2)
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
 ROWS: dict[str, JsonValue] = {
     "columns": ["orders"],
@@ -86,7 +87,7 @@ def conversation() -> list[Transition]:
             c.Approve(version=15),
             c.Run(stdin="1.5\n2\n"),
             c.Start(),
-            c.Finish(action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06),
+            finish(action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06),
             c.VerifyTurn(status="success", next_action="complete", reasoning="The sum was printed."),
             c.Rename(title="Calculator"),
             c.Share(user="bob"),
@@ -126,9 +127,10 @@ def turns() -> list[Transition]:
             c.Resume(),
             c.PlanTurn(sub_goal="Cancel the order", actions=actions, selected_tool="cancel_order"),
             c.Start(),
-            c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.01),
+            finish(action_id="1.1", ok=True, result='{"status": "pending", …', seconds=0.01, size=61_240),
+            c.StoreResult(action_id="1.1", artefact=KEPT),
             c.Remember(tool="find_order", policy="never"),
-            c.Approve(version=6, action_id="1.2"),
+            c.Approve(version=7, action_id="1.2"),
             c.Reject(action_id="1.3", reason="no mail"),
             c.Skip(action_id="1.4"),
             c.Start(),
@@ -181,8 +183,10 @@ def repaired() -> list[Transition]:
         c.Run(),
         c.Start(),
     ]
-    ran = c.Finish(action_id="1.1", ok=False, error="The program ended with exit code 1.", seconds=0.05)
-    return tell([c.Say(text="Help me create a simple calculator"), *commands, ran, judged, WRITTEN])
+    failed = "The program ended with exit code 1."
+    ran = finish(action_id="1.1", ok=False, result="Traceback …", error=failed, seconds=0.05, size=402_113)
+    lost = c.LoseResult(action_id="1.1", reason="Only the beginning of its 402113 bytes is here: no room")
+    return tell([c.Say(text="Help me create a simple calculator"), *commands, ran, lost, judged, WRITTEN])
 
 
 def walk() -> list[Transition]:
@@ -205,7 +209,7 @@ def walk() -> list[Transition]:
             *_ran("1.1", {"kind": "data", "reason": ""}),
             c.Start(),
             SPEND.model_copy(update={"role": "executor", "action_id": "1.2"}),
-            c.Finish(action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}),
+            finish(action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}),
             *_ran("1.3", written),
             c.EditPath(actions=planned[3:], given={"sql": SQL}, after="1.3"),
             *_ran("1.8", {"valid": True, "problem": "", "sql_tables": ["orders"]}),
@@ -223,7 +227,7 @@ def walk() -> list[Transition]:
 
 
 def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
-    return c.Start(), c.Finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
+    return c.Start(), finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
 
 @cache

@@ -116,7 +116,7 @@ def _made(events: Iterable[SessionEvent]) -> Iterable[Made]:
     for event in events:
         if isinstance(event, Planned | facts.PlanApproved | facts.ActionsRuled):
             specs |= {spec.id: spec for spec in event.actions}
-        elif isinstance(event, facts.ActionFinished) and (spec := specs.get(event.action_id)):
-            text = text_of(event.result) if event.ok else event.error
-            ok = event.ok and not text.startswith(REFUSED)
-            yield Made(spec.tool, spec.arguments, spec.effect, ok, text)
+        elif isinstance(event, facts.ActionsFinished):
+            for one in (one for one in event.outcomes if one.action_id in specs):
+                spec, text = specs[one.action_id], text_of(one.result) if one.ok else one.error
+                yield Made(spec.tool, spec.arguments, spec.effect, one.ok and not text.startswith(REFUSED), text)

@@ -282,6 +282,13 @@ async def _catch_up(log: Log, loaded: Loaded, sent: SessionEvent, deadline: floa
     return loaded, mine
 
 
+async def newest(log: Log, loaded: Loaded) -> Loaded:
+    """The session with what was appended to it since. Raises LogDown."""
+    for raw in await log.read(loaded.session.id, after=loaded.position, leader=True):
+        loaded, _, _ = accept(loaded, raw)
+    return loaded
+
+
 async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
     """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
     begun = Session(new_id)

@@ -6,7 +6,7 @@ await story.commit(c.Say(text="A calculator"), c.DraftPlan(goal="Add", steps=STE
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from uuid import uuid4
 
 from shared.domain import commands as c
@@ -17,8 +17,15 @@ from shared.domain.forks import carried
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
 from shared.events import Due, Event, SessionEvent, dump_event, parse_event
+from shared.events.values import Outcome
 from shared.log import Loaded, ReplicatedLog, commit
 from shared.testing import InMemoryStore
+
+
+def finish(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Finish:
+    """What came of one action; `more` are fields of its Outcome."""
+    return c.Finish(outcomes=(Outcome(action_id=action_id, ok=ok, **more),))
+
 
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
 

@@ -32,8 +32,10 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
             return replace(view, paused=False)
         case facts.ApprovalGiven() | facts.ApprovalDenied() | facts.ActionSkipped():
             return _decided(view, event.action_id)
-        case facts.ActionsStarted() | facts.ActionFinished() | facts.ActionUncertain():
+        case facts.ActionsStarted() | facts.ActionsFinished() | facts.ActionUncertain():
             return view  # outcomes are recorded after a stop, too, and ask for nothing new
+        case facts.ResultStored() | facts.ResultLost():
+            return view
         case facts.BudgetRaised():
             about_it = isinstance(view.ask and view.ask.message, s.Question)
             return replace(view, ask=None) if about_it else view

@@ -59,8 +59,10 @@ def _body(event: SessionEvent) -> str:
         return f"{gist(event)}\n\n{steps}" + (f"\n\nNotes: {event.notes}" if event.notes else "")
     if isinstance(event, facts.CodeDrafted | facts.CodeEdited):
         return f"{gist(event)}\n\n{_fenced(event.code, 'python')}"
-    if isinstance(event, facts.ActionFinished) and isinstance(event.result, dict) and event.result.get("stdout"):
-        return f"{gist(event)}\n\n{_fenced(str(event.result['stdout']), '')}"
+    if isinstance(event, facts.ActionsFinished):
+        results = [one.result for one in event.outcomes if isinstance(one.result, dict)]
+        printed = [_fenced(str(text), "") for result in results if (text := result.get("stdout"))]
+        return "\n\n".join([gist(event), *printed])
     if isinstance(event, facts.AnswerGiven):
         return f"\n\n{event.text}"
     return gist(event)

@@ -18,7 +18,7 @@ from cli.visible import visible
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.events import facts
-from shared.events.values import PathPlan
+from shared.events.values import Outcome, PathPlan
 
 ROWS, COLUMNS, CELL, WORDS = 20, 12, 40, 200  # that are shown of a result; characters of a cell, of words
 _MARKS: Mapping[str, tuple[str, str]] = {
@@ -107,7 +107,7 @@ def whole(turn: Turn) -> RenderableType:
 # --- what a node made
 
 
-def outcome(action: Action, event: facts.ActionFinished) -> RenderableType:
+def outcome(action: Action, event: Outcome) -> RenderableType:
     """One line a node, with what it made; a query's rows as a table."""
     mark, style = ("✓", "green") if event.ok else ("✗", "red")
     told = f" · {event.seconds:.1f} s" + (f" · {action.tokens:,} tokens" if action.tokens else "")

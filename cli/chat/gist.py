@@ -3,7 +3,9 @@
 from typing import assert_never
 
 from cli.chat.text import short
+from shared.domain.outcomes import OutcomeEvent
 from shared.events import SessionEvent, facts
+from shared.events.values import ActionAttempt
 
 WIDTH = 160
 
@@ -59,15 +61,15 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
                 f"rules {spec.id} again as {spec.effect}{_because(spec.approval or spec.why)}" for spec in event.actions
             )
         case facts.ActionsStarted():
-            return f"runs {', '.join(event.action_ids)}"
-        case facts.ActionFinished():
-            return f"{event.action_id} {'finished' if event.ok else 'failed'} after {event.seconds:.1f} s" + (
-                _because(event.error)
-            )
-        case facts.ActionSkipped():
-            return f"{event.action_id} skipped{_because(event.reason)}"
-        case facts.ActionUncertain():
-            return f"{event.action_id} may or may not have happened{_because(event.reason)}"
+            return f"runs {', '.join(map(_attempt, event.actions))}"
+        case (
+            facts.ActionsFinished()
+            | facts.ActionSkipped()
+            | facts.ActionUncertain()
+            | facts.ResultStored()
+            | facts.ResultLost()
+        ):
+            return _came(event)
         case facts.TurnVerified():
             return f"turn {event.turn}: {event.status}, {event.next_action}{_because(event.reasoning)}"
         case facts.AnswerGiven():
@@ -106,6 +108,28 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.WorkflowChosen():
             return f"next: workflow {event.workflow}"
     assert_never(event)
+
+
+def _came(event: OutcomeEvent) -> str:
+    """What came of actions."""
+    match event:
+        case facts.ActionsFinished():
+            return "; ".join(
+                f"{one.action_id} {'finished' if one.ok else 'failed'} after {one.seconds:.1f} s{_because(one.error)}"
+                for one in event.outcomes
+            )
+        case facts.ActionSkipped():
+            return f"{event.action_id} skipped{_because(event.reason)}"
+        case facts.ActionUncertain():
+            return f"nobody knows what became of {event.action_id}{_because(event.reason)}"
+        case facts.ResultStored(artefact=kept):
+            return f"keeps all {kept.size:,} bytes of {event.action_id} as {short(kept.name, WIDTH)}"
+        case facts.ResultLost():
+            return f"could not keep the whole result of {event.action_id}{_because(event.reason)}"
+
+
+def _attempt(run: ActionAttempt) -> str:
+    return run.action_id if run.attempt == 1 else f"{run.action_id} (attempt {run.attempt})"
 
 
 def _because(reason: str) -> str:

@@ -145,8 +145,9 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
             return trace.planned(event)
         case facts.TurnRequested() if view.workflow != "conversation":  # who runs the code knows what they asked for
             return trace.requested(event)
-        case facts.ActionFinished():
-            return trace.outcome(event, trace.tools_of(view.events).get(event.action_id, ""))
+        case facts.ActionsFinished():
+            tools = trace.tools_of(view.events)
+            return Group(*(trace.outcome(one, tools.get(one.action_id, "")) for one in event.outcomes))
         case facts.AnswerGiven():
             return trace.answer(event, trace.tools_of(view.events), walked=walk(view.session) is not None)
         case facts.TurnVerified():  # of a run, `completion` repeats the words
@@ -163,8 +164,9 @@ def _on_path(event: SessionEvent, view: View) -> RenderableType | None:
             return flow.planned(event, path)
         case facts.PathChanged() if turn and _is_another(event):
             return Group(line(event), Padding(flow.line(turn), (0, 0, 0, 2), expand=False))
-        case facts.ActionFinished() if turn and (action := find(view.session, event.action_id)):
-            return flow.outcome(action, event)
+        case facts.ActionsFinished() if turn:
+            ended = ((find(view.session, one.action_id), one) for one in event.outcomes)
+            return Group(*(flow.outcome(action, one) for action, one in ended if action))
         case _:
             return None
 

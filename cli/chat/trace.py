@@ -13,7 +13,7 @@ from cli.chat.frames import Framed
 from cli.chat.text import short
 from cli.visible import visible
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
+from shared.events.values import ActionSpec, Outcome
 from shared.protocol import server as s
 from shared.tools import Change, Preview
 
@@ -116,7 +116,7 @@ def _change(change: Change) -> Text:
 # --- what came of it
 
 
-def outcome(event: facts.ActionFinished, tool: str) -> RenderableType:
+def outcome(event: Outcome, tool: str) -> RenderableType:
     """What a program wrote, or the beginning of what a tool gave back."""
     result = event.result if isinstance(event.result, dict) else {}
     if {"stdout", "stderr"} & result.keys():
@@ -128,12 +128,12 @@ def outcome(event: facts.ActionFinished, tool: str) -> RenderableType:
     text = event.result if isinstance(event.result, str) else json.dumps(event.result, ensure_ascii=False)
     lines = [Text(short(text, RESULT), style="dim")] if event.result is not None else []
     lines += [Text(short(event.error, WORDS), style="red")] if event.error else []
-    if event.artefact:
-        lines.append(Text(f"{event.artefact.size:,} bytes in all, kept as {visible(event.artefact.name)}", style="dim"))
+    if event.size is not None:
+        lines.append(Text(f"This is only the beginning: it is {event.size:,} bytes in all.", style="dim"))
     return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
 
 
-def _program(event: facts.ActionFinished, result: Mapping[str, JsonValue]) -> RenderableType:
+def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
     parts: list[RenderableType] = []
     for name, style in (("stdout", ""), ("stderr", "red")):
         if isinstance(text := result.get(name), str) and text.strip():

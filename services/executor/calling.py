@@ -44,4 +44,4 @@ async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
             log.exception("tool_failed", tool=tool.spec.name)
             return Result(ok=False, error=f"{type(error).__name__}: {error}"[:2000], unknown=tool.spec.effect != "read")
     why = f"{tool.spec.name} did not answer within {tool.seconds:g} seconds."
-    return Result(ok=False, error=why, unknown=tool.spec.effect != "read")
+    return Result(ok=False, error=why, unknown=tool.spec.effect != "read", cause="timeout")

@@ -1,47 +1,31 @@
 """Executor: run the wave that is ready. Recorded as started before, and as finished after, whatever happens.
 
 Reads run side by side, writes one after the other in the order of the plan. A write that has begun is never cut off:
-a stop waits for its outcome, so that the journal tells what happened and not what was meant.
+a stop waits for its outcome, so that the journal tells what happened and not what was meant. What a tool has returned
+is recorded in any case: neither a stop nor the end of the process comes between.
 """
 
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 
 from services.executor.calling import bounded
-from services.executor.keeping import Keeps, fitted
+from services.executor.keeping import Keeps
+from services.executor.recording import Begun, Recorder, uninterrupted
 from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain import wording
-from shared.domain.errors import OutOfTurn
-from shared.domain.state import Action
+from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.waves import ready, running
 from shared.events import facts
-from shared.events.values import Artefact
-from shared.log import Unstorable
 from shared.telemetry import metrics
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
 Tools = Mapping[str, Tool]
-
-
-class Begun(NamedTuple):
-    """An action that was started, and its tool, if there is one.
-
-    `key` is taken when the wave begins: the session may have moved on when it ends.
-    """
-
-    action: Action
-    key: str
-    tool: Tool | None
-
-    @property
-    def again(self) -> bool:
-        return self.tool.again if self.tool else self.action.spec.effect == "read"
 
 
 class Guide(Protocol):
@@ -61,100 +45,78 @@ class Executor:
         self._guide = guide
 
     async def run_wave(self, desk: Desk) -> None:
-        """One `actions.started`, then one outcome each.
+        """One `actions.started`, then the outcome of each.
 
         A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
         """
         tools = self._registry.all()  # as they are now: what the wave is ruled by is what is called
-        if begun := _begun(desk, tools):
-            for one in begun:
-                if not one.again:
-                    reason = "the executor was ended while it ran"
-                    await desk.record(c.Uncertain(action_id=one.action.spec.id, reason=reason))
+        recorder = Recorder(desk, self._keeps)
+        if running(desk.session):
+            await _take_up(desk, recorder, tools)
         else:
             if self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
                 return
-            if not await _started(desk, tools):
+            if not await _start(desk, recorder, tools):
                 return
-        reads = [one for one in _begun(desk, tools) if one.action.spec.effect == "read"]
-        writes = [one for one in _begun(desk, tools) if one.action.spec.effect != "read"]
+        begun = _begun(desk, tools)
+        reads = [one for one in begun if one.action.spec.effect == "read"]
+        writes = [one for one in begun if one.action.spec.effect != "read"]
         try:
             async with asyncio.TaskGroup() as wave:
                 for one in reads:
-                    wave.create_task(self._read(desk, one))
-                wave.create_task(self._in_order(desk, writes))
+                    wave.create_task(_read(desk, recorder, one))
+                wave.create_task(_in_order(desk, recorder, writes))
         except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
             raise several.exceptions[0] from several
 
-    async def _read(self, desk: Desk, begun: Begun) -> None:
-        began = time.monotonic()
-        try:
-            result = await self._call(desk, begun)
-        except asyncio.CancelledError:
-            if desk.stopped:
-                await self._record(desk, begun, Result(ok=False, error=wording.CUT_OFF, cause="stopped"), began)
-            raise
-        await self._record(desk, begun, result, began)
 
-    async def _in_order(self, desk: Desk, writes: list[Begun]) -> None:
-        for number, begun in enumerate(writes):
-            began = time.monotonic()
-            running = asyncio.ensure_future(self._call(desk, begun))
-            try:
-                result = await asyncio.shield(running)
-            except asyncio.CancelledError:
-                await self._record(desk, begun, await running, began)
-                if desk.stopped:
-                    for late in writes[number + 1 :]:
-                        untouched = Result(ok=False, error=wording.CUT_OFF_BEFORE, cause="stopped")
-                        await self._record(desk, late, untouched, time.monotonic())
-                raise
-            await self._record(desk, begun, result, began)
-
-    async def _call(self, desk: Desk, begun: Begun) -> Result:
-        spec, tool = begun.action.spec, begun.tool
-        if tool is None:
-            return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
-        call = Call(desk.session, begun.key, spec.arguments, desk, begun.action)
-        return await bounded(tool, lambda: tool.run(call))
-
-    async def _record(self, desk: Desk, begun: Begun, result: Result, began: float) -> None:
-        spec = begun.action.spec
-        if result.unknown and spec.effect != "read":
-            await _append(desk, c.Uncertain(action_id=spec.id, reason=result.error[:2000]))
-            return
-        largest = begun.tool.largest if begun.tool else 0
-        result, artefact = await fitted(self._keeps, begun.key, result, largest)
-        await self._finish(desk, begun.action, result, artefact, began)
-
-    async def _finish(
-        self, desk: Desk, action: Action, result: Result, artefact: Artefact | None, began: float
-    ) -> None:
-        outcome = c.Finish(
-            action_id=action.spec.id,
-            ok=result.ok,
-            result=result.value,
-            error=result.error,
-            seconds=round(time.monotonic() - began, 3),
-            artefact=artefact,
-            cause=result.cause,
-        )
-        try:
-            await _append(desk, outcome)
-        except Unstorable as error:
-            told = Result(ok=result.ok, value=None, error=f"The result cannot be kept: {error}")
-            await self._finish(desk, action, told, None, began)
-
-
-async def _append(desk: Desk, outcome: c.Finish | c.Uncertain) -> None:
+async def _read(desk: Desk, recorder: Recorder, begun: Begun) -> None:
+    began = time.monotonic()
     try:
-        await desk.record(outcome)
-    except OutOfTurn:
-        return  # another delivery recorded this outcome first
+        result = await _call(desk, begun)
+    except asyncio.CancelledError:
+        if desk.stopped:
+            cut_off = Result(ok=False, error=wording.CUT_OFF, cause="stopped")
+            await uninterrupted(recorder.ended(begun, cut_off, began))
+        raise
+    await uninterrupted(recorder.ended(begun, result, began))
+
+
+async def _in_order(desk: Desk, recorder: Recorder, writes: list[Begun]) -> None:
+    for number, begun in enumerate(writes, 1):
+        try:
+            await uninterrupted(_write(desk, recorder, begun))
+        except asyncio.CancelledError:
+            if desk.stopped and (untouched := writes[number:]):
+                await uninterrupted(recorder.not_run(untouched))
+            raise
+
+
+async def _write(desk: Desk, recorder: Recorder, begun: Begun) -> None:
+    began = time.monotonic()
+    await recorder.ended(begun, await _call(desk, begun), began)
+
+
+async def _call(desk: Desk, begun: Begun) -> Result:
+    spec, tool = begun.action.spec, begun.tool
+    if tool is None:
+        return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
+    call = Call(desk.session, begun.key, spec.arguments, desk, begun.action)
+    return await bounded(tool, lambda: tool.run(call))
+
+
+async def _start(desk: Desk, recorder: Recorder, tools: Tools) -> bool:
+    """Whether the wave has started. A stop that comes between its start and its first call leaves nothing started."""
+    try:
+        return await uninterrupted(_started(desk, tools))
+    except asyncio.CancelledError:
+        if desk.stopped and (untouched := _begun(desk, tools)):
+            await uninterrupted(recorder.not_run(untouched))
+        raise
 
 
 async def _started(desk: Desk, tools: Tools) -> bool:
-    """Whether the wave has started: not if a tool does more than its plan says, or needs a yes that nobody gave."""
+    """Not if a tool does more than its plan says, or needs a yes that nobody gave."""
     wave = (tools.get(action.spec.tool) for action in ready(desk.session.turn))
     rules = {tool.spec.name: rule for tool in wave if tool and (rule := tool.rule(desk.session))}
     event = await desk.record(c.Start(tools=rules))
@@ -166,10 +128,22 @@ async def _started(desk: Desk, tools: Tools) -> bool:
     return False
 
 
+async def _take_up(desk: Desk, recorder: Recorder, tools: Tools) -> None:
+    """End what an executor before us began and cannot be run again; whatever it was storing is gone with it."""
+    for action in running(desk.session):
+        if action.storing:
+            await recorder.lost(action, RESULT_LEFT)
+    for begun in _begun(desk, tools):
+        if not begun.again:
+            await recorder.uncertain(begun.action, "the executor was ended while it ran")
+
+
 def _begun(desk: Desk, tools: Tools) -> tuple[Begun, ...]:
     """What of the turn has started and has no outcome yet."""
     turn = desk.session.turn
     keys = f"{desk.session.id}/{turn.number}" if turn else ""
     return tuple(
-        Begun(action, f"{keys}/{action.spec.id}", tools.get(action.spec.tool)) for action in running(desk.session)
+        Begun(action, f"{keys}/{action.spec.id}/{action.attempt}", tools.get(action.spec.tool))
+        for action in running(desk.session)
+        if not action.storing
     )

@@ -7,8 +7,7 @@ from pydantic import JsonValue
 
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.events.facts import Cause
-from shared.events.values import ToolPolicy, ToolRule
+from shared.events.values import OutcomeCause, ToolPolicy, ToolRule
 from shared.tools import Preview, ToolSpec
 from shared.worker import Desk
 
@@ -28,13 +27,13 @@ class Call(NamedTuple):
 
 
 class Result(NamedTuple):
-    """`unknown`: nobody can tell whether the call took effect. `cause`: what cut it off."""
+    """`unknown`: nobody can tell whether the call took effect. `cause`: why it was ended from outside, if it was."""
 
     ok: bool
     value: JsonValue = None
     error: str = ""
     unknown: bool = False
-    cause: Cause | None = None
+    cause: OutcomeCause | None = None
 
 
 class Tool(NamedTuple):

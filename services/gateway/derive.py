@@ -124,9 +124,14 @@ def _late(event: SessionEvent, after: Session) -> str:
     if not _rests(after, "stopped"):
         return ""
     match event:
-        case facts.ActionFinished() if (action := find(after, event.action_id)) and action.spec.effect != "read":
-            return f"{action.spec.tool} {'took effect' if event.ok else 'failed'} after the stop."
-        case facts.ActionUncertain() if action := find(after, event.action_id):
+        case facts.ActionsFinished():
+            ended = ((find(after, one.action_id), one.ok) for one in event.outcomes)
+            return " ".join(
+                f"{action.spec.tool} {'took effect' if ok else 'failed'} after the stop."
+                for action, ok in ended
+                if action and action.spec.effect != "read"
+            )
+        case facts.ActionUncertain() if (action := find(after, event.action_id)) and action.spec.effect != "read":
             return f"Nobody can tell whether {action.spec.tool} took effect. Retry asks what happened."
         case _:
             return ""

@@ -95,10 +95,11 @@ def _of_a_turn(event: SessionEvent, who: str) -> str:
                 for spec in event.actions
             )
             line = f"Not started as planned: {', '.join(asked)}."
-        case facts.ActionFinished(ok=True):
-            line = f"Action {event.action_id} is done."
-        case facts.ActionFinished():
-            line = f"Action {event.action_id} failed: {event.error}"
+        case facts.ActionsFinished():
+            line = "\n\n".join(
+                f"Action {one.action_id} is done." if one.ok else f"Action {one.action_id} failed: {one.error}"
+                for one in event.outcomes
+            )
         case facts.ApprovalGiven() | facts.ApprovalDenied():
             line = f"**{who}:** {'yes' if event.type == 'approval.given' else 'no'} to action {event.action_id}"
         case facts.TurnVerified():

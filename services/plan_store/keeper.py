@@ -1,6 +1,7 @@
 """The keeper: what must happen though no person and no worker does it. Deadlines, dead letters, lost work."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -20,7 +21,8 @@ from services.plan_store.tables import dead, sessions
 from shared.bus import BusDown, Delivery, Park
 from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Work
-from shared.domain.errors import Refused
+from shared.domain.errors import OutOfTurn, Refused
+from shared.domain.outcomes import abandoned
 from shared.events import parse_event
 from shared.log import Raw, commit
 from shared.store_api import StoreError
@@ -178,12 +180,17 @@ class Keeper:
     # --- what it appends
 
     async def _fail(self, session_id: str, work: Work, reason: str) -> None:
+        """Nobody does this work any more, and nobody will end the actions that it began."""
         try:
             loaded = await self._projector.load(session_id)
+            by = By(actor=KEEPER, at=self._now(), work=work)
             if loaded.session.work == work:
-                by = By(actor=KEEPER, at=self._now(), work=work)
-                await commit(self._log, loaded, Fail(reason=reason), by)
+                loaded, _ = await commit(self._log, loaded, Fail(reason=reason), by)
                 log.warning("work_failed", session=session_id, work=work.service, version=work.version, reason=reason)
+            for command in abandoned(loaded.session, work):
+                with contextlib.suppress(OutOfTurn):  # whoever has it in hand told first
+                    loaded, _ = await commit(self._log, loaded, command, by)
+                    log.warning("action_given_up", session=session_id, action=command.action_id, version=work.version)
         except (StoreError, Refused) as error:
             log.info("nothing_to_fail", session=session_id, reason=str(error))
 

@@ -1,7 +1,6 @@
 """Which rows one fact changes: a pure function of the session before it, the fact, and the session after it."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 from sqlalchemy import Table, and_, update
 
@@ -10,6 +9,8 @@ from services.plan_store.accepted import judged, proposed
 from services.plan_store.change import Change, Patch, Put, Values, patch
 from services.plan_store.history import Step
 from services.plan_store.memories import begins, remembered
+from shared.domain import outcomes
+from shared.domain.outcomes import OutcomeEvent
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.domain.waves import end
@@ -17,7 +18,6 @@ from shared.events import SessionEvent, facts
 
 PREVIEW = 300
 Planned = facts.TurnPlanned | facts.TurnRequested
-Outcome = facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain
 
 
 def changes(step: Step) -> Iterator[Change]:
@@ -152,9 +152,8 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
             yield Put(t.actions, _new_action(event, new.number, action, place))
     elif new and old:
         yield from _same_turn(old, new, event)
-    if isinstance(event, Outcome) and (late := _late(before, event)):
-        key = {"session_id": after.id, "id": event.action_id, "status": "started"}
-        yield patch(t.actions, key, _action_state(late, event, was="started"))
+    if isinstance(event, OutcomeEvent):
+        yield from _late(before, event)
 
 
 def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
@@ -251,23 +250,14 @@ def _action_state(action: Action, event: SessionEvent, was: ActionStatus) -> Val
         state["started_at"] = event.at
     elif action.status in DONE and action.status != was:
         state["ended_at"] = event.at
-    if isinstance(event, facts.ActionFinished) and event.action_id == action.spec.id:
-        state["seconds"] = event.seconds
+    if isinstance(event, facts.ActionsFinished) and action.status != was:
+        state["seconds"] = action.seconds
     return state
 
 
-def _late(before: Session, event: Outcome) -> Action | None:
-    """The action that this outcome ends, if it outlived its turn."""
-    if before.turn and any(action.spec.id == event.action_id for action in before.turn.actions):
-        return None
-    action = next((a for a in before.loose if a.spec.id == event.action_id), None)
-    if action is None:
-        return None
-    match event:
-        case facts.ActionFinished():
-            status: ActionStatus = "finished" if event.ok else "failed"
-            return replace(action, status=status, result=event.result, error=event.error, artefact=event.artefact)
-        case facts.ActionSkipped():
-            return replace(action, status="skipped", error=event.reason)
-        case facts.ActionUncertain():
-            return replace(action, status="uncertain", error=event.reason)
+def _late(before: Session, event: OutcomeEvent) -> Iterator[Change]:
+    """The actions that this event changes though they have outlived their turn."""
+    how = outcomes.changes(event)
+    for action in (one for one in before.loose if one.spec.id in how):
+        state = _action_state(how[action.spec.id](action), event, was=action.status)
+        yield patch(t.actions, {"session_id": before.id, "id": action.spec.id}, state)

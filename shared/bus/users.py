@@ -29,11 +29,11 @@ MAKES: dict[str, tuple[str, ...]] = {
     "planner": (*_ANY_WORKER, "plan.drafted", "turn.planned"),
     "executor": (
         *(*_ANY_WORKER, "path.changed", "actions.ruled"),
-        *("actions.started", "action.finished", "action.uncertain"),
+        *("actions.started", "actions.finished", "action.uncertain", "result.stored", "result.lost"),
     ),
     "verifier": (*_ANY_WORKER, "code.verified", "turn.verified"),
     "generator": (*_ANY_WORKER, "code.drafted", "answer.given"),
-    "plan_store": ("approval.expired", "session.failed"),  # the keeper's
+    "plan_store": ("approval.expired", "session.failed", "action.uncertain", "result.lost"),  # the keeper's
     "gateway": (
         *("message.received", "question.answered", "question.asked", "answer.judged"),
         *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),

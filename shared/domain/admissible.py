@@ -11,7 +11,7 @@ from shared.domain.session import Session, Target, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
+from shared.events.values import ActionAttempt, ActionSpec
 
 PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost
@@ -19,7 +19,6 @@ UNDER_WAY: frozenset[ActionStatus] = frozenset({"started", "uncertain"})
 AGAIN = "load the session and decide again"
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
-type Outcome = facts.ActionFinished | facts.ActionUncertain
 
 
 def admissible(session: Session, event: SessionEvent) -> str:
@@ -149,11 +148,21 @@ def _asked(session: Session, event: facts.QuestionAsked) -> str:
     return "" if own else _of_the_work(session, event)
 
 
-def _outcome(session: Session, event: Outcome) -> str:
+def _outcomes(session: Session, event: facts.ActionsFinished) -> str:
+    wrong = (_outcome(session, outcome) for outcome in event.outcomes)
+    return next((one for one in wrong if one), "")
+
+
+def _outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
+    action = find(session, attempt.action_id)
+    under_way = action is not None and action.status in UNDER_WAY and action.attempt == attempt.attempt
+    return "" if under_way else f"attempt {attempt.attempt} of action {attempt.action_id} is not running"
+
+
+def _result(session: Session, event: facts.ResultStored | facts.ResultLost) -> str:
     action = find(session, event.action_id)
-    if action is None or action.status not in UNDER_WAY:
-        return f"action {event.action_id} is not running"
-    return ""
+    storing = action is not None and action.storing and action.attempt == event.attempt
+    return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
 
 
 ROWS: Mapping[str, Callable[[Session, Any], str]] = {
@@ -166,7 +175,9 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "approval.denied": _action_decided,
     "path.changed": _turn_changed,
     "question.asked": _asked,
-    "action.finished": _outcome,
+    "actions.finished": _outcomes,
+    "result.stored": _result,
+    "result.lost": _result,
     "action.uncertain": _outcome,
     **dict.fromkeys(("plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
     **dict.fromkeys(("actions.ruled", "actions.started"), _of_the_work),

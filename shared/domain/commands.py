@@ -6,13 +6,15 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 
 from shared.events.carried import Carried
-from shared.events.facts import About, Cause
+from shared.events.facts import About
 from shared.events.values import (
+    ActionAttempt,
     ActionSpec,
     Artefact,
     Check,
     Knowledge,
     NextAction,
+    Outcome,
     PathPlan,
     PlanKind,
     Recalled,
@@ -245,17 +247,20 @@ class Start(Command):
 
 
 class Finish(Command):
-    action_id: str
-    ok: bool
-    result: JsonValue = None
-    error: str = ""
-    seconds: float = 0
-    artefact: Artefact | None = None
-    cause: Cause | None = None
+    """What came of started actions. An outcome that somebody else has recorded first is left out."""
+
+    outcomes: tuple[Outcome, ...]
 
 
-class Uncertain(Command):
-    action_id: str
+class StoreResult(Command, ActionAttempt):
+    artefact: Artefact
+
+
+class LoseResult(Command, ActionAttempt):
+    reason: str
+
+
+class Uncertain(Command, ActionAttempt):
     reason: str
 
 

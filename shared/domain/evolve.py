@@ -7,10 +7,10 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from shared.domain import drafts, forks, paths, said, turns
+from shared.domain import drafts, forks, outcomes, paths, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
-from shared.domain.state import Action, ActionStatus, Failure, Spent
+from shared.domain.state import Action, Failure, Spent
 from shared.domain.waves import advance, end, mark
 from shared.events import SessionEvent, facts
 
@@ -78,16 +78,15 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return turns.actions_ruled(session, event)
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
-            return mark(session, event.action_ids, "started", began=began)
-        case facts.ActionFinished():
-            status: ActionStatus = "finished" if event.ok else "failed"
-            told = {"result": event.result, "error": event.error, "artefact": event.artefact, "seconds": event.seconds}
-            end_reason = "stopped" if event.cause == "stopped" else None
-            return turns.outcome(mark(session, [event.action_id], status, end_reason=end_reason, **told), event)
-        case facts.ActionSkipped():
-            return turns.outcome(mark(session, [event.action_id], "skipped", error=event.reason), event)
-        case facts.ActionUncertain():
-            return turns.outcome(mark(session, [event.action_id], "uncertain", error=event.reason), event)
+            return mark(session, [one.action_id for one in event.actions], "started", began=began)
+        case (
+            facts.ActionsFinished()
+            | facts.ActionSkipped()
+            | facts.ActionUncertain()
+            | facts.ResultStored()
+            | facts.ResultLost()
+        ):
+            return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
         case facts.TurnVerified():
             return turns.turn_verified(session, event)
         case facts.AnswerGiven():

@@ -10,7 +10,7 @@ from shared.domain.policy import ruled
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.stamp import stamp
 from shared.domain.state import Turn
-from shared.domain.waves import check_actions, find
+from shared.domain.waves import find, new_actions
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionSpec
@@ -219,8 +219,7 @@ def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
     need(session.phase == "escalated", "A person takes over when the session is escalated to one.")
     if not command.actions:
         raise Invalid("Name at least one action; to hand the session back, say so in a message.")
-    check_actions(session, command.actions)
-    return _turn_requested(session, command.sub_goal, command.actions, by)
+    return _turn_requested(session, command.sub_goal, new_actions(session, command.actions), by)
 
 
 def _turn_requested(session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], by: By) -> facts.TurnRequested:

@@ -11,7 +11,7 @@ from shared.domain.memory import next_request
 from shared.domain.session import ROUNDS_KEPT, WORDS_KEPT, Session, begin, newest, reviewing, settle
 from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
-from shared.domain.waves import ANSWERED, advance, leave_turn, mark
+from shared.domain.waves import advance, leave_turn, mark, new_attempt
 from shared.events import facts
 
 DIALOGUE = 20  # questions and answers that prompts still see
@@ -103,12 +103,19 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
             status: ActionStatus = "approved" if session.turn and session.turn.path else "finished"
             return advance(mark(session, [event.action_id], status, result=event.text), event.version)
         case "uncertain":
-            known = ANSWERED.get(event.key or "")
-            cleared = {"status": known, "error": ""} if known else {"status": "uncertain", "left": True}
-            return advance(mark(session, [event.action_id], **cleared), event.version)
+            return advance(_cleared(session, event), event.version)
         case "request" | "budget":
             return _told(session, event.text, event.version)
     assert_never(question.about)
+
+
+def _cleared(session: Session, event: facts.QuestionAnswered) -> Session:
+    """The person's word on an action of which nobody could tell whether it took effect."""
+    if event.key == "again":
+        return new_attempt(session, [event.action_id], "approved")
+    if event.key == "happened":
+        return mark(session, [event.action_id], "finished", error="")
+    return mark(session, [event.action_id], "uncertain", left=True)
 
 
 def _told(session: Session, text: str, version: int) -> Session:

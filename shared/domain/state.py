@@ -15,6 +15,7 @@ from shared.events.values import (
     EndReason,
     NextAction,
     Option,
+    OutcomeCause,
     PathPlan,
     PlanKind,
     Status,
@@ -145,7 +146,10 @@ class Action:
     artefact: Artefact | None = None
     seconds: float = 0.0
     tokens: int = 0  # of the model calls made for it
-    began: int = 0  # the version of the work that started it: an outcome from earlier work is not this run's
+    attempt: int = 1
+    cause: OutcomeCause | None = None  # why it was ended from outside, if it was
+    storing: bool = False  # `result` is the beginning of its result, and the whole of it is being stored
+    began: int = 0  # the version of the work that has it in hand
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
     allowed: bool = False  # by a person, in an event that only the gateway may append, for exactly these arguments
 
@@ -158,9 +162,14 @@ class Action:
     @property
     def explanation(self) -> str:
         """Why it came to nothing, in words; "" where nothing is known or to be said."""
-        if self.error or self.end_reason is None:
-            return self.error
-        return wording.CUT_OFF if self.status == "failed" else wording.NOT_BEGUN[self.end_reason]
+        if self.error or self.cause == "stopped":
+            return self.error or wording.CUT_OFF
+        return wording.NOT_BEGUN[self.end_reason] if self.end_reason else ""
+
+    @property
+    def under_way(self) -> bool:
+        """It has no outcome yet, or not the whole of it: nothing else of its turn begins."""
+        return self.status == "started" or self.storing
 
     @property
     def dead(self) -> bool:

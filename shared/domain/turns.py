@@ -1,11 +1,13 @@
 """How turns evolve: planned, decided, carried out, judged; and how a session that was held up goes on."""
 
+from collections.abc import Collection
+
 from shared.domain import memory, paths
 from shared.domain.changing import replace
 from shared.domain.drafts import with_code, with_plan
 from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
 from shared.domain.state import PlanStatus, Turn, Verdict
-from shared.domain.waves import advance, leave_turn, mark, revive, running
+from shared.domain.waves import advance, change, leave_turn, mark, revive, running
 from shared.events import facts
 
 AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", "complete": "answering"}
@@ -66,13 +68,13 @@ def expired(session: Session, version: int) -> Session:
     return replace(settle(session, "resting", "stopped"), halted=session.phase)
 
 
-def outcome(session: Session, event: facts.ActionFinished | facts.ActionSkipped | facts.ActionUncertain) -> Session:
-    """An action's end moves the turn on, unless the person has moved on already."""
+def outcome(session: Session, ids: Collection[str], version: int) -> Session:
+    """The end of actions moves their turn on, unless the person has moved on already."""
     question = session.question
-    asked = question is not None and question.about == "uncertain" and question.action_id == event.action_id
+    asked = question is not None and question.about == "uncertain" and question.action_id in ids
     live = session.phase in ("executing", "awaiting_approval") or asked
-    mine = session.turn is not None and any(a.spec.id == event.action_id for a in session.turn.actions)
-    return advance(session, event.version) if live and mine else session
+    mine = session.turn is not None and any(a.spec.id in ids for a in session.turn.actions)
+    return advance(session, version) if live and mine else session
 
 
 def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
@@ -123,5 +125,7 @@ def go_on(session: Session, phase: Phase, version: int) -> Session:
     """Enter again the phase that was held up; a turn goes on from what has become of its actions."""
     if session.turn and phase in ("executing", "awaiting_approval", "awaiting_input"):
         again = begin(revive(session), "executing", version)
-        return again if running(session) else advance(again, version)
+        if not (taken_up := [action.spec.id for action in running(session)]):
+            return advance(again, version)
+        return change(again, taken_up, lambda action: replace(action, began=version))
     return begin(session, phase, version) if phase in SERVICE_OF else settle(session, phase)

@@ -1,6 +1,6 @@
 """A turn runs in waves: the actions whose dependencies are finished, all decided before any of them starts."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable
 
 from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
@@ -8,8 +8,6 @@ from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.events.values import ActionSpec, Ended
-
-ANSWERED: Mapping[str, ActionStatus] = {"happened": "finished", "again": "approved"}  # of an uncertain action
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
@@ -24,8 +22,8 @@ def ready(turn: Turn | None) -> tuple[Action, ...]:
 
 
 def running(session: Session) -> tuple[Action, ...]:
-    """The actions of the turn that were started and have no outcome yet."""
-    return tuple(a for a in session.turn.actions if a.status == "started") if session.turn else ()
+    """The actions of the turn that were started and have no outcome yet, or not the whole of it."""
+    return tuple(a for a in session.turn.actions if a.under_way) if session.turn else ()
 
 
 def find(session: Session, action_id: str) -> Action | None:
@@ -36,17 +34,35 @@ def find(session: Session, action_id: str) -> Action | None:
 
 def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: object) -> Session:
     """The same session with these actions in another state (and their result, error or leave)."""
+    return change(session, ids, lambda action: replace(action, status=status, **outcome))  # type: ignore[arg-type]
+
+
+def change(session: Session, ids: Iterable[str], how: Callable[[Action], Action]) -> Session:
+    """The same session with these actions changed. One that outlived its turn is known until all of it has ended."""
     wanted = set(ids)
 
     def changed(action: Action) -> Action:
-        return replace(action, status=status, **outcome) if action.spec.id in wanted else action  # type: ignore[arg-type]
+        return how(action) if action.spec.id in wanted else action
 
     turn = replace(session.turn, actions=tuple(map(changed, session.turn.actions))) if session.turn else None
-    loose = tuple(a for a in session.loose if a.spec.id not in wanted)
-    remembered = session.memory
-    for late in (a for a in session.loose if a.spec.id in wanted):
-        remembered = memory.came_late(remembered, changed(late))
-    return replace(session, turn=turn, loose=loose, memory=remembered)
+    remembered, loose = session.memory, []
+    for late in session.loose:
+        after = changed(late)
+        if late.status == "started" != after.status:
+            remembered = memory.came_late(remembered, after)
+        if after.under_way:
+            loose.append(after)
+    return replace(session, turn=turn, loose=tuple(loose), memory=remembered)
+
+
+def new_attempt(session: Session, ids: Iterable[str], status: ActionStatus, **more: object) -> Session:
+    """These actions are to be run once more: as another attempt, with nothing left of the one before."""
+
+    def again(action: Action) -> Action:
+        fresh = replace(action, status=status, result=None, error="", cause=None, artefact=None, seconds=0.0, **more)  # type: ignore[arg-type]
+        return replace(fresh, attempt=action.attempt + 1)
+
+    return change(session, ids, again)
 
 
 def end(session: Session, ended: Iterable[Ended]) -> Session:
@@ -81,10 +97,12 @@ def revive(session: Session) -> Session:
     So is the node of a path that it cut off: nobody plans another way around it.
     """
     turn = session.turn
-    held = ("skipped", "failed") if turn and turn.path else ("skipped",)
     actions = turn.actions if turn else ()
-    ids = [a.spec.id for a in actions if a.end_reason == "stopped" and a.status in held]
-    return mark(session, ids, "planned", error="", end_reason=None, allowed=False)
+    if turn and turn.path:
+        cut_off = [a.spec.id for a in actions if a.status == "failed" and a.cause == "stopped"]
+        session = new_attempt(session, cut_off, "planned", allowed=False)
+    held = [a.spec.id for a in actions if a.status == "skipped" and a.end_reason == "stopped"]
+    return mark(session, held, "planned", error="", end_reason=None, allowed=False)
 
 
 def leave_turn(session: Session) -> Session:
@@ -110,13 +128,24 @@ def advance(session: Session, version: int) -> Session:
     return begin(session, "executing", version)
 
 
-def check_actions(session: Session, specs: tuple[ActionSpec, ...]) -> None:
-    """Refuse actions that could never all run: ids that are not their own, dependencies unknown or in a circle."""
+def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[ActionSpec, ...]:
+    """The actions of the next turn with ids that no other action of the session has: `<turn>.<n>`.
+
+    Raises Invalid for actions that could never all run.
+    """
+    _check(specs)
+    ids = {spec.id: f"{session.turns + 1}.{number}" for number, spec in enumerate(specs, 1)}
+    return tuple(
+        spec.model_copy(update={"id": ids[spec.id], "depends_on": tuple(ids[need] for need in spec.depends_on)})
+        for spec in specs
+    )
+
+
+def _check(specs: tuple[ActionSpec, ...]) -> None:
+    """Refuse ids that are not their own, dependencies unknown or in a circle, and the same change twice."""
     ids = {spec.id for spec in specs}
     if len(ids) < len(specs):
         raise Invalid("Two actions have the same id.")
-    if taken := ids.intersection(a.spec.id for a in (*session.loose, *running(session))):
-        raise Invalid(f"An action {min(taken)} of an earlier turn is still running: use another id.")
     changes = [memory.key_of(spec.tool, spec.arguments) for spec in specs if spec.effect != "read"]
     if len(set(changes)) < len(changes):
         raise Invalid("Two actions are the same call, and it changes something: once is enough.")

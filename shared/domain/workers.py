@@ -9,10 +9,11 @@ from shared.domain.people import path_changed
 from shared.domain.policy import ruled, stricter
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
-from shared.domain.waves import check_actions, find, ready, running
+from shared.domain.state import ActionStatus
+from shared.domain.waves import find, new_actions, ready, running
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
-from shared.events.values import Option, content_hash
+from shared.events.values import ActionAttempt, Option, content_hash
 
 WorkerCommand = (
     c.DraftPlan
@@ -23,6 +24,8 @@ WorkerCommand = (
     | c.ChangePath
     | c.Start
     | c.Finish
+    | c.StoreResult
+    | c.LoseResult
     | c.Uncertain
     | c.VerifyTurn
     | c.GiveAnswer
@@ -41,8 +44,12 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
         case c.Spend():
             call = content_hash(command.model_dump_json())[:16]  # a work may make several calls, each a fact of its own
             return facts.UsageSpent(**stamp(session, by, "usage.spent", call), **command.model_dump())
-        case c.Finish() | c.Uncertain():
-            return _outcome(session, command, by)
+        case c.Finish():
+            return _finish(session, command, by)
+        case c.Uncertain():
+            return _uncertain(session, command, by)
+        case c.StoreResult() | c.LoseResult():
+            return _result(session, command, by)
         case c.Expire():
             return _expire(session, command, by)
         case c.Fail():
@@ -88,8 +95,7 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
     need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
-    check_actions(session, command.actions)
-    actions = tuple(ruled(session, spec) for spec in command.actions)
+    actions = tuple(ruled(session, spec) for spec in new_actions(session, command.actions))
     told = dict(command) | {"actions": actions}
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
 
@@ -157,23 +163,44 @@ def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
     anew = tuple(spec for action, tool in known if tool and (spec := stricter(session, action, tool)))
     if anew:
         return facts.ActionsRuled(**stamp(session, by, "actions.ruled"), actions=anew)
-    return facts.ActionsStarted(
-        **stamp(session, by, "actions.started"), action_ids=tuple(action.spec.id for action in wave)
-    )
+    actions = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)
+    return facts.ActionsStarted(**stamp(session, by, "actions.started"), actions=actions)
 
 
-def _outcome(session: Session, command: c.Finish | c.Uncertain, by: By) -> SessionEvent:
+def _finish(session: Session, command: c.Finish, by: By) -> SessionEvent:
     """Accepted in any phase: what was started is always recorded, also after a stop, also when it was in doubt."""
+    refusals = [_not_awaited(session, one.action_id, one.attempt) for one in command.outcomes]
+    awaited = tuple(one for one, refusal in zip(command.outcomes, refusals, strict=True) if not refusal)
+    if not awaited:
+        raise OutOfTurn(refusals[0] if refusals else "There is no outcome to record.")
+    envelope = stamp(session, by, "actions.finished", awaited[0].action_id)
+    return facts.ActionsFinished(**envelope, outcomes=awaited)
+
+
+def _uncertain(session: Session, command: c.Uncertain, by: By) -> SessionEvent:
+    if refusal := _not_awaited(session, command.action_id, command.attempt, "started"):
+        raise OutOfTurn(refusal)
+    return facts.ActionUncertain(**stamp(session, by, "action.uncertain", command.action_id), **dict(command))
+
+
+def _result(session: Session, command: c.StoreResult | c.LoseResult, by: By) -> SessionEvent:
+    """What becomes of a result whose outcome has only its beginning: accepted in any phase, once."""
     action = find(session, command.action_id)
-    known = action is None or action.status not in ("started", "uncertain")
-    if action is None or known or (action.status == "uncertain" and isinstance(command, c.Uncertain)):
-        raise OutOfTurn(f"Action {command.action_id} is not running.")
-    if by.work is not None and by.work.version < action.began:
-        raise OutOfTurn(f"Action {command.action_id} has been started again since.")
-    suffix = command.action_id
-    if isinstance(command, c.Uncertain):
-        return facts.ActionUncertain(**stamp(session, by, "action.uncertain", suffix), **dict(command))
-    return facts.ActionFinished(**stamp(session, by, "action.finished", suffix), **dict(command))
+    if action is None or not action.storing or action.attempt != command.attempt:
+        raise OutOfTurn(f"No result of action {command.action_id} is being stored.")
+    if isinstance(command, c.LoseResult):
+        return facts.ResultLost(**stamp(session, by, "result.lost", command.action_id), **dict(command))
+    return facts.ResultStored(**stamp(session, by, "result.stored", command.action_id), **dict(command))
+
+
+def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: ActionStatus) -> str:
+    """Why nobody waits for what this attempt came to; "" where somebody does."""
+    action = find(session, action_id)
+    if action is None or action.status not in (statuses or ("started", "uncertain")):
+        return f"Action {action_id} is not running."
+    if action.attempt != attempt:
+        return f"Action {action_id} has been started again since."
+    return ""
 
 
 def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:

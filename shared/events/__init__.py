@@ -37,7 +37,9 @@ SessionEvent = Annotated[
     | facts.ApprovalExpired
     | facts.ActionsRuled
     | facts.ActionsStarted
-    | facts.ActionFinished
+    | facts.ActionsFinished
+    | facts.ResultStored
+    | facts.ResultLost
     | facts.ActionSkipped
     | facts.ActionUncertain
     | facts.TurnVerified

@@ -7,14 +7,17 @@ from pydantic import Field, JsonValue
 from shared.events.carried import Carried
 from shared.events.envelope import Event
 from shared.events.values import (
+    ActionAttempt,
     ActionId,
     ActionSpec,
     Artefact,
+    Attempt,
     Check,
     Knowledge,
     Line,
     NextAction,
     Option,
+    Outcome,
     PathPlan,
     PlanKind,
     Recalled,
@@ -29,7 +32,6 @@ from shared.events.values import (
 
 Intent = Literal["request", "feedback", "steer"]
 About = Literal["request", "continue", "budget", "action", "uncertain"]
-Cause = Literal["stopped", "budget", "timeout"]
 Version = Annotated[int, Field(ge=1)]
 
 
@@ -248,23 +250,32 @@ class ActionsStarted(Event):
     """A wave begins: recorded before any of its actions touches the world."""
 
     type: Literal["actions.started"] = "actions.started"
-    action_ids: Annotated[tuple[ActionId, ...], Field(min_length=1)]
+    actions: Annotated[tuple[ActionAttempt, ...], Field(min_length=1)]
 
 
-class ActionFinished(Event):
-    """The outcome of a started action. `seconds` is how long it ran.
+class ActionsFinished(Event):
+    """The outcomes of started actions: of those that ended while the last event was being appended."""
 
-    With an `artefact` the result is only the beginning of what the tool returned. `cause`: what cut the action off.
-    """
+    type: Literal["actions.finished"] = "actions.finished"
+    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1, max_length=50)]
 
-    type: Literal["action.finished"] = "action.finished"
+
+class ResultStored(Event):
+    """The whole result of an action is in the object store; its outcome has only the beginning."""
+
+    type: Literal["result.stored"] = "result.stored"
     action_id: ActionId
-    ok: bool
-    result: JsonValue = None
-    error: str = ""
-    seconds: float = Field(0, ge=0, allow_inf_nan=False)
-    artefact: Artefact | None = None
-    cause: Cause | None = None
+    attempt: Attempt = 1
+    artefact: Artefact
+
+
+class ResultLost(Event):
+    """The whole result of an action could not be stored: there is no more than the beginning in its outcome."""
+
+    type: Literal["result.lost"] = "result.lost"
+    action_id: ActionId
+    attempt: Attempt = 1
+    reason: str
 
 
 class ActionSkipped(Event):
@@ -276,10 +287,11 @@ class ActionSkipped(Event):
 
 
 class ActionUncertain(Event):
-    """A started action whose outcome nobody knows: a person must look."""
+    """A started action whose outcome nobody knows. A person must look, unless it was a read: that changed nothing."""
 
     type: Literal["action.uncertain"] = "action.uncertain"
     action_id: ActionId
+    attempt: Attempt = 1
     reason: str
 
 

@@ -17,12 +17,14 @@ Ruling = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
 Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
+OutcomeCause = Literal["stopped", "budget", "timeout"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
 Text = Annotated[str, Field(min_length=1, max_length=50_000)]
 Line = Annotated[str, Field(min_length=1, max_length=500)]
 ActionId = Annotated[str, Field(min_length=1, max_length=64)]
+Attempt = Annotated[int, Field(ge=1)]
 
 
 class Value(BaseModel):
@@ -158,6 +160,28 @@ class Artefact(Stored):
     name: Line
     size: int = Field(ge=0)
     sha256: str
+
+
+class ActionAttempt(Stored):
+    """One run of an action. A new attempt follows a failure, a cut-off, or a person's word that it did not happen."""
+
+    action_id: ActionId
+    attempt: Attempt = 1
+
+
+class Outcome(ActionAttempt):
+    """What came of one attempt. `seconds` is how long it ran; `cause` tells why it was ended from outside, if it was.
+
+    With a `size` (bytes) the result is only the beginning of what the tool returned. The whole of it is being stored,
+    and `result.stored` or `result.lost` follows.
+    """
+
+    ok: bool
+    result: JsonValue = None
+    error: str = ""
+    cause: OutcomeCause | None = None
+    seconds: float = Field(0, ge=0, allow_inf_nan=False)
+    size: Annotated[int, Field(ge=0)] | None = None
 
 
 class Recalled(Stored):

@@ -50,6 +50,10 @@ class Desk:
         self.work: Work | None = loaded.session.work
 
     @property
+    def loaded(self) -> Loaded:
+        return self._loaded
+
+    @property
     def session(self) -> Session:
         return self._loaded.session
 
@@ -99,7 +103,9 @@ class Desk:
             raise OutOfTurn("The work was stopped, or given to somebody else.")
 
 
-def _without_secrets(command: AnyCommand) -> AnyCommand:
+def _without_secrets[Quoting: BaseModel](command: Quoting) -> Quoting:
     """What others say of a failure may quote our keys back: an event is for ever."""
     told = {name: conceal(getattr(command, name)) for name in QUOTING if getattr(command, name, None)}
+    if outcomes := getattr(command, "outcomes", ()):
+        told["outcomes"] = tuple(map(_without_secrets, outcomes))
     return command.model_copy(update=told) if told else command

@@ -1,6 +1,7 @@
 """What every worker does with a message: load, is it my turn, do the work, decide, append."""
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple
 
@@ -10,13 +11,14 @@ from pydantic import ValidationError
 from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain.commands import Work
-from shared.domain.errors import Refused
+from shared.domain.errors import OutOfTurn, Refused
+from shared.domain.outcomes import abandoned
 from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, Loaded, LogDown, Unstorable, accept, follows
+from shared.log import EXPECTED, Loaded, LogDown, Unstorable, accept, follows, newest
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.desk import Desk, Kit
@@ -70,8 +72,22 @@ class Worker:
         Raises FalseStop.
         """
         loaded = await load_when_available(self._kit.store, event.session_id, at_least=0)
-        if loaded.session.work == Work(service=self._kit.service, version=event.version):
+        if loaded.session.work == (work := self._work_of(event)):
             raise FalseStop("The session was not stopped: its work is due again.")
+        await self._end_actions(loaded, work, event.id)
+
+    def _work_of(self, event: SessionEvent) -> Work:
+        return Work(service=self._kit.service, version=event.version)
+
+    async def _end_actions(self, loaded: Loaded, work: Work, cause: str) -> None:
+        """Record the end of what this work began and left without one, now that the work has passed."""
+        if not (commands := abandoned(loaded.session, work)):
+            return
+        desk = Desk(self._kit, loaded, cause=cause)
+        desk.work = work
+        for command in commands:
+            with contextlib.suppress(OutOfTurn):  # whoever has it in hand told first
+                await desk.record(command)
 
     async def on_stopped(self, subject: str, data: bytes) -> None:
         """For `feed.*.*.session.stopped`: what is in hand for that session ends now, unless it was begun since."""
@@ -99,13 +115,20 @@ class Worker:
                 if refused.code != "purged":
                     raise
                 return  # somebody removed the session while its message was on the way
-            if loaded.session.work != Work(service=self._kit.service, version=event.version):
-                return  # done already, stopped, or a message that only looks like one of ours
-            desk = self._desks[event.session_id] = Desk(self._kit, loaded, cause=event.id)
-            try:
-                await self._work(desk)
-            except Refused as refusal:
-                log.info("not_my_turn", reason=str(refusal))
+            if loaded.session.work == (work := self._work_of(event)):
+                loaded = await self._worked(loaded, event)
+            # else: done already, stopped, or a message that only looks like one of ours
+            await self._end_actions(loaded, work, event.id)
+
+    async def _worked(self, loaded: Loaded, event: SessionEvent) -> Loaded:
+        """Do the work; the session after it."""
+        desk = self._desks[event.session_id] = Desk(self._kit, loaded, cause=event.id)
+        try:
+            await self._work(desk)
+        except Refused as refusal:
+            log.info("not_my_turn", reason=str(refusal))
+            return await newest(self._kit.log, desk.loaded)
+        return desk.loaded
 
     async def _loaded(self, session_id: str, delivery: Delivery) -> Loaded:
         """A first delivery needs nothing newer than itself. When it comes again, whoever had it may have done a part,

@@ -16,6 +16,7 @@ from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
+from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_turns import asked, one, turn
 from tests.support.plan_store import rows
@@ -63,7 +64,7 @@ async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, empty_url: 
     database = Database(empty_url)
     await database.migrate()
     story = await asked(log)
-    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
+    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish(action_id="1.1", ok=True))
     projector = Projector(log, database)
     await projector.load(story.id)
     async with database.begin() as tx:

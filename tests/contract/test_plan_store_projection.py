@@ -26,6 +26,7 @@ from shared.domain.session import Session
 from shared.events import dump_event, facts
 from shared.log import fork, guard
 from shared.store_api import StoreError
+from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS, Conversation, approve
@@ -82,7 +83,7 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     )
     await story.commit(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(c.Finish(action_id="a", ok=True, result=None, seconds=2))
+    await story.commit(finish(action_id="a", ok=True, result=None, seconds=2))
     await projector.nudge(story.id, log.last(story.id))
     assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.seconds) == [
         ("a", "finished", 2.0),
@@ -94,7 +95,7 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     await other.commit(
         c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
         c.Start(),
-        c.Finish(action_id="a", ok=True),
+        finish(action_id="a", ok=True),
         c.VerifyTurn(status="success", next_action="complete"),
         c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("a",)),
     )

@@ -10,6 +10,7 @@ from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
 from shared.events.values import Artefact, PathPlan, Recalled, Step, ToolRule
+from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, WISH, Walk, specs
@@ -47,7 +48,7 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
     read = {"id": "1.1", "tool": "read", "repairs": ("order_id: # was missing",)}
     denied = {"id": "1.2", "tool": "delete", "effect": "write", "policy": "deny"}
     await story.commit(turn(read, denied, sub_goals=("look", "return"), final=True, recalled=(RECALLED,)))
-    await story.commit(c.Start(), c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(c.Start(), finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
     await projector.load(story.id)
     s = t.turns.c
     assert await one(database, s.turn, s.sub_goal, s.sub_goals, s.final, s.recalled) == [
@@ -80,7 +81,7 @@ async def test_an_action_that_was_ruled_again_is_shown_as_it_was_ruled(
 
 async def test_a_turn_without_actions_is_a_row_too(log: InMemoryLog, database: Database, projector: Projector) -> None:
     story = await asked(log)
-    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), c.Finish(action_id="1.1", ok=True))
+    await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish(action_id="1.1", ok=True))
     await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="more"))
     await story.commit(turn(sub_goal="nothing left", reasoning="it is done", recalled=(RECALLED,)))
     await projector.load(story.id)
@@ -116,7 +117,7 @@ async def test_the_artefact_of_an_outcome_that_comes_late(
     story = await asked(log)
     await story.commit(turn({"id": "1.1", "tool": "slow"}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(c.Finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
     await projector.load(story.id)
     a = t.actions.c
     assert await one(database, a.id, a.status, a.result, a.artefact, a.seconds) == [
@@ -186,7 +187,7 @@ async def test_the_tokens_of_a_node_are_its_own_and_move_no_times(
     await walk.spend_on("1.1", 5)
     await projector.load(walk.id)
     assert await one(database, a.id, a.started_at) == began
-    await walk.commit(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await walk.commit(finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
     await projector.load(walk.id)
     ended = await one(database, a.id, a.ended_at)
     await walk.spend_on("1.1", 1)
@@ -230,7 +231,7 @@ async def test_what_a_node_cost_that_outlived_its_turn(
     await walk.commit(c.Start())
     await walk.commit(c.Stop(), c.Say(text="Something else"))
     await walk.spend_on("1.1", 10)
-    await walk.commit(c.Finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
+    await walk.commit(finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
     await projector.load(walk.id)
     a = t.actions.c
     assert await one(database, a.id, a.status, a.tokens, a.seconds) == [

@@ -18,6 +18,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.events.values import Check, SessionSettings
 from shared.log import fork
+from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
@@ -140,7 +141,7 @@ async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) ->
         ("success", "complete", "Returned instead."),
     ):
         await story.commit(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": [{"id": why[:3], "tool": "x"}]}))
-        await story.commit(c.Start(), c.Finish(action_id=why[:3], ok=True))
+        await story.commit(c.Start(), finish(action_id=why[:3], ok=True))
         await story.commit(
             c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
         )

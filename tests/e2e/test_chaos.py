@@ -49,7 +49,7 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
     await client.send(type="run", id="r1")
     await client.event("actions.started")
     await disturb("run")
-    finished = await client.event("action.finished")
+    finished = await client.event("actions.finished")
     assert finished["ok"], finished
     assert "done" in finished["result"]["stdout"]
     await client.event("turn.verified")

@@ -56,7 +56,7 @@ async def test_a_tool_of_a_server_is_approved_and_run(customer: Customer) -> Non
     await tab.press("action-approve")
     await tab.sees("answer", "Tokyo")
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
-    (finished,) = [event for event in await tab.events() if event["type"] == "action.finished"]
+    (finished,) = [event for event in await tab.events() if event["type"] == "actions.finished"]
     assert "+09:00" in json.dumps(finished["result"])
 
 

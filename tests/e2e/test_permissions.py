@@ -92,7 +92,7 @@ async def test_nobody_needs_more_than_they_may(running: Parley) -> None:
         async with httpx2.AsyncClient(base_url=running.url) as http:
             assert (await http.delete(f"/api/sessions/{talk.id}")).status_code == 200
         makers = {event.type for one in (cancelled, asked, patient) for event in await one.journal()}
-    assert makers >= {"turn.planned", "actions.started", "action.finished", "turn.verified", "answer.given"}
+    assert makers >= {"turn.planned", "actions.started", "actions.finished", "turn.verified", "answer.given"}
     assert await violations(running) == []
 
 

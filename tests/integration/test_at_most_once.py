@@ -133,8 +133,9 @@ def fate(events: list[Any]) -> str:
     for event in events:
         if isinstance(event, facts.ActionUncertain) and event.action_id == write:
             return "in doubt"
-        if isinstance(event, facts.ActionFinished) and event.action_id == write:
-            return "done" if event.ok else "failed"
+        if isinstance(event, facts.ActionsFinished):
+            for one in (one for one in event.outcomes if one.action_id == write):
+                return "done" if one.ok else "failed"
     return "missing"
 
 

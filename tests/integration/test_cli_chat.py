@@ -23,6 +23,7 @@ from shared.domain.session import Session
 from shared.environment import child_environment
 from shared.events import parse_event
 from shared.events.values import Check, Step
+from shared.story import finish
 from tests.support.gateway import World, serving
 
 ROOT = Path(__file__).parents[2]
@@ -75,7 +76,7 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
         case "verifying":
             return (c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 3.5."),)
         case _:
-            return (c.Start(), c.Finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.1))
+            return (c.Start(), finish(action_id="1.1", ok=True, result={"stdout": "3.5\n"}, seconds=0.1))
 
 
 @asynccontextmanager

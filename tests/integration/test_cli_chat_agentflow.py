@@ -9,6 +9,7 @@ from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.events.values import ActionSpec
+from shared.story import finish
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
 from tests.support.gateway import World, serving
@@ -51,7 +52,7 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
             return (c.PlanTurn(sub_goal="Look" if looks else "Cancel", actions=actions, reasoning="That comes next."),)
         case "executing" if turn:
             ran = [a for a in turn.actions if a.status in ("planned", "approved")]
-            return (c.Start(), *(c.Finish(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
+            return (c.Start(), *(finish(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
         case "verifying" if turn and "stuck" in session.request and not turn.taken_over and turn.number == 1:
             return (c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."),)
         case "verifying" if turn:

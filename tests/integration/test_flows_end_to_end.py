@@ -157,7 +157,12 @@ async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would
         done = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
         assert died.is_set()
         assert (done.reason, walked(done)) == ("answered", WAY), (done.phase, done.failure, done.question)
-        finished = [event.action_id for event in await ann.events() if isinstance(event, facts.ActionFinished)]
+        finished = [
+            one.action_id
+            for event in await ann.events()
+            if isinstance(event, facts.ActionsFinished)
+            for one in event.outcomes
+        ]
         assert len(finished) == len(set(finished)) == len(WAY)
         assert one.deaths == [-9, -9]
     assert await refunds(settings) == len(ORDER["payment_history"])

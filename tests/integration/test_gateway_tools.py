@@ -7,6 +7,7 @@ import pytest
 
 from shared.domain import commands as c
 from shared.events.values import ActionSpec
+from shared.story import finish
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.support.gateway import World, client, serving
 from tests.support.stories import Conversation
@@ -67,7 +68,7 @@ async def _escalated(world: World) -> Conversation:
     actions = (ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),)
     await story.commit(c.PlanTurn(sub_goal="Find it", actions=actions))
     await story.commit(c.Start())
-    await story.commit(c.Finish(action_id="1.1", ok=False, error="Error: order not found"))
+    await story.commit(finish(action_id="1.1", ok=False, error="Error: order not found"))
     await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
     return story
 
@@ -154,7 +155,7 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         (action,) = planned["actions"]
         assert (action["id"], action["effect"], action["approval"]) == ("2.1", "write", None)
         await story.commit(c.Start())
-        await story.commit(c.Finish(action_id="2.1", ok=True, result="done"))
+        await story.commit(finish(action_id="2.1", ok=True, result="done"))
         await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
         assert "hand the session back" in (await her.until("log"))["content"]
         await her.send("hand_back", content="I cancelled it")
@@ -169,7 +170,7 @@ async def test_an_escalation_says_why(world: World) -> None:
         story = world.story("s")
         await story.commit(c.PlanTurn(sub_goal="Find it", actions=(ActionSpec(id="1.1", tool="find_order"),)))
         await story.commit(c.Start())
-        await story.commit(c.Finish(action_id="1.1", ok=False, error="no"))
+        await story.commit(finish(action_id="1.1", ok=False, error="no"))
         await story.commit(c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."))
         assert (await her.until("log"))["content"] == "A person must take over: Nobody can find it."
 
@@ -194,7 +195,7 @@ async def test_an_answer_with_its_evidence(world: World) -> None:
             )
         )
         await story.commit(c.Start())
-        await story.commit(c.Finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
+        await story.commit(finish(action_id="1.1", ok=True, result={"status": "pending"}, seconds=0.5))
         await story.commit(
             c.VerifyTurn(status="success", next_action="complete", rule="read", reasoning="It answered.")
         )

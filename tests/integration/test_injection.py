@@ -212,7 +212,7 @@ def _since(version: int, phases: Sequence[str]) -> Callable[[Session], bool]:
 
 def writes_started(events: Sequence[SessionEvent]) -> list[str]:
     specs = {spec.id: spec for event in events if isinstance(event, facts.TurnPlanned) for spec in event.actions}
-    started = [one for event in events if isinstance(event, facts.ActionsStarted) for one in event.action_ids]
+    started = [one.action_id for event in events if isinstance(event, facts.ActionsStarted) for one in event.actions]
     return [specs[one].tool for one in started if specs[one].effect != "read"]
 
 

@@ -20,6 +20,7 @@ from shared.domain.session import SESSION
 from shared.events.values import ActionSpec, SessionSettings
 from shared.settings import Settings
 from shared.store import Store
+from shared.story import finish
 from tests.support.gateway import client, gateway_settings, serving
 from tests.support.stories import Conversation
 
@@ -69,7 +70,7 @@ async def large(bus: Bus) -> Conversation:
     await story.commit(c.PlanTurn(sub_goal="read", actions=actions))
     await story.commit(c.Start())
     for action in actions[:RESULTS]:
-        await story.commit(c.Finish(action_id=action.id, ok=True, result=action.id + "y" * 47_000))
+        await story.commit(finish(action.id, result=action.id + "y" * 47_000))
     return story
 
 

@@ -15,7 +15,7 @@ LINES: Lines = (
     Line("planner", "nobody", "usage.spent", b"{}"),
     Line("planner", "executor", "turn.planned", b"{}"),
     Line("executor", "nobody", "actions.started", b"{}"),
-    Line("executor", "executor", "action.finished", b"{}"),
+    Line("executor", "executor", "actions.finished", b"{}"),
     Line("executor", "user", "question.asked", b"{}"),
     Line(f"user:{ID}", "generator", "question.answered", b"{}"),
     Line("generator", "nobody", "answer.given", b"{}"),

@@ -211,7 +211,7 @@ WHOLE = [
     "code.approved",
     "turn.requested",
     "actions.started",
-    "action.finished",
+    "actions.finished",
     "turn.verified",
 ]
 

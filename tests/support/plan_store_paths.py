@@ -6,6 +6,7 @@ from shared.domain import commands as c
 from shared.domain import paths
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan
+from shared.story import finish
 from tests.support.stories import Conversation, spent
 
 FLOW = "text_to_sql"
@@ -53,7 +54,7 @@ class Walk(Conversation):
         assert running is not None
         node = paths.split(running.spec.tool)[1]
         return await self.commit(
-            c.Finish(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | made, seconds=1)
+            finish(action_id=running.spec.id, ok=True, result=MADE.get(node, {}) | made, seconds=1)
         )
 
     async def walk(self) -> Session:

@@ -36,6 +36,7 @@ from shared.domain.waves import running
 from shared.events.values import Recalled, SessionSettings
 from shared.llm.sections import prompt
 from shared.llm.types import Message
+from shared.story import finish
 from shared.tools import ToolPage, ToolSpec
 from shared.worker import Desk
 
@@ -147,7 +148,7 @@ class Play:
             spec, turn = action.spec, self.session.turn
             result = self._world.call(spec.tool, spec.arguments)
             ok = not result.startswith(("Error", "Unknown"))
-            self._do(c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result))
+            self._do(finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result))
             deed = {"id": spec.id, "turn": turn.number if turn else 0, "tool": spec.tool, "arguments": spec.arguments}
             self.played.deeds.append({**deed, "status": "finished" if ok else "failed", "result": result})
 

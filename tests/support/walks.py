@@ -16,7 +16,7 @@ from shared.domain.waves import ready, running
 from shared.events.values import ActionSpec, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, full_path, split, tool_of
 from shared.log import LostRace, ReplicatedLog
-from shared.story import Story
+from shared.story import Story, finish
 
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
 FORM: dict[str, JsonValue] = {
@@ -166,7 +166,7 @@ def _planned(session: Session) -> AnyCommand:
 def _executed(session: Session, turn: Turn) -> AnyCommand | None:
     if now := running(session):
         node = split(now[0].spec.tool)[1]
-        return c.Finish(action_id=now[0].spec.id, ok=True, result=OUTPUTS[node], seconds=0.1)
+        return finish(action_id=now[0].spec.id, ok=True, result=OUTPUTS[node], seconds=0.1)
     action = ready(turn)[0]
     node = split(action.spec.tool)[1]
     confirms = session.settings.confirm != "nothing"

@@ -12,7 +12,7 @@ from shared.events import EVENT_CLASSES, dump_event
 from tests.unit.test_chaos_invariants import acted
 
 
-@pytest.mark.parametrize("cut", [Cut(3, "before"), Cut(1, "after", "action.finished noted")])
+@pytest.mark.parametrize("cut", [Cut(3, "before"), Cut(1, "after", "actions.finished noted")])
 def test_what_is_wanted_is_read_as_it_was_written(tmp_path: Path, cut: Cut) -> None:
     cut.arm(tmp_path / "cut")
     assert Cut.read(tmp_path / "cut") == cut
@@ -26,7 +26,7 @@ def test_without_a_file_or_with_nonsense_nothing_is_cut(tmp_path: Path) -> None:
 
 def test_only_events_with_all_the_words_count() -> None:
     told = [dump_event(event).decode() for event in acted().events[2:5]]
-    assert [Cut(1, "before", "action.finished noted").means(one) for one in told] == [False, False, True]
+    assert [Cut(1, "before", "actions.finished noted").means(one) for one in told] == [False, False, True]
     assert all(Cut(1, "before").means(one) for one in told)
 
 

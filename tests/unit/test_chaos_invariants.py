@@ -16,17 +16,17 @@ from shared.domain import commands as c
 from shared.events import dump_event
 from shared.events.values import ActionSpec, SessionSettings
 from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
-from shared.story import Story
+from shared.story import Story, finish
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0
 CANCEL, NOTE = "cancel_pending_order", "trial.note"
-KEY, NOTE_KEY = "s1/1/1.1", "s1/1/1.2"
+KEY, NOTE_KEY = "s1/1/1.1/1", "s1/1/1.2/1"
 ACTIONS = (
     ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
     ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),
 )
-ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8")
+ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9")
 
 
 class Life(Story):
@@ -51,9 +51,9 @@ def acted(*, note_known: bool = True) -> Life:
     life.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
     life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
     life.apply(c.Start())
-    life.apply(c.Finish(action_id="1.1", ok=True, result="cancelled"))
+    life.apply(finish(action_id="1.1", ok=True, result="cancelled"))
     if note_known:
-        life.apply(c.Finish(action_id="1.2", ok=True, result="noted"))
+        life.apply(finish(action_id="1.2", ok=True, result="noted"))
         life.apply(c.VerifyTurn(status="success", next_action="complete"))
         life.apply(c.GiveAnswer(text="Done.", confidence=1.0))
     else:
@@ -111,7 +111,7 @@ def test_what_nobody_can_tell_is_counted() -> None:
         assert f"1 uncertain, {word}" in verdicts(found)["I4"].noted
 
 
-def ended(*outcomes: c.Finish | c.Uncertain) -> Life:
+def ended(*outcomes: c.Finish | c.Uncertain | c.LoseResult) -> Life:
     """The same request, where the two writes came to this."""
     life = Life()
     life.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
@@ -123,22 +123,38 @@ def ended(*outcomes: c.Finish | c.Uncertain) -> Life:
     return life
 
 
-DONE = c.Finish(action_id="1.1", ok=True, result="cancelled")
+def given_up(*outcomes: c.Finish) -> Life:
+    """The keyed write was under way when the session was stopped, and its executor killed."""
+    life = ended(*outcomes)
+    life.apply(c.Uncertain(action_id="1.1", reason="its executor ended"))
+    return life
+
+
+DONE = finish(action_id="1.1", ok=True, result="cancelled")
 
 
 def test_what_a_write_came_to_is_what_is_told() -> None:
     """A store that does a thing again says that it is done already: its state alone shows nothing."""
-    noted = c.Finish(action_id="1.2", ok=True, result="noted")
-    refused = c.Finish(action_id="1.1", ok=False, error="Error: it is cancelled already")
-    away = c.Finish(action_id="1.2", ok=False, error="There is no tool.")
+    noted = finish(action_id="1.2", ok=True, result="noted")
+    refused = finish(action_id="1.1", ok=False, error="Error: it is cancelled already")
+    away = finish(action_id="1.2", ok=False, error="There is no tool.")
     lost = c.Uncertain(action_id="1.1", reason="the executor was ended while it ran")
     assert broken(evidence(ended(DONE, noted))) == set()
     assert broken(evidence(ended(refused, noted))) == {"I4"}, "it took effect, and is told as failed"
     assert broken(evidence(ended(lost, noted))) == {"I4"}, "it knows its key: it can be told"
+    assert broken(evidence(given_up(noted))) == set(), "its executor was gone, and the session stopped"
     assert broken(evidence(ended(DONE, away))) == {"I4"}, "it was noted, and is told as failed"
     assert broken(replace(evidence(ended(DONE, noted)), notes={"hello": 2})) == {"I4"}
     assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "cancelled"})) == set()
     assert broken(replace(evidence(ended(DONE, noted)), answers={KEY: "another"})) == {"I4"}
+
+
+def test_what_is_started_comes_to_an_end() -> None:
+    large = finish("1.1", ok=True, result="cancelled", size=60_000)
+    noted = finish("1.2", ok=True, result="noted")
+    assert broken(evidence(ended(DONE))) == {"I9"}, "the note has no outcome"
+    assert broken(evidence(ended(large, noted))) == {"I9"}, "the result is neither stored nor lost"
+    assert broken(evidence(ended(large, c.LoseResult(action_id="1.1", reason="no room"), noted))) == set()
 
 
 def test_lost_work_is_no_end() -> None:

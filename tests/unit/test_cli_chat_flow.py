@@ -17,6 +17,7 @@ from shared.domain import commands as c
 from shared.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.protocol import client as m
 from shared.protocol import server as s
+from shared.story import finish
 from tests.support.walks import FORM, OUTPUTS
 from tests.unit.test_cli_chat_trace import drawn
 from tests.unit.test_cli_chat_view import Told, sent
@@ -45,7 +46,7 @@ def _walked(*more: c.Command, confirm: bool = False) -> Told:
     proposal = NodeProposal(flow="text_to_sql", name="forecast", description="Looks ahead.")
     path = PathPlan(nodes=tuple(a.tool for a in actions), fallback=True, why="Nonsense.", attempts=3, proposal=proposal)
     told.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
-    told.does(c.Start(), c.Finish(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
+    told.does(c.Start(), finish(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
     return told
 
 
@@ -136,8 +137,8 @@ def test_no_cell_is_one_that_a_spreadsheet_would_run(value: JsonValue, written: 
 def test_the_newest_rows_are_those_of_the_path() -> None:
     told = _walked()
     assert last_result(told.view.session) is None
-    told.does(c.Start(), c.Finish(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
-    told.does(c.Finish(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
+    told.does(c.Start(), finish(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
+    told.does(finish(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
     result = last_result(told.view.session)
     assert result
     assert result["rows"] == [[163]]

@@ -112,19 +112,22 @@ EXAMPLES: dict[str, object] = {
     "text": "x", "goal": "x", "steps": (STEP,), "base": 1, "plan_version": 1, "code_version": 1, "hash": "h",
     "code": "x = 1\n",
     "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "about": "request", "turn": 1, "sub_goal": "x",
-    "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "action_ids": ("1.1",), "ok": True, "status": "success",
+    "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "ok": True, "status": "success",
     "next_action": "complete", "confidence": 1, "model": "m", "role": "planner", "prompt_tokens": 1, "cached_tokens": 0,
     "completion_tokens": 1, "cost": 0.1, "latency": 1, "attempts": 1, "tool": "search", "policy": "never",
     "stage": "planning",
     "reason": "x", "parent": "p", "parent_version": 2, "title": "x", "user": "bob", "workflow": "flow",
-    "accepted": True,
+    "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
+    "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},
 }  # fmt: skip
+STARTED = {"actions": ({"action_id": "1.1"},)}
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
 def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
+    examples = EXAMPLES | (STARTED if kind is facts.ActionsStarted else {})
     needed = {
-        name: EXAMPLES[name] for name, field in kind.model_fields.items() if field.is_required() and name in EXAMPLES
+        name: examples[name] for name, field in kind.model_fields.items() if field.is_required() and name in examples
     }
     event = EVENTS.validate_python(kind.model_validate(ENVELOPE | needed).model_dump(by_alias=True))
     told = gist(event)
@@ -226,8 +229,8 @@ def test_a_long_draft_shows_its_end() -> None:
 
 def test_output_and_errors_of_a_run_are_shown() -> None:
     result = {"stdout": "3\x1b[2J\n", "stderr": "careful", "exit_code": 1}
-    event = facts.ActionFinished.model_validate(
-        ENVELOPE | {"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}
+    event = facts.ActionsFinished.model_validate(
+        ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
     )
     out = drawn(render.happened(event, View(), mine=False), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -19,6 +19,7 @@ from shared.events.values import ActionSpec, SessionSettings
 from shared.protocol import client as m
 from shared.protocol import server as s
 from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionPage
+from shared.story import finish
 from shared.tools import Change, Preview, ToolPage, ToolSpec
 from tests.unit.test_cli_chat_view import AT, Told, sent
 
@@ -144,18 +145,18 @@ def test_yes_always_no_and_why() -> None:
 
 def _ran(told: Told, *, ok: bool = True, result: Any = None, error: str = "") -> None:
     told.does(c.Approve(version=told.session.version, action_id="1.1"), c.Start())
-    told.does(c.Finish(action_id="1.1", ok=ok, result=result, error=error, seconds=0.25))
+    told.does(finish(action_id="1.1", ok=ok, result=result, error=error, seconds=0.25))
 
 
 def test_results_are_shortened_and_errors_are_told() -> None:
     told = asking()
     _ran(told, result='{"status": "' + "x" * 2_000 + '"}')
-    text = last(told, facts.ActionFinished)
+    text = last(told, facts.ActionsFinished)
     assert "✓ 1.1 cancel_order · 0.2 s" in text
     assert len(text) < 700
     told = asking()
     _ran(told, ok=False, error="Error: order not found")
-    text = last(told, facts.ActionFinished)
+    text = last(told, facts.ActionsFinished)
     assert "✗ 1.1 cancel_order" in text
     assert "Error: order not found" in text
 
@@ -163,7 +164,7 @@ def test_results_are_shortened_and_errors_are_told() -> None:
 def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
     told = asking()
     _ran(told, result="done")
-    told.does(c.Start(), c.Finish(action_id="1.2", ok=True, result="ok"))
+    told.does(c.Start(), finish(action_id="1.2", ok=True, result="ok"))
     told.does(c.VerifyTurn(status="success", next_action="complete", rule="all finished", reasoning="It is done."))
     assert "✓ verdict: success, complete (rule: all finished) It is done." in last(told, facts.TurnVerified)
     assert told.view.worker == "generator"
@@ -189,7 +190,7 @@ def test_what_is_in_a_persons_hands() -> None:
     action = ActionSpec(id="2.1", tool="find_order", arguments={"order_id": "#W1"})
     told.does(c.TakeOver(sub_goal="By hand", actions=(action,)), c.Start())
     assert told.view.working
-    told.does(c.Finish(action_id="2.1", ok=True, result="x"))
+    told.does(finish(action_id="2.1", ok=True, result="x"))
     told.does(c.VerifyTurn(status="success", next_action="complete", reasoning="Done."))
     assert told.view.ask == Ask("escalated", told.session.version)
 

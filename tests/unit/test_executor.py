@@ -19,7 +19,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By, Work
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Turn
-from shared.events import SessionEvent, parse_event
+from shared.events import SessionEvent, facts, parse_event
 from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from shared.llm import ScriptedModel
 from shared.log import Loaded, commit
@@ -81,9 +81,14 @@ class Bench:
         return [parse_event(raw.data) for raw in self.log.messages]
 
     def outcomes(self) -> dict[str, Any]:
-        return {
-            event.action_id: event for event in self.events if event.type in ("action.finished", "action.uncertain")
-        }
+        """What each action came to, by its id: an outcome, or a doubt."""
+        found: dict[str, Any] = {}
+        for event in self.events:
+            if isinstance(event, facts.ActionsFinished):
+                found |= {outcome.action_id: outcome for outcome in event.outcomes}
+            elif isinstance(event, facts.ActionUncertain):
+                found[event.action_id] = event
+        return found
 
 
 def gives(value: Any = "seen") -> Run:
@@ -112,7 +117,7 @@ async def test_every_action_has_one_outcome() -> None:
     bench = Bench(
         act("good"), act("bad", 2), act("none", 3), tools=(tool("good", gives()), tool("bad", breaks(OSError("full"))))
     )
-    assert [event.type for event in await bench.run()] == ["actions.started", *["action.finished"] * 3]
+    assert [event.type for event in await bench.run()] == ["actions.started", *["actions.finished"] * 3]
     told = bench.outcomes()
     assert (told["1.1"].ok, told["1.1"].result) == (True, "seen")
     assert (told["1.2"].ok, told["1.2"].error) == (False, "OSError: full")
@@ -153,7 +158,7 @@ async def test_the_key_of_a_call_is_that_of_its_action() -> None:
         return Result(ok=True)
 
     await Bench(act("note", 1, "write"), tools=(tool("note", notes, "write", keyed=True),)).run()
-    assert keys == ["s/1/1.1"]
+    assert keys == ["s/1/1.1/1"]
 
 
 async def test_the_key_stays_though_the_person_has_moved_on() -> None:
@@ -173,19 +178,19 @@ async def test_the_key_stays_though_the_person_has_moved_on() -> None:
     bench = Bench(*(act("write", n, "write") for n in (1, 2)), tools=(tool("write", moves_on, "write"),))
     await bench.run()
     assert bench.desk.session.turn is None
-    assert keys == ["s/1/1.1", "s/1/1.2"]
+    assert keys == ["s/1/1.1/1", "s/1/1.2/1"]
     assert list(bench.outcomes()) == ["1.1", "1.2"]
 
 
 # --- deadlines and doubts
 
 
-@pytest.mark.parametrize(("effect", "kind"), [("read", "action.finished"), ("write", "action.uncertain")])
+@pytest.mark.parametrize(("effect", "kind"), [("read", "actions.finished"), ("write", "action.uncertain")])
 async def test_a_tool_that_hangs_is_left_at_its_deadline(effect: Effect, kind: str) -> None:
     bench = Bench(act("hang", 1, effect), tools=(tool("hang", hangs, effect, seconds=0.05),))
     assert (await bench.run())[-1].type == kind
     told = bench.outcomes()["1.1"]
-    assert "did not answer within 0.05 seconds" in (told.error if kind == "action.finished" else told.reason)
+    assert "did not answer within 0.05 seconds" in (told.error if kind == "actions.finished" else told.reason)
 
 
 async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> None:
@@ -199,7 +204,7 @@ async def test_a_write_that_knows_its_key_is_asked_again_what_became_of_it() -> 
 
     bench = Bench(act("keyed", 1, "write"), tools=(tool("keyed", slow_once, "write", keyed=True, seconds=0.05),))
     await bench.run()
-    assert calls == ["s/1/1.1"] * 2
+    assert calls == ["s/1/1.1/1"] * 2
     assert bench.outcomes()["1.1"].result == "done"
 
 
@@ -211,8 +216,8 @@ async def test_a_write_that_raises_may_have_happened() -> None:
 @pytest.mark.parametrize(
     ("effect", "keyed", "kind"),
     [
-        ("read", False, "action.finished"),
-        ("write", True, "action.finished"),
+        ("read", False, "actions.finished"),
+        ("write", True, "actions.finished"),
         ("write", False, "action.uncertain"),
         ("irreversible", False, "action.uncertain"),
     ],
@@ -227,7 +232,7 @@ async def test_what_was_running_when_the_executor_died(effect: Effect, keyed: bo
 
     bench = Bench(act("run", 1, effect, "started"), tools=(tool("run", runs, effect, keyed=keyed),))
     assert [event.type for event in await bench.run()] == [kind]
-    assert len(ran) == (kind == "action.finished")
+    assert len(ran) == (kind == "actions.finished")
 
 
 async def test_a_write_whose_tool_is_gone_is_in_doubt() -> None:
@@ -286,23 +291,25 @@ async def test_an_executor_that_leaves_says_what_its_write_did_and_leaves_the_re
 # --- size
 
 
-async def test_a_large_result_is_kept_beside_the_event() -> None:
+async def test_a_large_result_is_stored_after_its_outcome() -> None:
     large = "é" * LARGEST
     bench = Bench(act("talk"), tools=(tool("talk", gives(large)),))
-    await bench.run()
+    _, finished, stored = await bench.run()
     told = bench.outcomes()["1.1"]
-    assert told.ok
-    assert told.result == "é" * BEGINNING + "…"
-    assert (told.artefact.name, told.artefact.size) == ("s/1/1.1", 2 * LARGEST)
-    assert bench.shelf.kept["s/1/1.1"].decode() == large
+    assert (told.ok, told.size, told.result) == (True, 2 * LARGEST, "é" * BEGINNING + "…")
+    assert (finished.type, bench.desk.session.phase) == ("actions.finished", "verifying")
+    assert isinstance(stored, facts.ResultStored)
+    assert (stored.artefact.name, stored.artefact.size) == ("s/1/1.1/1", 2 * LARGEST)
+    assert bench.shelf.kept["s/1/1.1/1"].decode() == large
 
 
-async def test_a_large_result_that_cannot_be_kept_is_cut_and_says_so() -> None:
+async def test_a_large_result_that_cannot_be_kept_is_lost_and_says_so() -> None:
     bench = Bench(act("talk"), tools=(tool("talk", gives("x" * 1_000_000)),), shelf=Shelf("no room"))
-    await bench.run()
-    told = bench.outcomes()["1.1"]
-    assert (told.ok, told.artefact) == (True, None)
-    assert "could not be kept: no room" in told.error
+    _, _, lost = await bench.run()
+    assert isinstance(lost, facts.ResultLost)
+    assert lost.reason == "Only the beginning of its 1000000 bytes is here: no room"
+    (action,) = bench.desk.session.turn.actions if bench.desk.session.turn else ()
+    assert (action.status, action.artefact, action.error) == ("finished", None, lost.reason)
 
 
 # --- what is told about tools

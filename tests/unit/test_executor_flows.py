@@ -99,7 +99,7 @@ async def test_a_path_is_walked_each_node_an_action(tmp_path: Path) -> None:
     done = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
     assert walked(done) == ["read_wish", "find_recipe", "cook", "serve"]
     assert last(done).result == {"answer": "Here is your soup."}
-    assert stove.calls == [("s/1/1.5", {"minutes": 20})]
+    assert stove.calls == [("s/1/1.5/1", {"minutes": 20})]
     assert done.phase == "verifying"
     assert done.turn
     assert [action.tokens for action in done.turn.actions] == [14, 0, 0, 14]
@@ -116,7 +116,7 @@ async def test_what_a_node_changes_is_approved_with_what_it_runs_with(tmp_path: 
     assert (action.spec.tool, action.spec.arguments, action.spec.effect) == ("kitchen.cook", {"minutes": 20}, "write")
     assert stove.calls == []
     done = await walk.allows()
-    assert stove.calls == [(f"s/1/{action.spec.id}", {"minutes": 20})]
+    assert stove.calls == [(f"s/1/{action.spec.id}/1", {"minutes": 20})]
     assert walked(done)[-1] == "serve"
 
 
@@ -215,7 +215,7 @@ async def test_a_walk_that_goes_round_in_circles_ends() -> None:
     assert ended.failure
     assert "round in circles. Tried again it would be the same: say" in ended.failure.reason
     assert not ended.failure.retryable
-    assert len([event for event in walk.events if isinstance(event, facts.ActionFinished)]) >= 29
+    assert len([event for event in walk.events if isinstance(event, facts.ActionsFinished)]) >= 29
 
 
 async def test_a_node_may_say_itself_where_it_leads() -> None:
@@ -383,7 +383,7 @@ async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_k
     desk = walk.desk(await walk.store.load("s"))
     await desk.record(c.Start())  # and nothing came of it
     done = await walk.goes()
-    assert keys == [f"s/1/{action.spec.id}"]
+    assert keys == [f"s/1/{action.spec.id}/1"]
     assert walked(done)[-1] == "serve"
 
 

@@ -9,6 +9,7 @@ from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.protocol import server as s
+from shared.story import finish
 from tests.support.walks import OUTPUTS, TEXT_TO_SQL
 from tests.unit.test_gateway_views import Told
 
@@ -40,7 +41,7 @@ def test_the_position_is_that_of_the_node_which_runs_or_comes_next() -> None:
     assert _view(it.session) == ((), TOOLS, 0)
     it.does(c.Start())
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 0)
-    it.does(c.Finish(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
+    it.does(finish(action_id="1.1", ok=True, result=OUTPUTS["generate_sql"]))
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
     it.does(c.Ask(text="Sure?", about="action", action_id="1.2"))
     assert _view(it.session) == (TOOLS[:1], TOOLS[1:], 1)
@@ -102,7 +103,7 @@ def test_what_can_be_done_about_a_path_and_its_answer() -> None:
     assert "edit_path" in accepted(it.session)
     for number, node in enumerate(NODES, 1):
         it.does(c.Start())
-        it.does(c.Finish(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
+        it.does(finish(action_id=f"1.{number}", ok=True, result=OUTPUTS[node]))
     it.does(c.VerifyTurn(status="success", next_action="complete"))
     it.does(c.GiveAnswer(text="163.", confidence=1))
     assert {"judge", "save_to_library"} <= set(accepted(it.session))

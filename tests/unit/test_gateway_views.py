@@ -10,7 +10,7 @@ from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
 from shared.events.values import ActionSpec, Check, SessionSettings, Step
 from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from shared.story import Story
+from shared.story import Story, finish
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -95,7 +95,7 @@ def test_a_run_is_completed_by_its_verdict() -> None:
     it.does(c.Approve(version=it.session.code.version))
     assert it.does(c.Run()) == ["Event"]
     it.does(c.Start())
-    it.does(c.Finish(action_id="1.1", ok=True, result={"stdout": "1"}))
+    it.does(finish(action_id="1.1", ok=True, result={"stdout": "1"}))
     *_, completion, offer = it.hears(c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 1."))
     assert "It printed 1." in str(dump(completion)["message"])
     assert dump(offer)["type"] == "continue"
@@ -139,13 +139,13 @@ def test_a_stop_tells_of_the_write_that_had_begun_and_of_what_came_of_it() -> No
     work = it.session.work
     (_, stopped) = it.hears(c.Stop())
     assert dump(stopped)["message"] == "Stopped. pay_1, pay_2, pay_3 had begun and is not cut off."
-    (_, done) = it.hears(c.Finish(action_id="1.1", ok=True), work)
+    (_, done) = it.hears(finish(action_id="1.1", ok=True), work)
     assert dump(done)["content"] == "pay_1 took effect after the stop."
-    (_, failed) = it.hears(c.Finish(action_id="1.2", ok=False, error="no money"), work)
+    (_, failed) = it.hears(finish(action_id="1.2", ok=False, error="no money"), work)
     assert dump(failed)["content"] == "pay_2 failed after the stop."
     (_, unknown) = it.hears(c.Uncertain(action_id="1.3", reason="no answer"), work)
     assert dump(unknown)["content"] == "Nobody can tell whether pay_3 took effect. Retry asks what happened."
-    assert len(it.hears(c.Finish(action_id="1.4", ok=True), work)) == 1
+    assert len(it.hears(finish(action_id="1.4", ok=True), work)) == 1
 
 
 def test_exports() -> None:
@@ -167,8 +167,8 @@ def test_an_export_tells_of_turns() -> None:
     it.does(c.PlanTurn(sub_goal="Pay it", actions=actions))
     it.does(c.Approve(version=2, action_id="1.1"))
     it.does(c.Start())
-    it.does(c.Finish(action_id="1.1", ok=True))
-    it.does(c.Finish(action_id="1.2", ok=False, error="not there"))
+    it.does(finish(action_id="1.1", ok=True))
+    it.does(finish(action_id="1.2", ok=False, error="not there"))
     it.does(c.VerifyTurn(status="partial", next_action="complete", reasoning="It is paid."))
     it.does(c.GiveAnswer(text="Paid.", confidence=1))
     text = export(it.session, it.events, "md").body

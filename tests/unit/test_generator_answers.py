@@ -14,6 +14,7 @@ from shared.events.values import Knowledge, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
+from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
 from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, request, say, turn, verdict
@@ -113,8 +114,8 @@ def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
     asks = (request("agentflow"), turn(act("1.1", ask="a write", effect="write")), allow("1.1"), c.Start())
     work = given(*asks).session.work
     stopped = given(*asks, c.Stop())
-    late = stopped.when(c.Finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
-    back = late.then("action.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
+    late = stopped.when(finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
+    back = late.then("actions.finished").leaves("resting", "nobody").given.when(c.Retry()).then("session.retried")
     back.leaves("verifying", "verifier")
     line = json.loads(section(given(verdict("complete"), begin=back.session).session, "executed"))
     assert (line["status"], line["result"]) == ("finished", "cancelled")

@@ -13,7 +13,7 @@ from shared.domain.session import Session
 from shared.events.values import PathPlan, Service, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from shared.story import Story
+from shared.story import Story, finish
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Handler, Kit, Worker
 from tests.unit.domain.spec import StoryLine, given, spend, verdict
@@ -21,7 +21,7 @@ from tests.unit.domain.test_paths import PLANNED, edit, node, walk
 
 WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
 ANSWERED = (*WALKED, *walk(4, answer="12 orders", confidence=0.75))
-FAILED = (*PLANNED, *walk(1), c.Start(), c.Finish(action_id="1.2", ok=False, error="no such table"))
+FAILED = (*PLANNED, *walk(1), c.Start(), finish(action_id="1.2", ok=False, error="no such table"))
 LOOK_FIRST = node("sql.run", arguments={"sql": "select 1"}, approval="look first")
 REFUSED = (*PLANNED, *walk(1), c.ChangePath(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5", reason="too slow"))
 ENDED = (*PLANNED, *walk(1), edit(after="1.1"))
@@ -62,7 +62,7 @@ def test_the_answer_is_what_the_path_made() -> None:
 
 def test_an_answer_that_is_not_the_end_of_the_path_is_not_all_that_is_said() -> None:
     """Of two flows the first has answered, and the second one failed."""
-    failed = (*PLANNED, *walk(1, answer="12 orders"), c.Start(), c.Finish(action_id="1.2", ok=False, error="no"))
+    failed = (*PLANNED, *walk(1, answer="12 orders"), c.Start(), finish(action_id="1.2", ok=False, error="no"))
     session = given(*failed, verdict("complete", "failure")).session
     assert session.turn is not None
     assert found_on_the_way(session.turn).text == "12 orders\n\nseen"
@@ -110,7 +110,7 @@ async def test_a_spent_budget_does_not_hold_back_what_a_path_has_found() -> None
     await room.commit(c.Say(text="tea", workflow="flow", settings=SessionSettings(token_budget=10)))
     tell = node("tea.tell", 1)
     await room.commit(c.PlanTurn(sub_goal="x", actions=(tell,), final=True, path=PathPlan(nodes=(tell.tool,))))
-    ended = c.Finish(action_id="1.1", ok=True, result={"answer": "hot"})
+    ended = finish(action_id="1.1", ok=True, result={"answer": "hot"})
     await room.commit(c.Start(), spend(20, action_id="1.1"), ended)
     await room.works("verifier", verify)
     await room.works("generator", write)

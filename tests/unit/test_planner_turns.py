@@ -21,6 +21,7 @@ from shared.events.values import Knowledge, Recalled, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
+from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.tools import ListTools, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
@@ -44,7 +45,7 @@ def made(
 ) -> tuple[StoryLine, ...]:
     """A turn of one call, and what came of it."""
     spec = act(f"{number}.1", tool=tool, effect=effect, arguments=args or {"n": 1})
-    ended = c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
+    ended = finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result)
     return (turn(spec), c.Start(), ended, verdict("continue", "success" if ok else "failure"))
 
 

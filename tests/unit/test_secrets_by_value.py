@@ -7,6 +7,7 @@ from shared import logging
 from shared.domain import commands as c
 from shared.logging import conceal, hide_secrets, keep_secret
 from shared.settings import Settings
+from shared.story import finish
 from shared.worker.desk import _without_secrets
 
 KEY, PASSWORD = "plainlookingkey", "p@ssw0rd-of-nats"
@@ -53,9 +54,10 @@ def test_it_is_hidden_in_what_a_service_records() -> None:
     told = _without_secrets(c.Fail(reason=f"refused: {KEY}", raw=f"{{{KEY}"))
     assert isinstance(told, c.Fail)
     assert (told.reason, told.raw) == ("refused: ***", "{***")
-    done = _without_secrets(c.Finish(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
+    done = _without_secrets(finish(action_id="1", ok=True, result={KEY: [KEY, 1, None]}, error=KEY, seconds=1))
     assert isinstance(done, c.Finish)
-    assert (done.result, done.error) == ({"***": ["***", 1, None]}, "***")
+    (one,) = done.outcomes
+    assert (one.result, one.error) == ({"***": ["***", 1, None]}, "***")
     plan = c.Stop(reason="nothing of it")
     assert _without_secrets(plan) == plan
     assert conceal(("a", KEY)) == ("a", "***")

@@ -14,7 +14,7 @@ from sdk.errors import NotAllowed, ParleyDown, Refused
 from sdk.stages import Result
 from sdk.trace import trace
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
+from shared.events.values import ActionAttempt, ActionSpec, Outcome
 
 TOLD = {"seed": 1}
 
@@ -188,10 +188,25 @@ def test_a_run_is_read_from_its_journal() -> None:
             event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
             event(facts.UsageSpent, 2, prompt_tokens=10, completion_tokens=5, **usage),
             event(facts.TurnPlanned, 3, turn=1, sub_goal="Cancel", actions=(look, cancel, late), final=True),
-            event(facts.ActionsStarted, 4, "executor", action_ids=("1.1", "1.2", "1.3")),
-            event(facts.ActionFinished, 5, "executor", action_id="1.2", ok=True, result='{"status": "cancelled"}'),
-            event(facts.ActionFinished, 6, "executor", action_id="1.1", ok=True, result="{}"),
-            event(facts.ActionFinished, 7, "executor", action_id="1.3", ok=True, result="Error: order not found"),
+            event(
+                facts.ActionsStarted,
+                4,
+                "executor",
+                actions=tuple(ActionAttempt(action_id=spec.id) for spec in (look, cancel, late)),
+            ),
+            event(
+                facts.ActionsFinished,
+                5,
+                "executor",
+                outcomes=(Outcome(action_id="1.2", ok=True, result='{"status": "cancelled"}'),),
+            ),
+            event(facts.ActionsFinished, 6, "executor", outcomes=(Outcome(action_id="1.1", ok=True, result="{}"),)),
+            event(
+                facts.ActionsFinished,
+                7,
+                "executor",
+                outcomes=(Outcome(action_id="1.3", ok=True, result="Error: order not found"),),
+            ),
             event(facts.TurnVerified, 8, "verifier", turn=1, status="success", next_action="complete", reasoning="r"),
             event(facts.AnswerGiven, 9, "generator", text="Cancelled.", confidence=0.5, evidence=("1.2",)),
         ],

@@ -12,7 +12,7 @@ from sdk.client import Parley
 from sdk.stages import Candidate, Options, Rejected, _differences
 from sdk.trace import Trace, trace
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
+from shared.events.values import ActionAttempt, ActionSpec, Outcome
 from tests.support.store import STORE
 
 SHOP = Shop(STORE)
@@ -47,9 +47,9 @@ def run(calls: tuple[TaskCall, ...], answer: str = "Done.", *, verdict: str = "c
     add(facts.MessageReceived, "user:ann", text="q", intent="request", workflow="agentflow")
     add(facts.TurnPlanned, "planner", turn=1, sub_goal="All", actions=specs)
     if specs:
-        add(facts.ActionsStarted, "executor", action_ids=tuple(spec.id for spec in specs))
-        for spec in specs:
-            add(facts.ActionFinished, "executor", action_id=spec.id, ok=True, result="{}")
+        add(facts.ActionsStarted, "executor", actions=tuple(ActionAttempt(action_id=spec.id) for spec in specs))
+        outcomes = tuple(Outcome(action_id=spec.id, ok=True, result="{}") for spec in specs)
+        add(facts.ActionsFinished, "executor", outcomes=outcomes)
         add(facts.TurnVerified, "verifier", turn=1, status="success", next_action=verdict)
     add(facts.AnswerGiven, "generator", text=answer, confidence=1)
     return trace("s", events)

@@ -23,7 +23,7 @@ from shared.domain import commands as c
 from shared.domain.session import ROUNDS_KEPT, SESSION
 from shared.events.values import ActionSpec, Knowledge, SessionSettings
 from shared.llm import Message
-from shared.story import Story
+from shared.story import Story, finish
 from shared.tools import ToolPage
 from tests.support.store import STORE
 from tests.unit.domain.spec import request, say
@@ -60,7 +60,7 @@ class Life(Story):
         self.apply(c.Start())
         for spec in specs:
             said = await self._world.call(spec.tool, spec.arguments)
-            self.apply(c.Finish(action_id=spec.id, ok=not said.startswith("Error"), result=said))
+            self.apply(finish(action_id=spec.id, ok=not said.startswith("Error"), result=said))
         assert self.session.turn is not None
         told["verifier"] = tokens(turn_brief(self.session, self.session.turn))
         told["generator"] = tokens(answer_brief(self.session))
@@ -155,8 +155,8 @@ def test_one_look_a_turn_fills_the_memory_later_but_not_further() -> None:
 def test_a_turn_of_fifty_large_results_can_still_be_loaded(result: Any) -> None:
     size = len(to_json(result))
     assert 40_000 < size <= LARGEST
-    specs = tuple(ActionSpec(id=f"1.{n}", tool="read_file", arguments={"n": n}) for n in range(50))
-    results = [c.Finish(action_id=spec.id, ok=True, result=result) for spec in specs]
+    specs = tuple(ActionSpec(id=f"1.{n}", tool="read_file", arguments={"n": n}) for n in range(1, 51))
+    results = [finish(action_id=spec.id, ok=True, result=result) for spec in specs]
     planned = c.PlanTurn(sub_goal="read it all", actions=specs)
     session = Story().apply(request("agentflow"), planned, c.Start(), *results)
     assert len(SESSION.dump_json(session)) < LOADED

@@ -25,6 +25,7 @@ from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
+ABANDONED = {"Uncertain", "LoseResult"}  # what `shared.domain.outcomes.abandoned` gives
 # No service makes these: an operator can, with `parley publish`.
 NOBODY = {"plan.deleted", "session.escalated", "session.shared"}
 
@@ -55,7 +56,9 @@ def commands_of(service: str) -> set[str]:
         for node in nodes
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in ("c", "commands")
     }
-    return (imported | of_c) & COMMANDS
+    mentioned = {node.id for node in nodes if isinstance(node, ast.Name)}
+    ends = ABANDONED if "abandoned" in mentioned and service in ("executor", "plan_store") else set()
+    return ((imported | of_c) & COMMANDS) | ends
 
 
 def used(service: str) -> set[str]:
@@ -92,7 +95,10 @@ def test_every_event_is_somebodys() -> None:
         ("code.drafted", {"generator"}),
         ("answer.given", {"generator"}),
         ("actions.started", {"executor"}),
-        ("action.finished", {"executor"}),
+        ("actions.finished", {"executor"}),
+        ("result.stored", {"executor"}),
+        ("result.lost", {"executor", "plan_store"}),
+        ("action.uncertain", {"executor", "plan_store"}),
         ("code.verified", {"verifier"}),
         ("turn.verified", {"verifier"}),
         ("approval.expired", {"plan_store"}),

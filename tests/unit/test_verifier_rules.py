@@ -1,6 +1,7 @@
 """Verdicts on a turn: by rule where the outcomes say it for certain, by a model where they do not."""
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,6 +15,7 @@ from shared.domain.session import Session
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
+from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
 from tests.support.store import STORE
@@ -37,7 +39,7 @@ def cancel(number: str, *after: str) -> Any:
 
 def ends(action_id: str, result: Any = "seen", *, ok: bool = True) -> c.Finish:
     error = "" if ok else str(result)
-    return c.Finish(action_id=action_id, ok=ok, result=result if ok else None, error=error)
+    return finish(action_id=action_id, ok=ok, result=result if ok else None, error=error)
 
 
 WHO = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
@@ -105,18 +107,18 @@ def test_a_long_error_is_cut() -> None:
 @pytest.mark.parametrize(
     ("no", "why"),
     [
-        (c.Reject(action_id="1.2", reason="the other one"), "denied: the other one"),
-        (c.Reject(action_id="1.2"), "denied"),
-        (c.Expire(asked=2), "denied: nobody decided in time"),
-        (c.Skip(action_id="1.2"), "skipped: skipped by the person"),
+        (lambda one: c.Reject(action_id=one, reason="the other one"), "denied: the other one"),
+        (lambda one: c.Reject(action_id=one), "denied"),
+        (lambda _: c.Expire(asked=2), "denied: nobody decided in time"),
+        (lambda one: c.Skip(action_id=one), "skipped: skipped by the person"),
     ],
 )
-def test_what_a_person_did_not_want_is_not_fulfilled(no: StoryLine, why: str) -> None:
+def test_what_a_person_did_not_want_is_not_fulfilled(no: Callable[[str], StoryLine], why: str) -> None:
     """Neither alone nor beside calls that went well, and not in a turn that was to be the last either."""
     write = call("1.2", "send_mail", "write")
-    beside = (*ASKS, turn(call("1.1"), write, final=True), no, c.Start(), ends("1.1"))
+    beside = (*ASKS, turn(call("1.1"), write, final=True), no("1.2"), c.Start(), ends("1.1"))
     assert judged(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({why}).")
-    alone = (*ASKS, turn(write, final=True), no)
+    alone = (*ASKS, turn(write, final=True), no("1.1"))
     assert judged(*alone) == ("nothing-run", "failure", "continue", f"Not run: send_mail ({why}).")
 
 

@@ -21,8 +21,8 @@ from shared.domain.state import Code, Plan
 from shared.domain.waves import ready
 from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
 from shared.events import SessionEvent
-from shared.events.values import ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
-from shared.story import Story
+from shared.events.values import ActionAttempt, ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
+from shared.story import Story, finish
 from shared.story import StoryLine as StoryLine
 from shared.story import check as check
 
@@ -184,7 +184,7 @@ def turn(*actions: ActionSpec, nothing: bool = False, **more: Any) -> c.PlanTurn
 
 
 def done(action_id: str = "1.1", ok: bool = True) -> c.Finish:
-    return c.Finish(action_id=action_id, ok=ok, result={"found": True} if ok else None, error="" if ok else "no")
+    return finish(action_id=action_id, ok=ok, result={"found": True} if ok else None, error="" if ok else "no")
 
 
 def verdict(next_action: str = "complete", status: str = "success") -> c.VerifyTurn:
@@ -198,6 +198,11 @@ def answer(text: str = "It is done.") -> c.GiveAnswer:
 def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.Spend:
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 0, "completion_tokens": tokens}
     return c.Spend.model_validate(fields | {"cost": cost, "latency": 0.1, "attempts": 1} | more)
+
+
+def runs(*ids: str) -> tuple[ActionAttempt, ...]:
+    """Their first attempts."""
+    return tuple(ActionAttempt(action_id=one) for one in ids)
 
 
 def waves(session: Session) -> tuple[str, ...]:

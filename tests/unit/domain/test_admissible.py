@@ -10,7 +10,7 @@ from shared.domain.commands import By, Work
 from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import PathPlan, SessionSettings, Step
+from shared.events.values import Outcome, PathPlan, SessionSettings, Step
 from shared.story import StoryLine, Transition
 from tests.unit.domain.spec import (
     ANN,
@@ -218,7 +218,7 @@ def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> N
         }
         for action_id in ("1.1", "1.2", "1.3"):
             at = {"id": "anything", "session_id": session.id, "version": session.version + 1, "at": NOON, "actor": "x"}
-            ended = facts.ActionFinished(**at, action_id=action_id, ok=True)
+            ended = facts.ActionsFinished(**at, outcomes=(Outcome(action_id=action_id, ok=True),))
             doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
             assert [admissible(session, one) == "" for one in (ended, doubt)] == [action_id in running] * 2
         cost = next(t.event for t in transitions("order") if t.event.type == "usage.spent")
@@ -267,4 +267,4 @@ DECISIONS = (
 
 def _is_report(event: SessionEvent) -> bool:
     said_by_a_person = event.actor.startswith("user:")
-    return not said_by_a_person and event.type not in ("usage.spent", "action.finished", "action.uncertain")
+    return not said_by_a_person and event.type not in ("usage.spent", "actions.finished", "action.uncertain")

@@ -5,6 +5,7 @@ from shared.domain.consequences import complete
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, facts
+from shared.events.values import Outcome
 from tests.unit.domain.spec import LEAVE, VERIFYING, Given, act, allow, done, given, request, say, status, turn
 
 CHAIN = (act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"))
@@ -16,7 +17,7 @@ def ended(event: SessionEvent) -> list[tuple[str, str]]:
 
 
 def test_a_failure_ends_what_depends_on_it_over_all_steps() -> None:
-    told = given(FREE, turn(*CHAIN), c.Start()).when(done("1.1", ok=False)).then("action.finished")
+    told = given(FREE, turn(*CHAIN), c.Start()).when(done("1.1", ok=False)).then("actions.finished")
     assert ended(told.event) == [("1.2", "dependency_failed"), ("1.3", "dependency_failed")]
     told.leaves("verifying", "verifier")
     assert [status(told.session, one.id) for one in CHAIN] == ["failed", "skipped", "skipped"]
@@ -51,7 +52,7 @@ def test_a_stop_ends_what_has_not_begun_and_a_retry_plans_it_again() -> None:
     action = stopped.session.turn.actions[1] if stopped.session.turn else None
     assert action is not None
     assert (action.end_reason, action.explanation) == ("stopped", "it had not begun when the session was stopped")
-    assert ended(stopped.given.when(done("1.1")).then("action.finished").event) == []
+    assert ended(stopped.given.when(done("1.1")).then("actions.finished").event) == []
     went_well = given(*story, c.Stop(), done("1.1")).when(c.Retry()).then("session.retried")
     assert [status(went_well.session, one) for one in ("1.1", "1.2", "1.3")] == ["finished", "planned", "planned"]
     failed = given(*story, c.Stop(), done("1.1", ok=False)).when(c.Retry()).then("session.retried")
@@ -89,14 +90,13 @@ def test_an_event_that_ends_nothing_stores_no_list_of_it() -> None:
 
 def test_a_program_can_complete_an_event_that_it_has_built_itself() -> None:
     started = given(FREE, turn(*CHAIN), c.Start()).session
-    own = facts.ActionFinished(
+    own = facts.ActionsFinished(
         id="mine",
         session_id="s1",
         version=started.version + 1,
         at="2030-01-01T12:00:00Z",
         actor="x",
-        action_id="1.1",
-        ok=False,
+        outcomes=(Outcome(action_id="1.1", ok=False),),
     )
     after = evolve(started, complete(started, own))
     assert isinstance(after, Session)

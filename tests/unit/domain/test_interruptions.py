@@ -100,7 +100,7 @@ def test_a_draft_taken_back_for_it_is_no_longer_waiting_for_approval() -> None:
 
 
 def test_words_during_a_run_wait_for_its_end() -> None:
-    told = given(*STARTED, say("hurry")).when(done()).then("action.finished")
+    told = given(*STARTED, say("hurry")).when(done()).then("actions.finished")
     told.leaves("verifying", "verifier", unread=("hurry",))
 
 
@@ -217,14 +217,14 @@ def test_nothing_to_retry(before: tuple[StoryLine, ...]) -> None:
 
 def test_a_started_action_s_outcome_is_recorded_after_a_stop() -> None:
     work = given(*EXECUTING).session.work
-    told = given(*STARTED, c.Stop()).when(done(), work=work).then("action.finished", action_id="1.1", ok=True)
+    told = given(*STARTED, c.Stop()).when(done(), work=work).then("actions.finished", outcomes=done().outcomes)
     told.leaves("resting", "nobody")
-    assert told.event.id == "s1:2:action.finished:1.1"
+    assert told.event.id == "s1:2:actions.finished:1.1"
     assert status(told.session, "1.1") == "finished"
 
 
 def test_a_started_action_s_outcome_is_recorded_under_the_next_request() -> None:
-    told = given(*STARTED, c.Stop(), say("else")).when(done()).then("action.finished")
+    told = given(*STARTED, c.Stop(), say("else")).when(done()).then("actions.finished")
     told.leaves("planning", "nobody", loose=(), turn=None)
 
 
@@ -232,7 +232,7 @@ def test_a_started_action_s_outcome_is_recorded_under_the_next_request() -> None
 def test_retry_with_an_action_still_running_is_due_executor(end: AnyCommand) -> None:
     told = given(*STARTED, end).when(c.Retry()).then("session.retried").leaves("executing", "executor")
     told.given.when(c.Start()).refused(OutOfTurn, "running already")
-    told.given.when(done()).then("action.finished").leaves("verifying", "verifier")
+    told.given.when(done()).then("actions.finished").leaves("verifying", "verifier")
 
 
 def test_a_failure_keeps_stage_reason_and_raw() -> None:

@@ -22,6 +22,7 @@ from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
 from shared.events.values import ActionSpec, Effect, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
+from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
     ANN,
@@ -168,7 +169,7 @@ def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
         return None
     if move == "doubt":
         return c.Uncertain(action_id=one_of(going, number), reason="crashed")
-    return c.Finish(action_id=one_of(going, number), ok=move == "good", result={"made": number})
+    return finish(action_id=one_of(going, number), ok=move == "good", result={"made": number})
 
 
 @dataclass

@@ -10,6 +10,7 @@ from shared.domain.errors import Invalid
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, history, text_of
 from shared.domain.session import Session
 from shared.events.values import ActionSpec, Recalled
+from shared.story import finish
 from tests.unit.domain.spec import (
     LEAVE,
     Given,
@@ -32,7 +33,7 @@ ASKING = (request("agentflow"),)
 def looked(number: int, result: Any = "seen", *, ok: bool = True, **more: Any) -> tuple[StoryLine, ...]:
     """A turn of one call, its result and the verdict that goes on."""
     spec = act(f"{number}.1", **more)
-    ended = c.Finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else str(result))
+    ended = finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else str(result))
     return (turn(spec), c.Start(), ended, verdict("continue"))
 
 
@@ -163,8 +164,8 @@ def test_an_outcome_that_comes_late_is_remembered_and_counts_as_done() -> None:
     going = given(*FLOW, turn(write), c.Start())
     work = going.session.work
     left = given(c.Stop(), say("and my invoice?"), begin=going.session)
-    late = left.when(c.Finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
-    told = late.then("action.finished").leaves("planning", "nobody", loose=())
+    late = left.when(finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
+    told = late.then("actions.finished").leaves("planning", "nobody", loose=())
     assert [(deed.turn, deed.text) for deed in told.session.memory.deeds] == [(0, "cancelled")]
     assert told.session.memory.executed == 1
     again = told.given.when(turn(act("2.1", effect="write", arguments={"order": 1}))).then("turn.planned")
@@ -191,7 +192,7 @@ def test_a_doubt_that_the_person_left_stays_a_doubt() -> None:
         ("uncertain", "the executor was ended while it ran"),
         ("skipped", "an action it depends on did not finish"),
     ]
-    truth = told.given.when(c.Finish(action_id="1.1", ok=True, result="done"), "executor").then("action.finished")
+    truth = told.given.when(finish(action_id="1.1", ok=True, result="done"), "executor").then("actions.finished")
     assert texts(truth.session)[0] == "done"
     again = given(verdict("continue"), begin=told.session).when(
         turn(act("2.1", effect="write", arguments={"id": "1.1"}))
@@ -205,7 +206,7 @@ def test_a_doubt_that_the_person_left_stays_a_doubt() -> None:
 def test_sub_goals_are_open_until_a_verdict_reaches_them() -> None:
     way = ("find the order", "cancel it", "find the order")
     plan = c.PlanTurn(sub_goal="find the order", sub_goals=way[:2], actions=(act("1.1"),))
-    story = (*FLOW, plan, c.Start(), c.Finish(action_id="1.1", ok=True))
+    story = (*FLOW, plan, c.Start(), finish(action_id="1.1", ok=True))
     assert _goals(given(*story)) == [("find the order", "pending"), ("cancel it", "pending")]
     assert _goals(given(*story, verdict("continue"))) == [("find the order", "completed"), ("cancel it", "pending")]
     assert _goals(given(*story, verdict("continue", "failure")))[0] == ("find the order", "failed")
@@ -219,7 +220,7 @@ def test_sub_goals_are_bounded() -> None:
     story: list[StoryLine] = [*FLOW]
     for number in range(1, SUB_GOALS + 10):
         story += (c.PlanTurn(sub_goal=f"goal {number}", actions=(act(f"{number}.1"),)), c.Start())
-        story += (c.Finish(action_id=f"{number}.1", ok=True), verdict("continue"))
+        story += (finish(action_id=f"{number}.1", ok=True), verdict("continue"))
     goals = _goals(given(*story))
     assert len(goals) == SUB_GOALS
     assert goals[-1] == (f"goal {SUB_GOALS + 9}", "completed")
@@ -236,17 +237,17 @@ def test_an_empty_turn_says_why_and_is_no_goal() -> None:
 def test_what_was_recalled_stays_for_the_request() -> None:
     hint = Recalled(session_id="s0", request="cancel", outcome="answered: done")
     first = turn(act("1.1"), recalled=(hint,))
-    session = given(*FLOW, first, c.Start(), c.Finish(action_id="1.1", ok=True), verdict("continue"), turn(act("2.1")))
+    session = given(*FLOW, first, c.Start(), finish(action_id="1.1", ok=True), verdict("continue"), turn(act("2.1")))
     assert session.session.memory.recalled == (hint,)
     assert given(say("x"), c.Stop(), say("new"), begin=session.session).session.memory.recalled == ()
 
 
 def test_a_problem_is_told_until_the_next_turn_takes_it_in() -> None:
-    retried = (*FLOW, turn(), c.Start(), c.Finish(action_id="1.1", ok=False, error="no"), verdict("retry", "failure"))
+    retried = (*FLOW, turn(), c.Start(), finish(action_id="1.1", ok=False, error="no"), verdict("retry", "failure"))
     assert given(*retried).session.problems == ("seen",)
     mended = given(*retried, say("hurry"), turn(act("2.1")))
     assert mended.session.problems == ("seen",), "planned again for the word: the problem is still to be mended"
-    story = (*retried, turn(act("2.1")), c.Start(), say("hurry"), c.Finish(action_id="2.1", ok=True), verdict())
+    story = (*retried, turn(act("2.1")), c.Start(), say("hurry"), finish(action_id="2.1", ok=True), verdict())
     assert given(*story).session.problems == ()
 
 
@@ -274,7 +275,7 @@ def test_a_fork_in_the_middle_carries_words_but_neither_deeds_nor_licences() -> 
 def test_a_person_s_turn_is_remembered_like_any_other() -> None:
     story = (*FLOW, *looked(1)[:-1], verdict("escalate"))
     mine = c.TakeOver(sub_goal="by hand", actions=(act("2.1", effect="write", arguments={"order": 1}),))
-    after = given(*story, mine, c.Start(), c.Finish(action_id="2.1", ok=True, result="done"), verdict("complete"))
+    after = given(*story, mine, c.Start(), finish(action_id="2.1", ok=True, result="done"), verdict("complete"))
     assert (after.session.phase, after.session.memory.verdicts[-1].sub_goal) == ("escalated", "by hand")
     back = given(say("tell them"), begin=after.session)
     told = back.when(turn(act("3.1", effect="write", arguments={"order": 1}))).then("turn.planned")

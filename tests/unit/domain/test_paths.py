@@ -11,7 +11,8 @@ from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
 from shared.domain.waves import ready
-from shared.events.values import ActionSpec, PathPlan, Step
+from shared.events.values import ActionAttempt, ActionSpec, PathPlan, Step
+from shared.story import finish
 from tests.unit.domain.spec import TO_DONE, StoryLine, allow, answer, done, given, request, say, status, story, verdict
 
 NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
@@ -30,7 +31,7 @@ def path(*tools: str, **more: Any) -> c.PlanTurn:
 
 
 def walk(number: int, **outputs: Any) -> tuple[c.Start, c.Finish]:
-    return c.Start(), c.Finish(action_id=f"1.{number}", ok=True, result=outputs or {"made": number})
+    return c.Start(), finish(action_id=f"1.{number}", ok=True, result=outputs or {"made": number})
 
 
 def edit(*tools: str, after: str, **values: Any) -> c.EditPath:
@@ -48,9 +49,9 @@ PLANNED = (*ASKED, path())
 def test_a_path_is_walked_node_by_node_to_its_answer() -> None:
     told = given(*ASKED).when(path(attempts=2)).then("turn.planned").leaves("executing", "executor")
     for number in range(1, 4):
-        told = given(*walk(number)[:1], begin=told.session).when(walk(number)[1]).then("action.finished")
+        told = given(*walk(number)[:1], begin=told.session).when(walk(number)[1]).then("actions.finished")
         told.leaves("executing", "executor")
-    last = given(*walk(4, answer="12")[:1], begin=told.session).when(walk(4, answer="12")[1]).then("action.finished")
+    last = given(*walk(4, answer="12")[:1], begin=told.session).when(walk(4, answer="12")[1]).then("actions.finished")
     last.leaves("verifying", "verifier")
     answered = given(verdict("complete"), begin=last.session).when(answer("12")).then("answer.given")
     assert answered.session.turn is not None
@@ -64,7 +65,7 @@ def test_the_executor_leaves_the_path_between_two_nodes() -> None:
     assert rest(told.session) == ["sql.tell"]
     assert [a.spec.id for a in ready(told.session.turn)] == ["1.5"], "ids are never used twice"
     ended = (
-        given(c.Start(), begin=told.session).when(c.Finish(action_id="1.5", ok=True, result={})).then("action.finished")
+        given(c.Start(), begin=told.session).when(finish(action_id="1.5", ok=True, result={})).then("actions.finished")
     )
     ended.leaves("verifying", "verifier")
 
@@ -94,7 +95,7 @@ def test_only_the_next_node_waits_for_a_yes() -> None:
     first, second = (node(f"sql.w{n}", effect="write", arguments={"n": n}) for n in (1, 2))
     asks = given(*PLANNED, *walk(1)).when(c.ChangePath(actions=(first, second))).then("path.changed")
     granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
-    again = given(c.Start(), begin=granted.session).when(done("1.5")).then("action.finished")
+    again = given(c.Start(), begin=granted.session).when(done("1.5")).then("actions.finished")
     again.leaves("awaiting_approval", "user")
 
 
@@ -108,7 +109,7 @@ def test_a_node_takes_its_answer_in_and_goes_on() -> None:
     assert told.session.turn is not None
     action = told.session.turn.actions[1]
     assert (action.status, action.result) == ("approved", "yes")
-    ran = given(c.Start(), begin=told.session).when(done("1.2")).then("action.finished")
+    ran = given(c.Start(), begin=told.session).when(done("1.2")).then("actions.finished")
     ran.leaves("executing", "executor")
 
 
@@ -124,7 +125,7 @@ def test_a_person_changes_what_is_left_while_a_node_runs() -> None:
     told = given(*story).when(edit("sql.tell", after="1.1")).then("path.changed").leaves("executing", "nobody")
     assert rest(told.session) == ["sql.tell"]
     assert ready(told.session.turn) == ()
-    given(begin=told.session).when(done("1.1")).then("action.finished").leaves("executing", "executor")
+    given(begin=told.session).when(done("1.1")).then("actions.finished").leaves("executing", "executor")
 
 
 def test_what_a_person_sets_is_part_of_the_walked_path() -> None:
@@ -186,16 +187,17 @@ def test_a_path_does_not_grow_for_ever() -> None:
     told = given(*PLANNED, *walk(1), much, much).when(much).then("path.changed")
     assert len(rest(told.session)) == LONGEST - 1
     begun = ready(told.session.turn)[0].spec.id
-    further = given(c.Start(), c.Finish(action_id=begun, ok=True, result={}), begin=told.session)
+    further = given(c.Start(), finish(action_id=begun, ok=True, result={}), begin=told.session)
     further.when(much).refused(Invalid, "round in circles")
 
 
 def test_a_node_that_a_stop_cut_off_runs_again_when_the_person_goes_on() -> None:
-    cut = c.Finish(action_id="1.2", ok=False, error="Cut off.", cause="stopped")
+    cut = finish("1.2", ok=False, error="Stopped.", cause="stopped")
     told = given(*PLANNED, *walk(1), c.Start(), c.Stop(), cut).when(c.Retry()).then("session.retried")
     told.leaves("executing", "executor")
     assert [a.spec.id for a in ready(told.session.turn)] == ["1.2"]
     assert rest(told.session) == ["sql.write", "sql.run", "sql.tell"]
+    told.given.when(c.Start()).then("actions.started", actions=(ActionAttempt(action_id="1.2", attempt=2),))
 
 
 def test_what_is_replaced_or_not_known_is_left_alone() -> None:
@@ -285,7 +287,7 @@ def test_of_one_flow_the_last_three_runs_are_known() -> None:
 
 
 def test_what_is_no_result_of_a_node_is_not_in_the_state() -> None:
-    session = given(*PLANNED, c.Start(), c.Finish(action_id="1.1", ok=True, result="words")).session
+    session = given(*PLANNED, c.Start(), finish(action_id="1.1", ok=True, result="words")).session
     assert made(session.turn) == {}
     assert made(None) == {}
 

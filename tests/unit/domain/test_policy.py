@@ -10,6 +10,7 @@ from shared.domain.policy import policy_of
 from shared.domain.session import Session
 from shared.events import facts
 from shared.events.values import ActionSpec, SessionSettings
+from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
     HAPPENED,
@@ -119,7 +120,14 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
         ((c.Start(), done(ok=False), verdict("retry", "failure")), "require_approval"),
         ((c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(HAPPENED), verdict("continue")), "skip"),
         (
-            (c.Start(), c.Uncertain(action_id="1.1", reason="?"), say(AGAIN), c.Start(), done(), verdict("continue")),
+            (
+                c.Start(),
+                c.Uncertain(action_id="1.1", reason="?"),
+                say(AGAIN),
+                c.Start(),
+                finish(attempt=2),
+                verdict("continue"),
+            ),
             "skip",
         ),
         ((c.Stop(), say("cancel it after all")), "require_approval"),
@@ -162,7 +170,7 @@ def test_two_changes_of_which_the_first_fails() -> None:
     """What does not depend on it runs; what does, does not."""
     pair = (write("1.1"), write("1.2", arguments={"order": 2}), write("1.3", "1.1", arguments={"order": 3}))
     started = (*FREE, turn(*pair), c.Start(), done("1.1", ok=False))
-    told = given(*started).when(done("1.2")).then("action.finished").leaves("verifying", "verifier")
+    told = given(*started).when(done("1.2")).then("actions.finished").leaves("verifying", "verifier")
     assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["failed", "finished", "skipped"]
 
 
@@ -178,7 +186,7 @@ def test_words_at_an_approval_put_the_turn_aside_and_the_yes_given_before_with_i
 def test_a_word_while_a_wave_runs_lets_what_was_allowed_run_on_and_asks_for_the_rest() -> None:
     """A word is no stop: it is taken in when the turn has been judged."""
     later = (act("1.1"), write("1.2", "1.1"))
-    asked = given(*FLOW, turn(*later), c.Start(), say("hurry")).when(done()).then("action.finished")
+    asked = given(*FLOW, turn(*later), c.Start(), say("hurry")).when(done()).then("actions.finished")
     asked.leaves("awaiting_approval", "user", unread=("hurry",))
     run = asked.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
     judged = given(c.Start(), done("1.2"), begin=run.session).when(verdict()).then("turn.verified")
@@ -210,7 +218,7 @@ def test_a_tool_that_was_denied_meanwhile_gets_no_yes() -> None:
 
 def test_a_paused_loop_begins_no_step_and_goes_on_where_it_was() -> None:
     paused = given(*FLOW, turn(act("1.1"), write("1.2", "1.1")), c.Start(), c.Pause())
-    held = paused.when(done()).then("action.finished").leaves("awaiting_approval", "user", paused=True)
+    held = paused.when(done()).then("actions.finished").leaves("awaiting_approval", "user", paused=True)
     yes = held.given.when(allow("1.2")).then("approval.given").leaves("executing", "nobody", work=None)
     yes.given.when(c.Resume()).then("session.resumed").leaves("executing", "executor", paused=False)
 

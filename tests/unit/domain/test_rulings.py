@@ -23,6 +23,7 @@ from tests.unit.domain.spec import (
     done,
     given,
     request,
+    runs,
     status,
     turn,
     verdict,
@@ -56,7 +57,7 @@ def test_a_write_that_its_plan_lets_proceed_waits_for_a_person() -> None:
     held = forged(act("1.1", effect="write")).when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
     assert asks(held.session) == "it changes something; the plan would not have asked you"
     yes = held.given.when(allow("1.1")).then("approval.given").leaves("executing", "executor")
-    yes.given.when(start()).then("actions.started", action_ids=("1.1",))
+    yes.given.when(start()).then("actions.started", actions=runs("1.1"))
     held.given.when(c.Reject(action_id="1.1")).then("approval.denied").leaves("verifying", "verifier")
 
 
@@ -197,7 +198,7 @@ def test_only_what_is_ruled_anew_waits_and_the_wave_with_it() -> None:
     pair = forged(act("1.1", tool="look"), act("1.2", effect="write"))
     held = pair.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
     assert [status(held.session, one) for one in ("1.1", "1.2")] == ["planned", "planned"]
-    given(allow("1.2"), begin=held.session).when(start()).then("actions.started", action_ids=("1.1", "1.2"))
+    given(allow("1.2"), begin=held.session).when(start()).then("actions.started", actions=runs("1.1", "1.2"))
 
 
 # --- a person's own calls

@@ -170,8 +170,8 @@ def test_evolve_takes_every_fact_in_any_state() -> None:
         fact(facts.CodeVerified, code_version=1, checks=[]),
         fact(facts.CodeRejected, code_version=1, replan=True),
         fact(facts.TurnVerified, turn=1, status="failure", next_action="retry"),
-        fact(facts.ActionsStarted, action_ids=["a"]),
-        fact(facts.ActionFinished, action_id="a", ok=True),
+        fact(facts.ActionsStarted, actions=[{"action_id": "a"}]),
+        fact(facts.ActionsFinished, outcomes=[{"action_id": "a", "ok": True}]),
         fact(facts.SessionRetried),
         fact(facts.ApprovalGiven, action_id="a", hash=""),
         fact(facts.MessageReceived, text=" \n "),
@@ -213,7 +213,7 @@ def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -
     entity, _, verb = name.partition(".")
     assert entity in {
         "message", "plan", "code", "question", "turn", "approval", "actions", "action", "answer", "usage", "budget",
-        "policy", "session", "path",
+        "policy", "session", "path", "result",
     }  # fmt: skip
     assert verb
     assert kind.__doc__

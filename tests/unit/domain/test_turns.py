@@ -10,7 +10,8 @@ from shared.domain.commands import Work
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
 from shared.domain.waves import find
-from shared.events.values import ActionSpec, Step
+from shared.events.values import ActionAttempt, ActionSpec, Step
+from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
     HAPPENED,
@@ -25,6 +26,7 @@ from tests.unit.domain.spec import (
     draft,
     given,
     request,
+    runs,
     say,
     status,
     turn,
@@ -33,42 +35,50 @@ from tests.unit.domain.spec import (
 )
 
 FLOW = (request("agentflow"),)
-PAIR = (*FLOW, turn(act("a"), act("b"), act("c", "a", "b")))
-GUARDED = (*FLOW, turn(act("a", ask="a write"), act("b", ask="a write"), act("c")))
+PAIR = (*FLOW, turn(act("1.1"), act("1.2"), act("1.3", "1.1", "1.2")))
+GUARDED = (*FLOW, turn(act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3")))
 STARTED = (*FLOW, turn(), c.Start())
-DOUBT = (*STARTED, c.Uncertain(action_id="1.1", reason="the worker died"))
+FREE = request("agentflow", approval="never")
+CHANGES = (FREE, turn(act("1.1", effect="write"), act("1.2", effect="write")), c.Start())
+WRITES = (FREE, turn(act("1.1", effect="write")), c.Start())
+DOUBT = (*WRITES, c.Uncertain(action_id="1.1", reason="the worker died"))
 
 
 def test_a_turn_runs_in_waves() -> None:
     planned = given(*FLOW).when(PAIR[1]).then("turn.planned", turn=1).leaves("executing", "executor")
-    assert waves(planned.session) == ("a", "b")
-    started = planned.given.when(c.Start()).then("actions.started", action_ids=("a", "b"))
+    assert waves(planned.session) == ("1.1", "1.2")
+    started = planned.given.when(c.Start()).then("actions.started", actions=runs("1.1", "1.2"))
     started.leaves("executing", "nobody")
-    first = started.given.when(done("b")).then("action.finished").leaves("executing", "nobody")
-    second = first.given.when(done("a")).then("action.finished").leaves("executing", "executor")
-    last = second.given.when(c.Start()).then("actions.started", action_ids=("c",))
-    last.given.when(done("c")).then("action.finished").leaves("verifying", "verifier")
+    first = started.given.when(done("1.2")).then("actions.finished").leaves("executing", "nobody")
+    second = first.given.when(done("1.1")).then("actions.finished").leaves("executing", "executor")
+    last = second.given.when(c.Start()).then("actions.started", actions=runs("1.3"))
+    last.given.when(done("1.3")).then("actions.finished").leaves("verifying", "verifier")
 
 
 def test_a_wave_is_started_once() -> None:
     begun = given(*PAIR, c.Start())
     begun.when(c.Start()).refused(OutOfTurn, "running already")
-    given(*PAIR, c.Start(), done("a")).when(c.Start()).refused(OutOfTurn, "running already")
+    given(*PAIR, c.Start(), done("1.1")).when(c.Start()).refused(OutOfTurn, "running already")
 
 
 def test_what_needs_a_failed_action_is_skipped_and_so_on() -> None:
-    story = (*FLOW, turn(act("a"), act("b", "a"), act("c", "b"), act("d")), c.Start(), done("d"))
-    told = given(*story).when(done("a", ok=False)).then("action.finished").leaves("verifying", "verifier")
-    assert [status(told.session, one) for one in "abcd"] == ["failed", "skipped", "skipped", "finished"]
+    story = (*FLOW, turn(act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"), act("1.4")), c.Start(), done("1.4"))
+    told = given(*story).when(done("1.1", ok=False)).then("actions.finished").leaves("verifying", "verifier")
+    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3", "1.4")] == [
+        "failed",
+        "skipped",
+        "skipped",
+        "finished",
+    ]
 
 
 @pytest.mark.parametrize(
     ("actions", "text"),
     [
-        ((act("a"), act("a")), "same id"),
-        ((act("a", "z"),), "z, which is not in this turn"),
-        ((act("a", "b"), act("b", "a"), act("c")), "a, b wait for each other"),
-        ((act("a", "a"),), "wait for each other"),
+        ((act("1.1"), act("1.1")), "same id"),
+        ((act("1.1", "z"),), "z, which is not in this turn"),
+        ((act("1.1", "1.2"), act("1.2", "1.1"), act("1.3")), "1.1, 1.2 wait for each other"),
+        ((act("1.1", "1.1"),), "wait for each other"),
     ],
 )
 def test_turns_that_could_never_end_are_refused(actions: tuple[ActionSpec, ...], text: str) -> None:
@@ -77,8 +87,12 @@ def test_turns_that_could_never_end_are_refused(actions: tuple[ActionSpec, ...],
     given(*escalated).when(c.TakeOver(sub_goal="x", actions=actions)).refused(Invalid, text)
 
 
-def test_an_id_that_still_runs_is_not_used_again() -> None:
-    given(*STARTED, c.Stop(), say("else")).when(turn(act("1.1"))).refused(Invalid, "still running")
+def test_an_action_has_an_id_that_no_other_of_the_session_has() -> None:
+    again = given(*STARTED, c.Stop(), say("else")).when(turn(act("1.1"), act("x", "1.1"))).then("turn.planned")
+    assert waves(again.session) == ("2.1",)
+    assert again.session.turn is not None
+    assert [a.spec.depends_on for a in again.session.turn.actions] == [(), ("2.1",)]
+    assert [a.spec.id for a in again.session.loose] == ["1.1"]
 
 
 def test_a_turn_in_a_conversation_is_refused() -> None:
@@ -92,32 +106,32 @@ def test_all_approvals_of_a_wave_come_before_any_of_it_starts() -> None:
     asked = given(*FLOW).when(GUARDED[1]).then("turn.planned").leaves("awaiting_approval", "user")
     assert reviewing(asked.session) == "actions"
     asked.given.when(c.Start(), "executor", work=Work(service="executor", version=2)).refused(OutOfTurn)
-    first = asked.given.when(allow("a")).then("approval.given", action_id="a").leaves("awaiting_approval", "user")
-    last = first.given.when(allow("b")).then("approval.given").leaves("executing", "executor")
-    last.given.when(c.Start()).then("actions.started", action_ids=("a", "b", "c"))
+    first = asked.given.when(allow("1.1")).then("approval.given", action_id="1.1").leaves("awaiting_approval", "user")
+    last = first.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
+    last.given.when(c.Start()).then("actions.started", actions=runs("1.1", "1.2", "1.3"))
 
 
 def test_a_denied_action_is_not_run_nor_what_needs_it() -> None:
-    story = (*FLOW, turn(act("a", ask="a write"), act("b", "a"), act("c")))
-    told = given(*story).when(c.Reject(action_id="a", reason="not this")).then("approval.denied", reason="not this")
+    story = (*FLOW, turn(act("1.1", ask="a write"), act("1.2", "1.1"), act("1.3")))
+    told = given(*story).when(c.Reject(action_id="1.1", reason="not this")).then("approval.denied", reason="not this")
     told.leaves("executing", "executor")
-    assert [status(told.session, one) for one in "abc"] == ["denied", "skipped", "planned"]
-    assert waves(told.session) == ("c",)
+    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["denied", "skipped", "planned"]
+    assert waves(told.session) == ("1.3",)
 
 
 def test_a_single_waiting_action_needs_no_name_but_several_do() -> None:
-    single = given(*FLOW, turn(act("a", ask="a write")))
-    single.when(c.Approve(version=2)).then("approval.given", action_id="a").leaves("executing", "executor")
-    single.when(c.Reject()).then("approval.denied", action_id="a").leaves("verifying", "verifier")
+    single = given(*FLOW, turn(act("1.1", ask="a write")))
+    single.when(c.Approve(version=2)).then("approval.given", action_id="1.1").leaves("executing", "executor")
+    single.when(c.Reject()).then("approval.denied", action_id="1.1").leaves("verifying", "verifier")
     given(*GUARDED).when(c.Approve(version=2)).refused(Invalid, "name one")
-    given(*GUARDED).when(c.Approve(version=2, action_id="c")).refused(OutOfTurn, "No action c waits")
-    given(*GUARDED, allow("a")).when(c.Approve(version=3, action_id="a")).refused(OutOfTurn)
+    given(*GUARDED).when(c.Approve(version=2, action_id="1.3")).refused(OutOfTurn, "No action 1.3 waits")
+    given(*GUARDED, allow("1.1")).when(c.Approve(version=3, action_id="1.1")).refused(OutOfTurn)
     given(*FLOW, turn()).when(c.Approve(version=2, action_id="1.1")).refused(OutOfTurn)
     given(*FLOW, turn()).when(c.Reject(action_id="1.1")).refused(OutOfTurn)
 
 
 def test_an_action_s_approval_is_bound_to_its_arguments() -> None:
-    given(*GUARDED).when(c.Approve(version=2, action_id="a", hash="0" * 64)).refused(Stale, "arguments differ")
+    given(*GUARDED).when(c.Approve(version=2, action_id="1.1", hash="0" * 64)).refused(Stale, "arguments differ")
 
 
 def test_the_approval_of_an_earlier_screen_does_not_pass_for_this_one() -> None:
@@ -129,13 +143,13 @@ def test_the_approval_of_an_earlier_screen_does_not_pass_for_this_one() -> None:
 
 
 def test_a_later_wave_asks_when_it_is_its_turn() -> None:
-    story = (*FLOW, turn(act("a"), act("b", "a", ask="a write")))
-    told = given(*story, c.Start()).when(done("a")).then("action.finished").leaves("awaiting_approval", "user")
-    told.given.when(allow("b")).then("approval.given").leaves("executing", "executor")
+    story = (*FLOW, turn(act("1.1"), act("1.2", "1.1", ask="a write")))
+    told = given(*story, c.Start()).when(done("1.1")).then("actions.finished").leaves("awaiting_approval", "user")
+    told.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
 
 
 def test_words_in_an_approval_are_feedback_and_nothing_runs() -> None:
-    told = given(*GUARDED, allow("a")).when(say("cancel only one")).then("message.received", intent="feedback")
+    told = given(*GUARDED, allow("1.1")).when(say("cancel only one")).then("message.received", intent="feedback")
     told.leaves("planning", "planner", turn=None, feedback=("cancel only one",))
 
 
@@ -154,11 +168,11 @@ def test_replanning_while_actions_wait_wants_another_plan() -> None:
 
 
 def test_nobody_decided_in_time() -> None:
-    actions = given(*GUARDED, allow("a"))
+    actions = given(*GUARDED, allow("1.1"))
     assert actions.session.since == 2
     actions.when(c.Expire(asked=1)).refused(OutOfTurn, "has been decided")
     told = actions.when(c.Expire(asked=2)).then("approval.expired", asked=2).leaves("executing", "executor")
-    assert [status(told.session, one) for one in "abc"] == ["approved", "denied", "planned"]
+    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["approved", "denied", "planned"]
     told.given.when(c.Expire(asked=2)).refused(OutOfTurn)
 
 
@@ -172,12 +186,12 @@ def test_a_plan_that_nobody_decided_about_rests_and_comes_back() -> None:
 
 
 def test_what_has_not_begun_can_be_skipped() -> None:
-    told = given(*PAIR).when(c.Skip(action_id="a")).then("action.skipped").leaves("executing", "executor")
-    assert [status(told.session, one) for one in "abc"] == ["skipped", "planned", "skipped"]
+    told = given(*PAIR).when(c.Skip(action_id="1.1")).then("action.skipped").leaves("executing", "executor")
+    assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["skipped", "planned", "skipped"]
     given(*PAIR).when(c.Skip(action_id="z")).refused(Invalid, "no action z")
-    given(*PAIR, c.Start()).when(c.Skip(action_id="a")).refused(OutOfTurn, "started")
-    given(*PAIR, c.Start()).when(c.Skip(action_id="c")).then("action.skipped").leaves("executing", "nobody")
-    last = given(*FLOW, turn(act("a", ask="a write"))).when(c.Skip(action_id="a")).then("action.skipped")
+    given(*PAIR, c.Start()).when(c.Skip(action_id="1.1")).refused(OutOfTurn, "started")
+    given(*PAIR, c.Start()).when(c.Skip(action_id="1.3")).then("action.skipped").leaves("executing", "nobody")
+    last = given(*FLOW, turn(act("1.1", ask="a write"))).when(c.Skip(action_id="1.1")).then("action.skipped")
     last.leaves("verifying", "verifier")
 
 
@@ -190,7 +204,7 @@ def test_what_has_not_begun_can_be_skipped() -> None:
     ],
 )
 def test_an_action_in_doubt_asks_the_person(reply: str, becomes: str, phase: str, due: str) -> None:
-    told = given(*STARTED).when(DOUBT[-1]).then("action.uncertain").leaves("awaiting_input", "user")
+    told = given(*WRITES).when(DOUBT[-1]).then("action.uncertain").leaves("awaiting_input", "user")
     assert told.session.question is not None
     assert [option.key for option in told.session.question.options] == ["happened", "again", "leave"]
     told.given.when(say("no idea")).refused(Invalid, LEAVE)
@@ -198,33 +212,39 @@ def test_an_action_in_doubt_asks_the_person(reply: str, becomes: str, phase: str
     assert status(after.session, "1.1") == becomes
 
 
+def test_a_read_of_which_nobody_knows_has_failed_and_asks_nobody() -> None:
+    told = given(*STARTED).when(DOUBT[-1]).then("action.uncertain").leaves("verifying", "verifier")
+    assert status(told.session, "1.1") == "failed"
+
+
 def test_doubts_are_asked_one_after_the_other() -> None:
-    doubts = [c.Uncertain(action_id=one, reason="?") for one in "ab"]
-    first = given(*PAIR, c.Start(), *doubts)
+    doubts = [c.Uncertain(action_id=one, reason="?") for one in ("1.1", "1.2")]
+    first = given(*CHANGES, *doubts)
     assert first.session.question is not None
-    assert first.session.question.action_id == "a"
+    assert first.session.question.action_id == "1.1"
     told = first.when(say(AGAIN)).then("question.answered").leaves("awaiting_input", "user")
     told.given.when(say(LEAVE)).then("question.answered").leaves("executing", "executor")
 
 
 def test_the_truth_that_comes_late_settles_the_doubt() -> None:
-    told = given(*DOUBT).when(done()).then("action.finished").leaves("verifying", "verifier", question=None)
+    told = given(*DOUBT).when(done()).then("actions.finished").leaves("verifying", "verifier", question=None)
     assert status(told.session, "1.1") == "finished"
     given(*DOUBT).when(DOUBT[-1]).refused(OutOfTurn, "not running")
 
 
 def test_one_truth_of_two_leaves_the_other_question_open() -> None:
-    doubts = [c.Uncertain(action_id=one, reason="?") for one in "ab"]
-    told = given(*PAIR, c.Start(), *doubts).when(done("b")).then("action.finished").leaves("awaiting_input", "user")
+    doubts = [c.Uncertain(action_id=one, reason="?") for one in ("1.1", "1.2")]
+    told = given(*CHANGES, *doubts).when(done("1.2")).then("actions.finished").leaves("awaiting_input", "user")
     assert told.session.question is not None
-    assert told.session.question.action_id == "a"
+    assert told.session.question.action_id == "1.1"
 
 
-def test_the_outcome_of_the_first_run_is_not_that_of_the_second() -> None:
-    first = given(*STARTED).session.work
-    again = given(*DOUBT, say(AGAIN), c.Start())
-    again.when(done(), "executor", work=first).refused(OutOfTurn, "started again")
-    again.when(done()).then("action.finished").leaves("verifying", "verifier")
+def test_the_outcome_of_the_first_attempt_is_not_that_of_the_second() -> None:
+    again = given(*DOUBT, say(AGAIN)).when(c.Start())
+    second = again.then("actions.started", actions=(ActionAttempt(action_id="1.1", attempt=2),)).given
+    second.when(done()).refused(OutOfTurn, "started again")
+    second.when(c.Uncertain(action_id="1.1", reason="?")).refused(OutOfTurn, "started again")
+    second.when(finish(attempt=2)).then("actions.finished").leaves("verifying", "verifier")
 
 
 @pytest.mark.parametrize("before", [(*FLOW, turn()), (*STARTED, done()), (*STARTED, done(), verdict(), answer())])
@@ -234,7 +254,7 @@ def test_an_outcome_without_a_start_is_refused(before: tuple[StoryLine, ...]) ->
 
 
 def test_doubt_after_a_stop_is_recorded_and_asked_on_retry() -> None:
-    told = given(*STARTED, c.Stop()).when(DOUBT[-1]).then("action.uncertain").leaves("resting", "nobody")
+    told = given(*WRITES, c.Stop()).when(DOUBT[-1]).then("action.uncertain").leaves("resting", "nobody")
     told.given.when(c.Retry()).then("session.retried").leaves("awaiting_input", "user")
 
 
@@ -243,23 +263,23 @@ def test_a_stop_at_a_doubt_comes_back_to_it() -> None:
 
 
 def test_a_question_is_an_action_whose_result_is_the_answer() -> None:
-    ask = c.Ask(text="which order?", about="action", action_id="a")
-    told = given(*PAIR).when(ask).then("question.asked", action_id="a").leaves("awaiting_input", "user")
-    heard = told.given.when(say("order 7")).then("question.answered", action_id="a").leaves("executing", "executor")
-    action = find(heard.session, "a")
+    ask = c.Ask(text="which order?", about="action", action_id="1.1")
+    told = given(*PAIR).when(ask).then("question.asked", action_id="1.1").leaves("awaiting_input", "user")
+    heard = told.given.when(say("order 7")).then("question.answered", action_id="1.1").leaves("executing", "executor")
+    action = find(heard.session, "1.1")
     assert action is not None
     assert (action.status, action.result) == ("finished", "order 7")
-    assert waves(heard.session) == ("b",)
+    assert waves(heard.session) == ("1.2",)
 
 
 @pytest.mark.parametrize(
     ("before", "ask", "why"),
     [
-        (PAIR, {"about": "action", "action_id": "c"}, Invalid),
+        (PAIR, {"about": "action", "action_id": "1.3"}, Invalid),
         (PAIR, {"about": "action"}, Invalid),
-        ((*PAIR, c.Start()), {"about": "action", "action_id": "a"}, OutOfTurn),
+        ((*PAIR, c.Start()), {"about": "action", "action_id": "1.1"}, OutOfTurn),
         ((*PAIR, c.Start()), {"about": "budget"}, OutOfTurn),
-        (FLOW, {"about": "action", "action_id": "a"}, OutOfTurn),
+        (FLOW, {"about": "action", "action_id": "1.1"}, OutOfTurn),
     ],
 )
 def test_questions_of_actions_come_before_their_wave(
@@ -381,4 +401,4 @@ def test_a_plan_cancelled_while_it_is_carried_out_keeps_its_outcomes() -> None:
     told = given(*steps_plan(), approve, c.Start()).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
     told.leaves("resting", "nobody", reason="stopped")
     assert [status(told.session, one) for one in ("1.1", "1.2")] == ["started", "skipped"]
-    told.given.when(done("1.1"), "executor", work=work).then("action.finished").leaves("resting", "nobody")
+    told.given.when(done("1.1"), "executor", work=work).then("actions.finished").leaves("resting", "nobody")

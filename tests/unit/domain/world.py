@@ -20,6 +20,7 @@ from shared.domain.state import Action
 from shared.domain.waves import blocked, find, running
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.hashing import canonical_hash
+from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
 MADE_BY_WORK = (
@@ -48,7 +49,7 @@ def good(session: Session) -> AnyCommand:
             return program(f"print({session.version})")
         case "executing":
             now = running(session)
-            return c.Finish(action_id=now[0].spec.id, ok=True, result=1) if now else c.Start()
+            return finish(action_id=now[0].spec.id, ok=True, result=1) if now else c.Start()
         case "verifying":
             return verdict("continue" if session.turns % 2 else "complete") if session.turn else checked()
     return answer()
@@ -167,7 +168,7 @@ class World:
             return
         assert before.turn is not None
         planned = max(e.version for e in self.log if isinstance(e, PLANS))
-        for action_id in event.action_ids:
+        for action_id in (one.action_id for one in event.actions):
             action, key = find(before, action_id), (before.turn.number, action_id)
             assert action is not None
             assert key not in self.starts or key in self.again
@@ -188,7 +189,7 @@ class World:
         planned = max(e.version for e in self.log if isinstance(e, PLANS))
         requested = isinstance(self.log[planned - 1], facts.TurnRequested)
         given = {e.action_id for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)}
-        for action_id in event.action_ids:
+        for action_id in (one.action_id for one in event.actions):
             action = find(before, action_id)
             if action is None or (rule := start.tools.get(action.spec.tool)) is None:
                 continue
@@ -208,9 +209,10 @@ class World:
             happened = action.status == "finished" or (action.status == "denied" and was != "denied")
             if happened and action.spec.effect != "read":
                 self.settled.add(key_of(action.spec.tool, action.spec.arguments))
-        if isinstance(event, facts.ActionFinished) and event.ok:
-            late = next((a for a in before.loose if a.spec.id == event.action_id), None)
-            if late and late.spec.effect != "read":
+        outcomes = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
+        done = {outcome.action_id for outcome in outcomes if outcome.ok}
+        for late in before.loose:
+            if late.spec.id in done and late.spec.effect != "read":
                 self.settled.add(key_of(late.spec.tool, late.spec.arguments))
 
     def _said(self, before: Session, event: SessionEvent, by: By) -> None:

@@ -1,0 +1,162 @@
+"""Recording what came of actions: from the moment a result exists until all of it is stored."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any, NamedTuple
+
+import structlog
+
+from services.executor.keeping import ERROR, Keeps, fitted
+from services.executor.tools import Result, Tool
+from shared.domain import commands as c
+from shared.domain import wording
+from shared.domain.errors import OutOfTurn
+from shared.domain.state import Action
+from shared.events import facts
+from shared.events.values import Outcome
+from shared.log import MAX_BODY, Unstorable
+from shared.worker import Desk
+
+log = structlog.get_logger("executor")
+ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event, beside its envelope
+MOST = 50  # outcomes in one event
+
+
+class Begun(NamedTuple):
+    """An action that was started, and its tool, if there is one.
+
+    `key` is taken when the wave begins: the session may have moved on when it ends.
+    """
+
+    action: Action
+    key: str
+    tool: Tool | None
+
+    @property
+    def again(self) -> bool:
+        return self.tool.again if self.tool else self.action.spec.effect == "read"
+
+
+async def uninterrupted[T](work: Coroutine[Any, Any, T]) -> T:
+    """Do this to its end, also when cancelled meanwhile, and raise CancelledError only then. A second one ends it."""
+    task = asyncio.ensure_future(work)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            task.cancel()
+            raise
+        task.result()  # what went wrong says more than that it was cancelled
+        raise
+
+
+class Recorder:
+    """Records what came of one wave's actions, as they end.
+
+    The outcome comes first: what the tool did is known from then on. A result that no event can hold is stored after
+    it. What ends while an event is being appended is recorded with the next one.
+    """
+
+    def __init__(self, desk: Desk, keeps: Keeps) -> None:
+        self._desk = desk
+        self._keeps = keeps
+        self._waiting: list[Outcome] = []
+        self._recorded: dict[str, Outcome] = {}
+        self._appending = asyncio.Lock()
+
+    async def ended(self, begun: Begun, result: Result, began: float) -> None:
+        """`began` by the monotonic clock."""
+        spec, attempt = begun.action.spec, begun.action.attempt
+        if result.unknown and spec.effect != "read":
+            await self._append(c.Uncertain(action_id=spec.id, attempt=attempt, reason=result.error[:ERROR]))
+            return
+        fit, whole = fitted(result, begun.tool.largest if begun.tool else 0)
+        outcome = Outcome(
+            action_id=spec.id,
+            attempt=attempt,
+            ok=fit.ok,
+            result=fit.value,
+            error=fit.error,
+            cause=fit.cause,
+            seconds=round(time.monotonic() - began, 3),
+            size=None if whole is None else len(whole),
+        )
+        await self._outcomes([outcome])
+        recorded = self._recorded.get(spec.id)
+        if whole is not None and recorded and recorded.size is not None:
+            await self._store(begun, whole)
+
+    async def not_run(self, several: Iterable[Begun]) -> None:
+        """A stop came before these were run."""
+        error = wording.CUT_OFF_BEFORE
+        actions = [begun.action for begun in several]
+        await self._outcomes(
+            [
+                Outcome(action_id=one.spec.id, attempt=one.attempt, ok=False, error=error, cause="stopped")
+                for one in actions
+            ]
+        )
+
+    async def lost(self, action: Action, reason: str) -> None:
+        """The result of which the outcome has the beginning will not be stored."""
+        await self._append(c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=reason[:ERROR]))
+
+    async def uncertain(self, action: Action, reason: str) -> None:
+        await self._append(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason=reason))
+
+    async def _store(self, begun: Begun, whole: bytes) -> None:
+        action = begun.action
+        try:
+            artefact = await self._keeps.keep(begun.key, whole)
+        except Exception as error:  # whatever the store says: the outcome is recorded, and the wave goes on
+            log.warning("artefact_not_kept", name=begun.key, error=repr(error))
+            await self.lost(action, f"Only the beginning of its {len(whole)} bytes is here: {error}")
+        else:
+            await self._append(c.StoreResult(action_id=action.spec.id, attempt=action.attempt, artefact=artefact))
+
+    async def _append(self, command: c.Uncertain | c.StoreResult | c.LoseResult) -> None:
+        with contextlib.suppress(OutOfTurn):  # another delivery recorded this first
+            await self._desk.record(command)
+
+    async def _outcomes(self, outcomes: list[Outcome]) -> None:
+        self._waiting += outcomes
+        async with self._appending:
+            while any(outcome in self._waiting for outcome in outcomes):
+                batch = _batch(self._waiting)
+                await self._finish(batch)
+                del self._waiting[: len(batch)]
+
+    async def _finish(self, outcomes: tuple[Outcome, ...]) -> None:
+        try:
+            event = await self._desk.record(c.Finish(outcomes=outcomes))
+        except OutOfTurn:
+            return  # another delivery recorded these first
+        except Unstorable as error:
+            if len(outcomes) > 1:
+                for one in outcomes:
+                    await self._finish((one,))
+                return
+            (one,) = outcomes
+            if one.result is None:
+                raise
+            told = {"result": None, "size": None, "error": f"The result cannot be kept: {error}"[:ERROR]}
+            await self._finish((one.model_copy(update=told),))
+        else:
+            recorded = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
+            self._recorded |= {outcome.action_id: outcome for outcome in recorded}
+
+
+def _batch(waiting: list[Outcome]) -> tuple[Outcome, ...]:
+    """As many of the first as one event can hold; the first one in any case."""
+    first, *others = waiting[:MOST]
+    batch = [first]
+    room = ROOM - len(first.model_dump_json()) if others else 0
+    for outcome in others:
+        if (room := room - len(outcome.model_dump_json())) < 0:
+            break
+        batch.append(outcome)
+    return tuple(batch)

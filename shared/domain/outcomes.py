@@ -1,0 +1,74 @@
+"""What events make of actions that were started: their outcomes, doubts, and results that are stored apart."""
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from shared.domain import commands as c
+from shared.domain.changing import replace
+from shared.domain.commands import Work
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.domain.waves import change, running
+from shared.events import facts
+from shared.events.values import Outcome
+
+OutcomeEvent = (
+    facts.ActionsFinished | facts.ActionSkipped | facts.ActionUncertain | facts.ResultStored | facts.ResultLost
+)
+LEFT = "its executor ended before it could tell what came of it"
+RESULT_LEFT = "Only its beginning is here: the executor ended before all of it was stored."
+
+
+def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
+    """By action: what this event makes of it."""
+    match event:
+        case facts.ActionsFinished():
+            return {outcome.action_id: partial(_finished, outcome) for outcome in event.outcomes}
+        case facts.ActionSkipped():
+            return {event.action_id: lambda action: replace(action, status="skipped", error=event.reason)}
+        case facts.ActionUncertain():
+            return {event.action_id: partial(_uncertain, event.reason)}
+        case facts.ResultStored():
+            return {event.action_id: lambda action: replace(action, artefact=event.artefact, storing=False)}
+        case facts.ResultLost():
+            return {event.action_id: lambda action: replace(action, error=action.error or event.reason, storing=False)}
+
+
+def applied(session: Session, event: OutcomeEvent) -> Session:
+    for action_id, how in changes(event).items():
+        session = change(session, [action_id], how)
+    return session
+
+
+def _finished(outcome: Outcome, action: Action) -> Action:
+    return replace(
+        action,
+        status="finished" if outcome.ok else "failed",
+        result=outcome.result,
+        error=outcome.error,
+        cause=outcome.cause,
+        seconds=outcome.seconds,
+        storing=outcome.size is not None,
+    )
+
+
+def _uncertain(reason: str, action: Action) -> Action:
+    """A read of which nobody knows has changed nothing: it was cut off."""
+    if action.spec.effect == "read":
+        return replace(action, status="failed", error=reason, cause="stopped")
+    return replace(action, status="uncertain", error=reason)
+
+
+def abandoned(session: Session, work: Work) -> tuple[c.Uncertain | c.LoseResult, ...]:
+    """What this work began and left without an end, once the work has passed and its worker is gone.
+
+    While the session executes, whoever is due next takes up the actions of the turn.
+    """
+    mine = () if session.phase == "executing" else running(session)
+    return tuple(
+        c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=RESULT_LEFT)
+        if action.storing
+        else c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason=LEFT)
+        for action in (*mine, *session.loose)
+        if action.under_way and action.began == work.version
+    )
