@@ -19,6 +19,7 @@ router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 
 ActionId = Annotated[str, Path(min_length=1, max_length=64)]
 Turn = Annotated[int, Path(ge=1, le=2**31)]
+ATTEMPTS = 5  # of an action whose turn is over that are looked for
 WAITING = ("planned", "approved", "asked")
 
 
@@ -57,9 +58,12 @@ async def call_preview(session_id: SessionId, call: Call, user: Me, core: Behind
 @router.get("/sessions/{session_id}/artefacts/{turn}/{action_id}", response_class=Response)
 async def artefact(session_id: SessionId, turn: Turn, action_id: ActionId, user: Me, core: Behind) -> Response:
     """The whole result of an action, where the journal has only its beginning."""
-    await readable(core, session_id, user)
-    body = await core.bus.fetch(f"{session_id}/{turn}/{action_id}")
-    if body is None:
+    action = find(await readable(core, session_id, user), action_id)
+    attempts = (action.attempt,) if action else range(1, ATTEMPTS + 1)  # only one of them returned a result
+    for attempt in attempts:
+        if (body := await core.bus.fetch(f"{session_id}/{turn}/{action_id}/{attempt}")) is not None:
+            break
+    else:
         raise Trouble("not_found", f"Action {action_id} of turn {turn} has no result that is kept apart.")
     name = re.sub(r"[^A-Za-z0-9._-]", "-", f"{session_id[:8]}-{turn}-{action_id}.txt")
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}

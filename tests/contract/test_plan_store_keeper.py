@@ -13,7 +13,8 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.bus import BusDown, Delivery, Park
 from shared.domain import commands as c
-from shared.events.values import SessionSettings
+from shared.events.values import ActionSpec, SessionSettings
+from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.support.stories import STEPS, Conversation, approve, spent
 
@@ -121,6 +122,29 @@ async def test_a_dead_letter_of_work_that_is_over_is_only_recorded(
     }
     await rebuild_from(log, database, lambda *_: None)
     assert (await list_dead(database, api.ListDead())).dead_total == 3
+
+
+@pytest.mark.parametrize(("stopped", "phase"), [(False, "failed"), (True, "resting")])
+async def test_a_dead_letter_ends_the_actions_that_its_work_began(
+    log: InMemoryLog, keeper: Keeper, stopped: bool, phase: str
+) -> None:
+    """Nobody else will: its executor is gone."""
+    story = Conversation(log)
+    await story.commit(c.Say(text="Pay", workflow="agentflow", settings=SessionSettings(approval="never")))
+    pay = ActionSpec(id="1.1", tool="pay", effect="write")
+    look, large = ActionSpec(id="1.2", tool="look"), ActionSpec(id="1.3", tool="read")
+    await story.commit(c.PlanTurn(sub_goal="pay", actions=(pay, look, large)))
+    work = log.last(story.id)
+    await story.commit(c.Start(), finish("1.3", result="the beg…", size=60_000), *([c.Stop()] if stopped else []))
+    for _ in range(2):  # delivered again: nothing twice
+        await keeper.dead_letter(advisory(work, consumer="executor"))
+    session = await story.load()
+    assert session.turn is not None
+    assert (session.phase, session.version) == (phase, 8)
+    assert [(a.status, a.under_way) for a in session.turn.actions] == [
+        *(("uncertain", False), ("failed", False), ("finished", False))
+    ]
+    assert (await story.commit(c.Retry())).phase == "awaiting_input"
 
 
 async def test_what_is_no_advisory_is_put_aside(keeper: Keeper) -> None:

@@ -78,16 +78,16 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     story = Conversation(log)
     await story.commit(c.Say(text="What is it?", workflow="agentflow"))
     specs = (
-        {"id": "a", "tool": "slow"},
-        {"id": "b", "tool": "after", "depends_on": ("a",)},
+        {"id": "1.1", "tool": "slow"},
+        {"id": "1.2", "tool": "after", "depends_on": ("1.1",)},
     )
     await story.commit(c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(finish(action_id="a", ok=True, result=None, seconds=2))
+    await story.commit(finish(action_id="1.1", ok=True, result=None, seconds=2))
     await projector.nudge(story.id, log.last(story.id))
     assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.seconds) == [
-        ("a", "finished", 2.0),
-        ("b", "skipped", None),
+        ("1.1", "finished", 2.0),
+        ("1.2", "skipped", None),
     ]
 
     other = Conversation(log)
@@ -95,9 +95,9 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     await other.commit(
         c.PlanTurn.model_validate({"sub_goal": "look", "actions": specs[:1]}),
         c.Start(),
-        finish(action_id="a", ok=True),
+        finish(action_id="1.1", ok=True),
         c.VerifyTurn(status="success", next_action="complete"),
-        c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("a",)),
+        c.GiveAnswer(text="It is 42", confidence=0.9, evidence=("1.1",)),
     )
     await projector.nudge(other.id, log.last(other.id))
     assert await one(database, t.answers.c.text, t.answers.c.confidence) == [("It is 42", 0.9)]

@@ -20,6 +20,7 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
 RECALLED = Recalled(session_id="old", request="Return boots", outcome="answered: done", lesson="Ask for the card.")
 ARTEFACT = Artefact(name="s/1/1.1", size=3_000_000, sha256="ab" * 32)
+STORED = c.StoreResult(action_id="1.1", artefact=ARTEFACT)
 
 
 async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
@@ -48,7 +49,7 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
     read = {"id": "1.1", "tool": "read", "repairs": ("order_id: # was missing",)}
     denied = {"id": "1.2", "tool": "delete", "effect": "write", "policy": "deny"}
     await story.commit(turn(read, denied, sub_goals=("look", "return"), final=True, recalled=(RECALLED,)))
-    await story.commit(c.Start(), finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(c.Start(), finish(result="the beg…", size=ARTEFACT.size, seconds=2), STORED)
     await projector.load(story.id)
     s = t.turns.c
     assert await one(database, s.turn, s.sub_goal, s.sub_goals, s.final, s.recalled) == [
@@ -66,15 +67,17 @@ async def test_an_action_that_was_ruled_again_is_shown_as_it_was_ruled(
     log: InMemoryLog, database: Database, projector: Projector
 ) -> None:
     story = await asked(log)
-    await story.commit(turn({"id": "1", "tool": "look"}, {"id": "2", "tool": "erase"}, {"id": "3", "tool": "pay"}))
+    await story.commit(
+        turn({"id": "1.1", "tool": "look"}, {"id": "1.2", "tool": "erase"}, {"id": "1.3", "tool": "pay"})
+    )
     tools = {"erase": ToolRule(effect="irreversible"), "pay": ToolRule(effect="read", policy="deny")}
     await story.commit(c.Start(tools=tools))
     await projector.load(story.id)
     a = t.actions.c
     assert await one(database, a.id, a.effect, a.policy, a.ruling, a.status, a.why) == [
-        ("1", "read", None, "proceed", "planned", ""),
-        ("2", "irreversible", None, "require_approval", "planned", ""),
-        ("3", "read", "deny", "deny", "denied", "this tool must not be used here"),
+        ("1.1", "read", None, "proceed", "planned", ""),
+        ("1.2", "irreversible", None, "require_approval", "planned", ""),
+        ("1.3", "read", "deny", "deny", "denied", "this tool must not be used here"),
     ]
     await same_after_rebuild(log, database)
 
@@ -117,7 +120,7 @@ async def test_the_artefact_of_an_outcome_that_comes_late(
     story = await asked(log)
     await story.commit(turn({"id": "1.1", "tool": "slow"}), c.Start())
     await story.commit(c.Stop(), c.Say(text="Something else"))
-    await story.commit(finish(action_id="1.1", ok=True, result="the beg…", artefact=ARTEFACT, seconds=2))
+    await story.commit(finish(result="the beg…", size=ARTEFACT.size, seconds=2), STORED)
     await projector.load(story.id)
     a = t.actions.c
     assert await one(database, a.id, a.status, a.result, a.artefact, a.seconds) == [

@@ -136,12 +136,13 @@ async def test_a_request_that_is_the_answer_to_what_comes_next(client: Client, s
 async def test_the_last_bad_verdict_is_the_lesson(client: Client, shop: Shop) -> None:
     story = Conversation(shop.log)
     await story.commit(c.Say(text="Cancel everything", workflow="agentflow"))
-    for status, next_action, why in (
-        ("failure", "retry", "The order was shipped already."),
-        ("success", "complete", "Returned instead."),
+    for action_id, status, next_action, why in (
+        ("1.1", "failure", "retry", "The order was shipped already."),
+        ("2.1", "success", "complete", "Returned instead."),
     ):
-        await story.commit(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": [{"id": why[:3], "tool": "x"}]}))
-        await story.commit(c.Start(), finish(action_id=why[:3], ok=True))
+        actions = [{"id": action_id, "tool": "x"}]
+        await story.commit(c.PlanTurn.model_validate({"sub_goal": "cancel", "actions": actions}))
+        await story.commit(c.Start(), finish(action_id))
         await story.commit(
             c.VerifyTurn.model_validate({"status": status, "next_action": next_action, "reasoning": why})
         )

@@ -17,8 +17,8 @@ const turn = (...events: object[]): TurnEntry => {
 };
 const planned = { type: "turn.planned", turn: 1, sub_goal: "Walk", recalled: [], path: path("look", "write", "run", "tell"), actions: ["look", "write", "run", "tell"].map((one, index) => spec(`1.${index + 1}`, one)) };
 const ran = (id: string, result: object = {}) => [
-  { type: "actions.started", action_ids: [id] },
-  { type: "action.finished", action_id: id, ok: true, result, error: "", seconds: 0.5, artefact: null },
+  { type: "actions.started", actions: [{ action_id: id }] },
+  { type: "actions.finished", outcomes: [{ action_id: id, ok: true, result, error: "", seconds: 0.5 }] },
 ];
 const changed = (why: string, given: object, ...actions: object[]) => ({ type: "path.changed", turn: 1, actions, given, why });
 const states = (entry: TurnEntry) => walkOf(FLOW, entry).nodes.map((one) => one.state);

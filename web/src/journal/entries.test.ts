@@ -22,8 +22,8 @@ it("tells of a plan, its approval and its code with the checks", () => {
 it("makes one entry of a run, from its plan to its verdict", () => {
   const all = of(
     { type: "turn.requested", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "run_code" }] },
-    { type: "actions.started", action_ids: ["1.1"] },
-    { type: "action.finished", action_id: "1.1", ok: true, result: { stdout: "3" }, error: "", seconds: 0.1 },
+    { type: "actions.started", actions: [{ action_id: "1.1" }] },
+    { type: "actions.finished", outcomes: [{ action_id: "1.1", ok: true, result: { stdout: "3" }, error: "", seconds: 0.1 }] },
     { type: "turn.verified", turn: 1, status: "success", reasoning: "fine" },
   );
   expect(all).toMatchObject([{ kind: "turn", actions: [{ state: "finished", result: { stdout: "3" } }], verdict: { status: "success" } }]);
@@ -37,6 +37,6 @@ it("gives a question its answer", () => {
 it("does not change what it has told before", () => {
   const first = [{ type: "turn.planned", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "t" }] }];
   const before = of(...first);
-  of(...first, { type: "actions.started", action_ids: ["1.1"] });
+  of(...first, { type: "actions.started", actions: [{ action_id: "1.1" }] });
   expect(before).toMatchObject([{ actions: [{ state: "planned" }] }]);
 });

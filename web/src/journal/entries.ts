@@ -123,22 +123,23 @@ function told(all: Entry[], event: SessionEvent): void {
       for (const one of planned(event.actions)) outcome(all, one.spec.id, one);
       return;
     case "actions.started":
-      for (const id of event.action_ids) outcome(all, id, { state: "started" });
+      for (const one of event.actions) outcome(all, one.action_id, { state: "started", artefact: null });
       return;
-    case "action.finished":
-      outcome(all, event.action_id, {
-        state: event.ok ? "finished" : "failed",
-        result: event.result,
-        error: event.error,
-        seconds: event.seconds,
-        artefact: event.artefact,
-      });
+    case "actions.finished":
+      for (const one of event.outcomes) outcome(all, one.action_id, { state: one.ok ? "finished" : "failed", result: one.result, error: one.error, seconds: one.seconds });
+      return;
+    case "result.stored":
+      outcome(all, event.action_id, { artefact: event.artefact });
+      return;
+    case "result.lost":
+      outcome(all, event.action_id, { error: actionOf(all, event.action_id)?.error || event.reason });
       return;
     case "action.skipped":
       outcome(all, event.action_id, { state: "skipped", error: event.reason });
       return;
     case "action.uncertain":
-      outcome(all, event.action_id, { state: "uncertain", error: event.reason });
+      // A read of which nobody knows has changed nothing: there is no doubt about it.
+      outcome(all, event.action_id, { state: actionOf(all, event.action_id)?.spec.effect === "read" ? "failed" : "uncertain", error: event.reason });
       return;
     case "turn.verified":
       change(all, "turn", (one) => one.number === event.turn, { verdict: event });

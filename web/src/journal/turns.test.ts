@@ -13,7 +13,7 @@ const turn = (...events: object[]) => {
   return found;
 };
 const states = (...events: object[]) => turn(...events).actions.map((one) => one.state);
-const finished = (id: string, ok = true) => ({ type: "action.finished", action_id: id, ok, result: ok ? "r" : null, error: ok ? "" : "no", seconds: 1, artefact: null });
+const finished = (id: string, ok = true) => ({ type: "actions.finished", outcomes: [{ action_id: id, ok, result: ok ? "r" : null, error: ok ? "" : "no", seconds: 1 }] });
 
 it("knows from the ruling what is not run at all", () => {
   expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { ruling: "deny" }), spec("1.3")))).toEqual(["skipped", "denied", "planned"]);
@@ -22,7 +22,7 @@ it("knows from the ruling what is not run at all", () => {
 it("skips what the event says that it ends, and nothing else", () => {
   const chain = planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] }), spec("1.3", { depends_on: ["1.2"] }));
   const failed = { ...finished("1.1", false), ended: [{ id: "1.2", reason: "dependency_failed" }] };
-  const { actions } = turn(chain, { type: "actions.started", action_ids: ["1.1"] }, failed);
+  const { actions } = turn(chain, { type: "actions.started", actions: [{ action_id: "1.1" }] }, failed);
   expect(actions).toMatchObject([{ state: "failed" }, { state: "skipped", error: "an action it depends on did not finish" }, { state: "planned" }]);
 });
 
@@ -60,7 +60,7 @@ it("remembers who allowed and who refused", () => {
 });
 
 it("tells after a stop what happened, what may still happen, and what will not", () => {
-  const stopped = [planned(1, spec("1.1"), spec("1.2"), spec("1.3")), { type: "actions.started", action_ids: ["1.1", "1.2"] }, finished("1.1"), { type: "session.stopped", reason: "", ended: [{ id: "1.3", reason: "stopped" }] }];
+  const stopped = [planned(1, spec("1.1"), spec("1.2"), spec("1.3")), { type: "actions.started", actions: [{ action_id: "1.1" }, { action_id: "1.2" }] }, finished("1.1"), { type: "session.stopped", reason: "", ended: [{ id: "1.3", reason: "stopped" }] }];
   const ids = (report: ReturnType<typeof stopReport>) => [report.done, report.running, report.never].map((part) => part.map((one) => one.spec.id));
   expect(ids(stopReport(turn(...stopped).actions))).toEqual([["1.1"], ["1.2"], ["1.3"]]);
   expect(ids(stopReport(turn(...stopped, finished("1.2")).actions))).toEqual([["1.1", "1.2"], [], ["1.3"]]);
@@ -73,11 +73,24 @@ it("does not leave actions waiting in a turn that was left", () => {
 });
 
 it("takes a person's word for what nobody knows", () => {
-  const doubt = [planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), { type: "actions.started", action_ids: ["1.1"] }, { type: "action.uncertain", action_id: "1.1", reason: "lost" }];
+  const doubt = [planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), { type: "actions.started", actions: [{ action_id: "1.1" }] }, { type: "action.uncertain", action_id: "1.1", reason: "lost" }];
   const said = (key: string, ended: object[] = []) => states(...doubt, { type: "question.answered", action_id: "1.1", text: "in any words", key, ended });
   expect(said("happened")).toEqual(["finished", "planned"]);
   expect(said("again")).toEqual(["approved", "planned"]);
   expect(said("leave", [{ id: "1.2", reason: "dependency_failed" }])).toEqual(["uncertain", "skipped"]);
+});
+
+it("has no doubt about a read of which nobody knows", () => {
+  const look = [planned(1, spec("1.1", { effect: "read" })), { type: "actions.started", actions: [{ action_id: "1.1" }] }];
+  expect(states(...look, { type: "action.uncertain", action_id: "1.1", reason: "lost" })).toEqual(["failed"]);
+});
+
+it("tells an outcome before all of its result is stored, or lost", () => {
+  const known = [planned(1, spec("1.1")), { type: "actions.started", actions: [{ action_id: "1.1" }] }, finished("1.1")];
+  const artefact = { name: "s/1/1.1/1", size: 60_000, sha256: "" };
+  expect(turn(...known).actions).toMatchObject([{ state: "finished", result: "r", artefact: null }]);
+  expect(turn(...known, { type: "result.stored", action_id: "1.1", artefact }).actions).toMatchObject([{ state: "finished", artefact, error: "" }]);
+  expect(turn(...known, { type: "result.lost", action_id: "1.1", reason: "no room" }).actions).toMatchObject([{ state: "finished", artefact: null, error: "no room" }]);
 });
 
 it("names the tools that an answer rests on", () => {
