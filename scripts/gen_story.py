@@ -213,8 +213,8 @@ def walk() -> list[Transition]:
             *_ran("1.3", written),
             c.EditPath(actions=planned[3:], given={"sql": SQL}, after="1.3"),
             *_ran("1.8", {"valid": True, "problem": "", "sql_tables": ["orders"]}),
-            c.ChangePath(
-                actions=(planned[4].model_copy(update=shown), planned[5]), why="execute_sql: what it gets is known."
+            c.ChangeTurn(
+                actions=(planned[4].model_copy(update=shown), planned[5]), reason="execute_sql: what it gets is known."
             ),
             c.Approve(version=17, action_id="1.11"),
             *_ran("1.11", {"result": ROWS, "problem": ""}),

@@ -114,7 +114,7 @@ def trace(session_id: str, events: Sequence[SessionEvent]) -> Trace:
 def _made(events: Iterable[SessionEvent]) -> Iterable[Made]:
     specs: dict[str, ActionSpec] = {}
     for event in events:
-        if isinstance(event, Planned | facts.PlanApproved | facts.ActionsRuled):
+        if isinstance(event, Planned | facts.PlanApproved | facts.TurnChanged):
             specs |= {spec.id: spec for spec in event.actions}
         elif isinstance(event, facts.ActionsFinished):
             for one in (one for one in event.outcomes if one.action_id in specs):

@@ -46,20 +46,16 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.TurnPlanned() | facts.TurnRequested():
             tools = ", ".join(action.tool for action in event.actions)
             return f"turn {event.turn}: {short(event.sub_goal)} ({tools or 'the answer follows'})"
-        case facts.PathChanged():
+        case facts.TurnChanged():
             rest = ", ".join(action.tool for action in event.actions)
-            given = f", with {', '.join(event.given)} set" if event.given else ""
-            return f"changed the path: {short(rest, WIDTH) or 'it ends here'}{given}{_because(event.why)}"
+            overrides = f", with {', '.join(event.overrides)} set" if event.overrides else ""
+            return f"changed what comes next: {short(rest, WIDTH) or 'it ends here'}{overrides}{_because(event.reason)}"
         case facts.ApprovalGiven():
             return f"allowed action {event.action_id}"
         case facts.ApprovalDenied():
             return f"refused action {event.action_id}{_because(event.reason)}"
         case facts.ApprovalExpired():
             return "nobody decided in time"
-        case facts.ActionsRuled():
-            return "; ".join(
-                f"rules {spec.id} again as {spec.effect}{_because(spec.approval or spec.why)}" for spec in event.actions
-            )
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (

@@ -32,7 +32,6 @@ _DOING: Mapping[str, str] = {
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # Told by the message that follows them, or by none.
 _QUIET = (
-    facts.PathChanged,
     facts.AnswerJudged,
     facts.UsageSpent,
     facts.ActionsStarted,
@@ -152,6 +151,8 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
             return trace.answer(event, trace.tools_of(view.events), walked=walk(view.session) is not None)
         case facts.TurnVerified():  # of a run, `completion` repeats the words
             return trace.verdict(event, words=view.workflow != "conversation" or event.next_action != "complete")
+    if isinstance(event, facts.TurnChanged) and not _is_another(event):
+        return None
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
         return None
     return line(event)
@@ -162,7 +163,7 @@ def _on_path(event: SessionEvent, view: View) -> RenderableType | None:
     match event:
         case facts.TurnPlanned(path=path) if path:
             return flow.planned(event, path)
-        case facts.PathChanged() if turn and _is_another(event):
+        case facts.TurnChanged() if turn and _is_another(event):
             return Group(line(event), Padding(flow.line(turn), (0, 0, 0, 2), expand=False))
         case facts.ActionsFinished() if turn:
             ended = ((find(view.session, one.action_id), one) for one in event.outcomes)
@@ -171,9 +172,9 @@ def _on_path(event: SessionEvent, view: View) -> RenderableType | None:
             return None
 
 
-def _is_another(event: facts.PathChanged) -> bool:
+def _is_another(event: facts.TurnChanged) -> bool:
     """Not only what the next node gets: its card tells that."""
-    return bool(event.why or event.given or event.actor.startswith("user:"))
+    return bool(event.reason or event.overrides or event.actor.startswith("user:"))
 
 
 def _walking(view: View) -> Iterable[RenderableType]:

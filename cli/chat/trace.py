@@ -164,6 +164,6 @@ def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool =
 
 def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:
     """The tool of every action that was planned, by the action's id."""
-    planned = facts.PlanApproved | facts.TurnPlanned | facts.TurnRequested | facts.PathChanged
+    planned = facts.PlanApproved | facts.TurnPlanned | facts.TurnRequested | facts.TurnChanged
     turns = (event for event in events if isinstance(event, planned))
     return {action.id: action.tool for turn in turns for action in turn.actions}

@@ -42,7 +42,7 @@ class PathGuide:
             await desk.record(c.Fail(reason=f"{error} {NO_USE}", retryable=False))
         return True
 
-    async def _instead(self, session: Session) -> c.ChangePath | c.Ask | c.Fail | None:
+    async def _instead(self, session: Session) -> c.ChangeTurn | c.Ask | c.Fail | None:
         wave = ready(session.turn)
         found = self._nodes.find(*split(wave[0].spec.tool)) if wave else None
         if found is None:
@@ -50,9 +50,9 @@ class PathGuide:
         flow, node = found
         rest = tuple(action for action in session.turn.actions if action.status in OPEN) if session.turn else ()
         if other := elsewhere(flow, session, rest):
-            return c.ChangePath(actions=other.rest, why=other.why)
+            return c.ChangeTurn(actions=other.rest, reason=other.why)
         if spec := self._resolved(flow, node, session, wave[0]):
-            return c.ChangePath(actions=(spec, *(action.spec for action in rest[1:])))  # the way stays the same
+            return c.ChangeTurn(actions=(spec, *(action.spec for action in rest[1:])))  # the way stays the same
         answered = wave[0].result is not None
         if node.asks and not answered and (session.settings.confirm != "nothing" or not node.proposes):
             return await self._question(flow, node, session, wave[0])

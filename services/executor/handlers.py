@@ -119,10 +119,11 @@ async def _started(desk: Desk, tools: Tools) -> bool:
     """Not if a tool does more than its plan says, or needs a yes that nobody gave."""
     wave = (tools.get(action.spec.tool) for action in ready(desk.session.turn))
     rules = {tool.spec.name: rule for tool in wave if tool and (rule := tool.rule(desk.session))}
+    planned = {action.spec.id: action.spec for action in desk.session.turn.actions} if desk.session.turn else {}
     event = await desk.record(c.Start(tools=rules))
-    if not isinstance(event, facts.ActionsRuled):
+    if not isinstance(event, facts.TurnChanged):
         return True
-    for spec in event.actions:
+    for spec in (spec for spec in event.actions if spec != planned.get(spec.id)):
         metrics.RULED.labels(spec.ruling).inc()
         log.warning("action_ruled_again", action_id=spec.id, tool=spec.tool, effect=spec.effect, ruling=spec.ruling)
     return False

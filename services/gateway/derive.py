@@ -53,7 +53,7 @@ def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.Serve
     if before.question != after.question or before.phase != "awaiting_input":
         asked.append(views.question(after))
     if (
-        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.PathChanged)
+        isinstance(event, facts.ApprovalGiven | facts.ApprovalDenied | facts.ActionSkipped | facts.TurnChanged)
         or before.phase != after.phase
     ):
         asked.append(views.approval_request(after))

@@ -89,12 +89,8 @@ def _of_a_turn(event: SessionEvent, who: str) -> str:
         case facts.TurnPlanned() | facts.TurnRequested():
             tools = f" ({_tools(event)})" if event.actions else ""
             line = f"**{who}** plans turn {event.turn}: {event.sub_goal}{tools}"
-        case facts.ActionsRuled():
-            asked = (
-                f"{spec.id} ({spec.effect}{f': {why}' if (why := spec.approval or spec.why) else ''})"
-                for spec in event.actions
-            )
-            line = f"Not started as planned: {', '.join(asked)}."
+        case facts.TurnChanged() if event.reason:
+            line = f"Not carried out as planned: {event.reason}."
         case facts.ActionsFinished():
             line = "\n\n".join(
                 f"Action {one.action_id} is done." if one.ok else f"Action {one.action_id} failed: {one.error}"

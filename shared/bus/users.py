@@ -28,7 +28,7 @@ _ANY_WORKER = ("usage.spent", "session.failed", "question.asked")
 MAKES: dict[str, tuple[str, ...]] = {
     "planner": (*_ANY_WORKER, "plan.drafted", "turn.planned"),
     "executor": (
-        *(*_ANY_WORKER, "path.changed", "actions.ruled"),
+        *(*_ANY_WORKER, "turn.changed"),
         *("actions.started", "actions.finished", "action.uncertain", "result.stored", "result.lost"),
     ),
     "verifier": (*_ANY_WORKER, "code.verified", "turn.verified"),
@@ -38,7 +38,7 @@ MAKES: dict[str, tuple[str, ...]] = {
         *("message.received", "question.answered", "question.asked", "answer.judged"),
         *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),
         *("code.edited", "code.approved", "code.rejected"),
-        *("turn.requested", "path.changed", "approval.given", "approval.denied", "action.skipped"),  # a person's own
+        *("turn.requested", "turn.changed", "approval.given", "approval.denied", "action.skipped"),  # a person's own
         *("policy.remembered", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
         *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_chosen"),
     ),

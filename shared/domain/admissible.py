@@ -137,7 +137,7 @@ def _of_the_work(session: Session, event: SessionEvent) -> str:
     return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
 
 
-def _turn_changed(session: Session, event: facts.PathChanged) -> str:
+def _turn_changed(session: Session, event: facts.TurnChanged) -> str:
     """A person changes a path, too."""
     return "" if event.actor.startswith(PERSON) else _of_the_work(session, event)
 
@@ -173,14 +173,14 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "code.rejected": _code_rejected,
     "approval.given": _action_decided,
     "approval.denied": _action_decided,
-    "path.changed": _turn_changed,
+    "turn.changed": _turn_changed,
     "question.asked": _asked,
     "actions.finished": _outcomes,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,
     **dict.fromkeys(("plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
-    **dict.fromkeys(("actions.ruled", "actions.started"), _of_the_work),
+    **dict.fromkeys(("actions.started",), _of_the_work),
     **dict.fromkeys(("code.verified", "turn.verified"), _of_the_work),
     **dict.fromkeys(("answer.given", "session.failed"), _of_the_work),
 }

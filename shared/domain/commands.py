@@ -233,11 +233,11 @@ class PlanTurn(Command):
     path: PathPlan | None = None
 
 
-class ChangePath(Command):
-    """Another rest of the path, and why: a condition leads elsewhere, or the next node runs with what is known now."""
+class ChangeTurn(Command):
+    """Another rest of the path: a condition leads elsewhere, or the next node runs with what is known now."""
 
     actions: tuple[ActionSpec, ...]
-    why: str = ""
+    reason: str = ""
 
 
 class Start(Command):

@@ -7,11 +7,11 @@ from collections.abc import Iterable
 from functools import reduce
 from typing import assert_never
 
-from shared.domain import drafts, forks, outcomes, paths, said, turns
+from shared.domain import drafts, forks, outcomes, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
 from shared.domain.state import Action, Failure, Spent
-from shared.domain.waves import advance, end, mark
+from shared.domain.waves import end, mark
 from shared.events import SessionEvent, facts
 
 
@@ -66,16 +66,14 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return turns.turn_planned(session, event)
         case facts.TurnRequested():
             return turns.turn_requested(session, event)
-        case facts.PathChanged():
-            return _path_changed(session, event)
+        case facts.TurnChanged():
+            return turns.turn_changed(session, event)
         case facts.ApprovalGiven():
             return turns.decided(mark(session, [event.action_id], "approved", allowed=True), event.version)
         case facts.ApprovalDenied():
             return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
         case facts.ApprovalExpired():
             return turns.expired(session, event.version)
-        case facts.ActionsRuled():
-            return turns.actions_ruled(session, event)
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
             return mark(session, [one.action_id for one in event.actions], "started", began=began)
@@ -125,12 +123,6 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
-
-
-def _path_changed(session: Session, event: facts.PathChanged) -> Session:
-    if session.turn is None:
-        return session
-    return advance(replace(session, turn=paths.changed(session.turn, event)), event.version)
 
 
 def _with_tokens(session: Session, event: facts.UsageSpent) -> Session:

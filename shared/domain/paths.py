@@ -1,4 +1,4 @@
-"""A path through a flow's nodes: what its actions have made, and how what is left of it is replaced.
+"""A path through a flow's nodes: what its actions have made, and how the rest of a turn is replaced.
 
 The domain knows no graph: which node follows is said by the planner, the executor (conditions) or a person.
 """
@@ -81,20 +81,34 @@ def numbered(turn: Turn, specs: tuple[ActionSpec, ...], given: bool) -> tuple[Ac
     return tuple(chain)
 
 
-def changed(turn: Turn, event: facts.PathChanged) -> Turn:
-    """The turn with another rest of its path; what a person set is an action of theirs that is finished."""
-    said: tuple[Action, ...] = ()
-    if event.given:
-        flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
-        text = f"Set by the person: {', '.join(event.given)}"[:500]
-        spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", text=text)
-        said = (Action(spec, "finished", result=event.given),)
-    rest = tuple(planned(spec) for spec in event.actions)
-    made = turn.made + len(said) + len(rest)
-    return replace(turn, actions=(*begun(turn), *said, *rest), made=made, chosen=_chosen(turn, event))
+def changed(turn: Turn, event: facts.TurnChanged) -> Turn:
+    """The turn with another rest: an action with a known id stays in its place, others follow.
+
+    What a person set is an action of theirs that is finished.
+    """
+    rest = {spec.id: spec for spec in event.actions}
+    kept = tuple(a for a in turn.actions if a.status not in OPEN or a.spec.id in rest)
+    stays = tuple(_ruled_again(action, rest.pop(action.spec.id, action.spec)) for action in kept)
+    added = (*_set_by_person(turn, event), *map(planned, rest.values()))
+    return replace(turn, actions=(*stays, *added), made=turn.made + len(added), chosen=_chosen(turn, event))
 
 
-def _chosen(turn: Turn, event: facts.PathChanged) -> str:
+def _ruled_again(action: Action, spec: ActionSpec) -> Action:
+    """The same action if it has begun, or if nothing differs and nobody has to allow it any more."""
+    same = action.spec == spec and (action.allowed or spec.approval is None)
+    return action if same or action.status not in OPEN else planned(spec)
+
+
+def _set_by_person(turn: Turn, event: facts.TurnChanged) -> tuple[Action, ...]:
+    if not event.overrides:
+        return ()
+    flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
+    text = f"Set by the person: {', '.join(event.overrides)}"[:500]
+    spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", text=text)
+    return (Action(spec, "finished", result=event.overrides),)
+
+
+def _chosen(turn: Turn, event: facts.TurnChanged) -> str:
     """The next action, if a person put it there; it stays theirs when it gets what it runs with."""
     if not event.actions:
         return ""

@@ -9,7 +9,6 @@ from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.policy import ruled
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.stamp import stamp
-from shared.domain.state import Turn
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
@@ -240,16 +239,9 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
         raise Invalid("The path needs at least one node; to give it up, stop.")
     # what a node changes, and with what, is said by the executor right before it begins
     rest = tuple(paths.named(spec.tool, spec.text) for spec in command.actions)
-    return path_changed(session, turn, rest, by, given=command.given)
-
-
-def path_changed(
-    session: Session, turn: Turn, rest: tuple[ActionSpec, ...], by: By, **told: object
-) -> facts.PathChanged:
-    """`told`: what was given on the way, or why."""
-    specs = paths.numbered(turn, rest, given=bool(told.get("given")))
-    actions = tuple(ruled(session, spec) for spec in specs)
-    return facts.PathChanged(**stamp(session, by, "path.changed"), turn=turn.number, actions=actions, **told)
+    specs = tuple(ruled(session, spec) for spec in paths.numbered(turn, rest, given=bool(command.given)))
+    kind = "turn.changed"
+    return facts.TurnChanged(**stamp(session, by, kind), turn=turn.number, actions=specs, overrides=command.given)
 
 
 def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:

@@ -47,6 +47,12 @@ def stricter(session: Session, action: Action, tool: ToolRule) -> ActionSpec | N
     return anew.model_copy(update={"approval": f"{anew.approval}; the plan {planned_as}"})
 
 
+def ruled_as(specs: tuple[ActionSpec, ...]) -> str:
+    """In words, what was ruled more strictly than it was planned, and why."""
+    whys = ((spec, spec.approval or spec.why) for spec in specs)
+    return "; ".join(f"{spec.id} is ruled as {spec.effect}{f': {why}' if why else ''}" for spec, why in whys)[:5_000]
+
+
 def policy_of(session: Session, spec: ActionSpec) -> ToolPolicy:
     """A tool that is denied by its configuration stays so; else the person's word in this session comes first."""
     if spec.policy == "deny":

@@ -48,13 +48,11 @@ def turn_requested(session: Session, event: facts.TurnRequested) -> Session:
     return advance(requested, event.version)
 
 
-def actions_ruled(session: Session, event: facts.ActionsRuled) -> Session:
-    """The actions as the executor ruled them, and what follows from that: a person is asked, or the wave goes on."""
+def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
+    """The rest of the turn is another one: a person is asked, or the wave goes on."""
     if session.turn is None:
         return session
-    anew = {spec.id: paths.planned(spec) for spec in event.actions}
-    actions = tuple(anew.get(action.spec.id, action) for action in session.turn.actions)
-    return advance(replace(session, turn=replace(session.turn, actions=actions)), event.version)
+    return advance(replace(session, turn=paths.changed(session.turn, event)), event.version)
 
 
 def decided(session: Session, version: int) -> Session:

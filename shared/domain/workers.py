@@ -3,17 +3,17 @@
 from typing import assert_never
 
 from shared.domain import commands as c
+from shared.domain import paths
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
-from shared.domain.people import path_changed
-from shared.domain.policy import ruled, stricter
+from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.session import Phase, Session, undecided
 from shared.domain.stamp import stamp
-from shared.domain.state import ActionStatus
+from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, Option, content_hash
+from shared.events.values import ActionAttempt, ActionSpec, Option, content_hash
 
 WorkerCommand = (
     c.DraftPlan
@@ -21,7 +21,7 @@ WorkerCommand = (
     | c.VerifyCode
     | c.Ask
     | c.PlanTurn
-    | c.ChangePath
+    | c.ChangeTurn
     | c.Start
     | c.Finish
     | c.StoreResult
@@ -72,8 +72,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _ask(session, command, by)
         case c.PlanTurn():
             return _plan_turn(session, command, by)
-        case c.ChangePath():
-            return _change_path(session, command, by)
+        case c.ChangeTurn():
+            return _change_turn(session, command, by)
         case c.Start():
             return _start(session, command, by)
         case c.VerifyTurn():
@@ -100,13 +100,19 @@ def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
 
 
-def _change_path(session: Session, command: c.ChangePath, by: By) -> SessionEvent:
+def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:
     """Between two nodes: where the next one is another one, or runs with what is now known."""
     _my_turn(session, by, "executing")
     need(not running(session), "A node is running: the path is changed between nodes.")
     if session.turn is None or session.turn.path is None:
         raise OutOfTurn("No path is being walked now.")
-    return path_changed(session, session.turn, command.actions, by, why=command.why)
+    specs = (ruled(session, spec) for spec in paths.numbered(session.turn, command.actions, given=False))
+    return _turn_changed(session, session.turn, tuple(specs), command.reason, by)
+
+
+def _turn_changed(session: Session, turn: Turn, actions: tuple[ActionSpec, ...], reason: str, by: By) -> SessionEvent:
+    envelope = stamp(session, by, "turn.changed", str(session.version + 1))  # one work may change it several times
+    return facts.TurnChanged(**envelope, turn=turn.number, actions=actions, reason=reason)
 
 
 def _draft_code(session: Session, command: c.DraftCode, by: By) -> SessionEvent:
@@ -161,8 +167,11 @@ def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
         raise OutOfTurn("No wave is ready to start.")
     known = ((action, command.tools.get(action.spec.tool)) for action in wave)
     anew = tuple(spec for action, tool in known if tool and (spec := stricter(session, action, tool)))
-    if anew:
-        return facts.ActionsRuled(**stamp(session, by, "actions.ruled"), actions=anew)
+    if anew and session.turn:
+        ruled_again = {spec.id: spec for spec in anew}
+        unbegun = (action.spec for action in session.turn.actions if action.status in paths.OPEN)
+        specs = tuple(ruled_again.get(spec.id, spec) for spec in unbegun)
+        return _turn_changed(session, session.turn, specs, ruled_as(anew), by)
     actions = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)
     return facts.ActionsStarted(**stamp(session, by, "actions.started"), actions=actions)
 

@@ -31,11 +31,10 @@ SessionEvent = Annotated[
     | facts.QuestionAnswered
     | facts.TurnPlanned
     | facts.TurnRequested
-    | facts.PathChanged
+    | facts.TurnChanged
     | facts.ApprovalGiven
     | facts.ApprovalDenied
     | facts.ApprovalExpired
-    | facts.ActionsRuled
     | facts.ActionsStarted
     | facts.ActionsFinished
     | facts.ResultStored

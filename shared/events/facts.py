@@ -200,17 +200,18 @@ class TurnRequested(Event):
     actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
 
 
-class PathChanged(Event):
-    """What of a path has not begun is replaced by these actions: a condition left it, or a person changed it.
+class TurnChanged(Event):
+    """The actions of a turn that have not begun are these from now on; one that is the same keeps its approval.
 
-    `given`: values that the person set in the flow's state on the way.
+    A condition left the path, a person changed it, its next node got its arguments, or the executor rules an action
+    more strictly than its plan did. `overrides`: values that the person set in the flow's state on the way.
     """
 
-    type: Literal["path.changed"] = "path.changed"
+    type: Literal["turn.changed"] = "turn.changed"
     turn: Version
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=60)]
-    given: dict[str, JsonValue] = Field(default_factory=dict)
-    why: Annotated[str, Field(max_length=5_000)] = ""
+    overrides: dict[str, JsonValue] = Field(default_factory=dict)
+    reason: Annotated[str, Field(max_length=5_000)] = ""
 
 
 class ApprovalGiven(Event):
@@ -234,16 +235,6 @@ class ApprovalExpired(Event):
 
     type: Literal["approval.expired"] = "approval.expired"
     asked: Version
-
-
-class ActionsRuled(Event):
-    """Before these actions start, the executor rules them by its own registry, more strictly than their plan did.
-
-    They take the place of the planned ones with the same ids, and none of the wave has started.
-    """
-
-    type: Literal["actions.ruled"] = "actions.ruled"
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=60)]
 
 
 class ActionsStarted(Event):

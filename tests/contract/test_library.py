@@ -146,7 +146,7 @@ async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library
         await walk.step()
     await walk.step(valid=False, problem="no such column", sql_tables=[])
     again = specs("generate_sql", "validate_sql", "execute_sql", "format_final_response")
-    await walk.commit(c.ChangePath(actions=again, why="validate_sql: not valid"))
+    await walk.commit(c.ChangeTurn(actions=again, reason="validate_sql: not valid"))
     await walk.step(sql="SELECT 2")
     session = await walk.load()
     assert session.turn is not None

@@ -140,7 +140,7 @@ async def test_what_of_a_path_had_not_begun_is_superseded(
     await projector.load(walk.id)
     await walk.step()
     await walk.step(valid=False)
-    await walk.commit(c.ChangePath(actions=specs("generate_sql", "execute_sql"), why="validate_sql: not valid"))
+    await walk.commit(c.ChangeTurn(actions=specs("generate_sql", "execute_sql"), reason="validate_sql: not valid"))
     await projector.load(walk.id)
     await walk.step()
     await walk.commit(c.EditPath(actions=specs("format_final_response"), given={"sql": "SELECT 3"}, after="1.4"))

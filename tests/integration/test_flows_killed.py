@@ -32,7 +32,7 @@ async def kill_before_changes(settings: Settings, bus: Bus, running: list[asynci
 
     async def stored(_: str, data: bytes) -> None:
         event = parse_event(data)
-        if isinstance(event, facts.PathChanged) and event.actions[0].effect == "write":
+        if isinstance(event, facts.TurnChanged) and event.actions[0].effect == "write":
             said.put_nowait(event)
 
     feed = await bus.subscribe("feed.>", stored)

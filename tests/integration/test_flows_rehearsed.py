@@ -92,7 +92,7 @@ async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bu
     async with talking(settings, bus, session_id) as (ann, says):
         done = await says("Hello, what can you do?", planning=planning)
         assert walked(done) == ["classify_prompt", "general_questions"]
-        changes = [event.why for event in await ann.events() if isinstance(event, facts.PathChanged)]
+        changes = [event.reason for event in await ann.events() if isinstance(event, facts.TurnChanged)]
         assert changes == ['classify_prompt: kind == "general"']
         done = await says("How many orders are pending?", planning=planning)
         assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer

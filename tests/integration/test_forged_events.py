@@ -104,7 +104,7 @@ async def test_no_service_s_words_make_a_write_run_unasked(
             "it changes something; the plan would not have asked you",
         ]
         types = [event.type for event in await ann.events()]
-        assert types.count("actions.ruled") == len(forged)
+        assert types.count("turn.changed") == len(forged)
         await allow(ann, waiting)
         await ann.phase("resting")
         assert (await stored(settings, f"session:{session_id}"))["status"] == "cancelled"

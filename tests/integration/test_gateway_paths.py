@@ -74,7 +74,7 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked() -> None:
         await her.send("edit_path", after="1.1", nodes=rest)
         await her.error("stale_version")
         await her.send("edit_path", after="1.2", nodes=rest)
-        changed = await her.event("path.changed")
+        changed = await her.event("turn.changed")
         assert [action["tool"] for action in changed["actions"]] == rest
         waiting = await her.until("approval_request")
         assert waiting["actions"][0]["arguments"] == {"sql": SQL}

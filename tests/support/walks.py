@@ -176,5 +176,5 @@ def _executed(session: Session, turn: Turn) -> AnyCommand | None:
         sql = made(turn)["text_to_sql"]["sql"]
         shown = action.spec.model_copy(update={"arguments": {"sql": sql}, "approval": "it is shown first"})
         rest = tuple(a.spec for a in turn.actions if a.status == "planned" and a is not action)
-        return c.ChangePath(actions=(shown, *rest))
+        return c.ChangeTurn(actions=(shown, *rest))
     return c.Start()

@@ -161,8 +161,8 @@ async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_ther
     walk = kitchen(tmp_path, kitchen__read_wish={"dish": "dragon", "known": False})
     done = await walk.begins("Dragon, please", *PATH, confirm="nothing")
     assert walked(done) == ["read_wish", "refuse", "serve"]
-    changes = [event for event in walk.events if isinstance(event, facts.PathChanged)]
-    assert [event.why for event in changes if event.why] == ["read_wish: known is False"]
+    changes = [event for event in walk.events if isinstance(event, facts.TurnChanged)]
+    assert [event.reason for event in changes if event.reason] == ["read_wish: known is False"]
     assert [spec.tool for spec in changes[0].actions] == ["kitchen.refuse", "kitchen.serve"]
 
 

@@ -24,7 +24,7 @@ async def test_a_write_that_its_plan_calls_a_read_is_not_called_but_logged_count
     before = ruled_again()
     with structlog.testing.capture_logs() as logged:
         [event] = await bench.run()
-    assert isinstance(event, facts.ActionsRuled)
+    assert isinstance(event, facts.TurnChanged)
     assert bench.desk.session.phase == "awaiting_approval"
     assert ruled_again() == before + 1
     assert [(line["event"], line["tool"], line["effect"]) for line in logged] == [

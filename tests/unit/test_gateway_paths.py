@@ -59,7 +59,7 @@ def test_values_that_a_person_sets_are_no_node() -> None:
 def test_the_sql_is_what_ran_wherever_it_came_from() -> None:
     ran = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 2"}})
     it = _begun()
-    it.does(c.ChangePath(actions=(ran,)))
+    it.does(c.ChangeTurn(actions=(ran,)))
     assert chat_reply(it.session).sql == "SELECT 2"
 
 
@@ -73,7 +73,7 @@ def test_how_the_path_was_found_is_told() -> None:
 def test_a_path_that_was_left_says_so_and_asks_anew() -> None:
     it = _begun()
     shown = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval": "it is shown first"})
-    messages = it.hears(c.ChangePath(actions=(shown, ACTIONS[2]), why="generate_sql: sql is known"))
+    messages = it.hears(c.ChangeTurn(actions=(shown, ACTIONS[2]), reason="generate_sql: sql is known"))
     assert [type(message).__name__ for message in messages] == ["Event", "ApprovalRequest"]
     reply = chat_reply(it.session)
     assert reply.approval

@@ -23,7 +23,7 @@ WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
 ANSWERED = (*WALKED, *walk(4, answer="12 orders", confidence=0.75))
 FAILED = (*PLANNED, *walk(1), c.Start(), finish(action_id="1.2", ok=False, error="no such table"))
 LOOK_FIRST = node("sql.run", arguments={"sql": "select 1"}, approval="look first")
-REFUSED = (*PLANNED, *walk(1), c.ChangePath(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5", reason="too slow"))
+REFUSED = (*PLANNED, *walk(1), c.ChangeTurn(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5", reason="too slow"))
 ENDED = (*PLANNED, *walk(1), edit(after="1.1"))
 WRITE = node("sql.run", effect="write", arguments={"n": 1}, approval="it changes something")
 
@@ -82,7 +82,7 @@ def test_without_an_answer_it_says_how_far_the_path_came(story: tuple[Any, ...])
 
 
 def test_a_doubt_that_was_left_is_told() -> None:
-    story = (*PLANNED, *walk(1), c.ChangePath(actions=(WRITE,)), lambda s: c.Approve(version=s.version), c.Start())
+    story = (*PLANNED, *walk(1), c.ChangeTurn(actions=(WRITE,)), lambda s: c.Approve(version=s.version), c.Start())
     doubt = (*story, c.Uncertain(action_id="1.5", reason="?"), c.Answer(text="Leave it"))
     session = given(*doubt).session
     assert session.turn is not None

@@ -102,10 +102,9 @@ def test_every_event_is_somebodys() -> None:
         ("code.verified", {"verifier"}),
         ("turn.verified", {"verifier"}),
         ("approval.expired", {"plan_store"}),
-        ("actions.ruled", {"executor"}),
         ("turn.planned", {"planner"}),
         ("turn.requested", {"gateway"}),  # a person takes over, or runs the code
-        ("path.changed", {"executor", "gateway"}),  # a condition, or a person
+        ("turn.changed", {"executor", "gateway"}),  # a condition, or a person
     ],
 )
 def test_what_counts_is_one_services_alone(kind: str, owners: set[str]) -> None:

@@ -73,7 +73,7 @@ STORIES: dict[str, tuple[StoryLine, ...]] = {
     ),
     "edits": (*TO_PLAN, edit("one"), approve, program(), checked(), edit_code("x"), checked(), approve, c.Continue()),
     "order": ORDER,
-    "path": (*PATH, approve, c.ChangePath(actions=(act("0"),), why="x"), c.Start(), done("1.3"), verdict(), answer()),
+    "path": (*PATH, approve, c.ChangeTurn(actions=(act("0"),), why="x"), c.Start(), done("1.3"), verdict(), answer()),
     "questions": (*ASKED, c.Answer(text="yes"), draft(), c.Reject(replan=True), c.Stop(), c.Retry(), draft()),
 }
 
@@ -191,7 +191,7 @@ def test_what_names_another_work_or_another_service_is_refused_everywhere(name: 
             mine = f"{session.id}:{work.version}:{event.type}"
             assert admissible(session, next_one(session, event, id="s1:999:x", actor=work.service))
             others = {"planner", "generator", "executor", "verifier", "gateway"} - {work.service}
-            for actor in (*others, *(() if event.type == "path.changed" else (ANN,))):
+            for actor in (*others, *(() if event.type == "turn.changed" else (ANN,))):
                 assert admissible(session, next_one(session, event, id=mine, actor=actor)), (actor, event.type)
             honest = admissible(session, next_one(session, event, id=mine, actor=work.service))
             assert (honest == "") == (session.work is not None)

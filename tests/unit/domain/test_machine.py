@@ -107,7 +107,7 @@ def made(session: Session, move: str, number: int, shape: Shape) -> AnyCommand:
         case "fail":
             return c.Fail(reason="model down")
         case "path":
-            return c.ChangePath(actions=nodes(number), why="a condition")
+            return c.ChangeTurn(actions=nodes(number), reason="a condition")
         case "bad":
             nexts = ["continue", "retry", "escalate", "complete"]
             return verdict(one_of(nexts, number), "failure") if session.turn else checked(ok=False)

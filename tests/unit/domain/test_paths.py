@@ -60,8 +60,8 @@ def test_a_path_is_walked_node_by_node_to_its_answer() -> None:
 
 def test_the_executor_leaves_the_path_between_two_nodes() -> None:
     story = (*PLANNED, *walk(1))
-    left = given(*story).when(c.ChangePath(actions=(node("sql.tell"),), why="look: nothing there"))
-    told = left.then("path.changed", turn=1, why="look: nothing there").leaves("executing", "executor")
+    left = given(*story).when(c.ChangeTurn(actions=(node("sql.tell"),), reason="look: nothing there"))
+    told = left.then("turn.changed", turn=1, reason="look: nothing there").leaves("executing", "executor")
     assert rest(told.session) == ["sql.tell"]
     assert [a.spec.id for a in ready(told.session.turn)] == ["1.5"], "ids are never used twice"
     ended = (
@@ -71,7 +71,7 @@ def test_the_executor_leaves_the_path_between_two_nodes() -> None:
 
 
 def test_the_path_is_not_changed_while_a_node_runs_nor_where_there_is_none() -> None:
-    change = c.ChangePath(actions=(node("sql.tell"),))
+    change = c.ChangeTurn(actions=(node("sql.tell"),))
     given(*PLANNED, c.Start()).when(change).refused(OutOfTurn, "between nodes")
     without = c.PlanTurn(sub_goal="x", actions=(node("sql.look", 1),))
     given(*ASKED, without).when(change).refused(OutOfTurn, "No path")
@@ -81,7 +81,7 @@ def test_the_path_is_not_changed_while_a_node_runs_nor_where_there_is_none() -> 
 def test_a_node_to_confirm_is_decided_when_it_is_next_with_what_it_will_get() -> None:
     resolved = node("sql.run", arguments={"sql": "select 1"}, approval="look at it first")
     story = (*PLANNED, *walk(1), *walk(2))
-    asks = given(*story).when(c.ChangePath(actions=(resolved, node("sql.tell")))).then("path.changed")
+    asks = given(*story).when(c.ChangeTurn(actions=(resolved, node("sql.tell")))).then("turn.changed")
     asks.leaves("awaiting_approval", "user")
     granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
     assert status(granted.session, "1.5") == "approved"
@@ -93,7 +93,7 @@ def test_a_node_to_confirm_is_decided_when_it_is_next_with_what_it_will_get() ->
 def test_only_the_next_node_waits_for_a_yes() -> None:
     """Two writes of a path are decided one after the other: what the second will get is not known yet."""
     first, second = (node(f"sql.w{n}", effect="write", arguments={"n": n}) for n in (1, 2))
-    asks = given(*PLANNED, *walk(1)).when(c.ChangePath(actions=(first, second))).then("path.changed")
+    asks = given(*PLANNED, *walk(1)).when(c.ChangeTurn(actions=(first, second))).then("turn.changed")
     granted = asks.given.when(allow("1.5")).then("approval.given").leaves("executing", "executor")
     again = given(c.Start(), begin=granted.session).when(done("1.5")).then("actions.finished")
     again.leaves("awaiting_approval", "user")
@@ -122,7 +122,7 @@ def test_outside_of_paths_the_answer_is_the_result() -> None:
 
 def test_a_person_changes_what_is_left_while_a_node_runs() -> None:
     story = (*PLANNED, c.Start())
-    told = given(*story).when(edit("sql.tell", after="1.1")).then("path.changed").leaves("executing", "nobody")
+    told = given(*story).when(edit("sql.tell", after="1.1")).then("turn.changed").leaves("executing", "nobody")
     assert rest(told.session) == ["sql.tell"]
     assert ready(told.session.turn) == ()
     given(begin=told.session).when(done("1.1")).then("actions.finished").leaves("executing", "executor")
@@ -131,7 +131,7 @@ def test_a_person_changes_what_is_left_while_a_node_runs() -> None:
 def test_what_a_person_sets_is_part_of_the_walked_path() -> None:
     story = (*PLANNED, *walk(1), *walk(2, sql="select 1"))
     told = given(*story).when(edit("sql.run", "sql.tell", after="1.2", sql="select 2"))
-    changed = told.then("path.changed", given={"sql": "select 2"}).leaves("executing", "executor")
+    changed = told.then("turn.changed", overrides={"sql": "select 2"}).leaves("executing", "executor")
     turn = changed.session.turn
     assert turn is not None
     assert made(turn)["sql"]["sql"] == "select 2"
@@ -144,15 +144,15 @@ def test_what_a_person_sets_is_part_of_the_walked_path() -> None:
 
 
 def test_a_person_ends_the_path_here_but_does_not_begin_with_nothing() -> None:
-    given(*PLANNED, *walk(1)).when(edit(after="1.1")).then("path.changed").leaves("verifying", "verifier")
+    given(*PLANNED, *walk(1)).when(edit(after="1.1")).then("turn.changed").leaves("verifying", "verifier")
     given(*PLANNED).when(edit(after="")).refused(Invalid, "at least one node")
-    set_first = given(*PLANNED).when(edit("sql.tell", after="", sql="x")).then("path.changed")
+    set_first = given(*PLANNED).when(edit("sql.tell", after="", sql="x")).then("turn.changed")
     assert set_first.session.turn is not None
     assert set_first.session.turn.actions[0].spec.tool == "sql.person"
 
 
 def test_ending_the_path_with_a_value_of_ones_own() -> None:
-    told = given(*PLANNED, *walk(1)).when(edit(after="1.1", answer="42")).then("path.changed")
+    told = given(*PLANNED, *walk(1)).when(edit(after="1.1", answer="42")).then("turn.changed")
     told.leaves("verifying", "verifier")
     assert made(told.session.turn)["sql"]["answer"] == "42"
 
@@ -165,7 +165,7 @@ def test_an_edit_of_a_path_that_has_gone_on_is_stale() -> None:
 def test_a_path_is_changed_while_it_asks_but_not_before_or_after() -> None:
     question = c.Ask(about="action", action_id="1.2", text="These?")
     asks = (*PLANNED, *walk(1), question)
-    told = given(*asks).when(edit("sql.tell", after="1.1")).then("path.changed").leaves("executing", "executor")
+    told = given(*asks).when(edit("sql.tell", after="1.1")).then("turn.changed").leaves("executing", "executor")
     assert told.session.question is None
     given(*asks, c.Stop()).when(edit("sql.tell", after="1.1")).refused(OutOfTurn, "No path is being walked")
     given(*ASKED).when(edit("sql.tell", after="")).refused(OutOfTurn, "No path is being walked")
@@ -175,7 +175,7 @@ def test_a_path_is_changed_while_it_asks_but_not_before_or_after() -> None:
 
 def test_a_person_names_nodes_only_the_executor_says_what_they_change() -> None:
     sly = c.EditPath(actions=(node("sql.tell", effect="write", arguments={"x": 1}),), after="1.1")
-    told = given(*PLANNED, *walk(1)).when(sly).then("path.changed").leaves("executing", "executor")
+    told = given(*PLANNED, *walk(1)).when(sly).then("turn.changed").leaves("executing", "executor")
     assert told.session.turn is not None
     spec = told.session.turn.actions[-1].spec
     assert (spec.effect, spec.arguments) == ("read", {})
@@ -183,8 +183,8 @@ def test_a_person_names_nodes_only_the_executor_says_what_they_change() -> None:
 
 def test_a_path_does_not_grow_for_ever() -> None:
     """What was replaced before it began does not count: a long path may be changed often."""
-    much = c.ChangePath(actions=tuple(node("sql.look") for _ in range(LONGEST - 1)))
-    told = given(*PLANNED, *walk(1), much, much).when(much).then("path.changed")
+    much = c.ChangeTurn(actions=tuple(node("sql.look") for _ in range(LONGEST - 1)))
+    told = given(*PLANNED, *walk(1), much, much).when(much).then("turn.changed")
     assert len(rest(told.session)) == LONGEST - 1
     begun = ready(told.session.turn)[0].spec.id
     further = given(c.Start(), finish(action_id=begun, ok=True, result={}), begin=told.session)

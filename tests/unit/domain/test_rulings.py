@@ -54,7 +54,7 @@ def asks(session: Session, action_id: str = "1.1") -> str:
 
 
 def test_a_write_that_its_plan_lets_proceed_waits_for_a_person() -> None:
-    held = forged(act("1.1", effect="write")).when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    held = forged(act("1.1", effect="write")).when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert asks(held.session) == "it changes something; the plan would not have asked you"
     yes = held.given.when(allow("1.1")).then("approval.given").leaves("executing", "executor")
     yes.given.when(start()).then("actions.started", actions=runs("1.1"))
@@ -70,7 +70,7 @@ def test_a_write_that_its_plan_lets_proceed_waits_for_a_person() -> None:
     ],
 )
 def test_a_plan_that_says_too_little_of_a_tool_is_told_to_the_person(planned: str, tool: ToolRule, why: str) -> None:
-    held = forged(act("1.1", effect=planned)).when(start(tool)).then("actions.ruled")
+    held = forged(act("1.1", effect=planned)).when(start(tool)).then("turn.changed")
     held.leaves("awaiting_approval", "user")
     assert asks(held.session) == why
     assert undecided(held.session.turn)[0].spec.effect == tool.effect
@@ -78,16 +78,16 @@ def test_a_plan_that_says_too_little_of_a_tool_is_told_to_the_person(planned: st
 
 def test_a_tool_s_own_policy_counts_and_not_the_one_in_the_plan() -> None:
     always = ToolRule(effect="read", policy="always")
-    held = forged(act("1.1", policy="never")).when(start(always)).then("actions.ruled")
+    held = forged(act("1.1", policy="never")).when(start(always)).then("turn.changed")
     assert asks(held.session) == "you asked to be asked about every call; the plan would not have asked you"
-    refused = forged(act("1.1", policy="never")).when(start(DENIED)).then("actions.ruled")
+    refused = forged(act("1.1", policy="never")).when(start(DENIED)).then("turn.changed")
     refused.leaves("verifying", "verifier")
     assert status(refused.session, "1.1") == "denied"
 
 
 def test_where_nobody_wants_to_be_asked_the_effect_is_put_right_and_the_wave_goes_on() -> None:
     """So that a write counts as one: it runs in its order, and is not made twice."""
-    ruled = forged(act("1.1"), approval="never").when(start()).then("actions.ruled").leaves("executing", "executor")
+    ruled = forged(act("1.1"), approval="never").when(start()).then("turn.changed").leaves("executing", "executor")
     assert ruled.session.turn is not None
     assert ruled.session.turn.actions[0].spec.effect == "write"
     ruled.given.when(start()).then("actions.started")
@@ -95,14 +95,14 @@ def test_where_nobody_wants_to_be_asked_the_effect_is_put_right_and_the_wave_goe
 
 def test_a_plan_cannot_speak_for_a_person() -> None:
     specs = (act("1.1", effect="write"),)
-    held = forged(*specs, actor="user:ann").when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    held = forged(*specs, actor="user:ann").when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert held.session.turn is not None
     assert not held.session.turn.taken_over
 
 
 def test_what_was_shown_as_a_read_and_allowed_is_shown_again_as_what_it_is() -> None:
     misled = given(allow("1.1"), begin=forged(act("1.1", ask="please look")).session)
-    held = misled.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    held = misled.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert asks(held.session) == "it changes something; the plan says that it only reads"
     given(allow("1.1"), begin=held.session).when(start()).then("actions.started")
     misled.when(start(READS)).then("actions.started")
@@ -114,7 +114,7 @@ def test_a_change_that_was_made_is_not_made_again_whatever_a_plan_says() -> None
     event = given(*free).when(turn(act("2.1", **same), act("2.2"))).then_event()
     assert isinstance(event, facts.TurnPlanned)
     again = event.model_copy(update={"actions": (act("2.1", **same),)})
-    skipped = Given(evolve(given(*free).session, again)).when(start()).then("actions.ruled")
+    skipped = Given(evolve(given(*free).session, again)).when(start()).then("turn.changed")
     assert status(skipped.leaves("verifying", "verifier").session, "2.1") == "skipped"
 
 
@@ -137,7 +137,7 @@ def test_the_answer_to_a_question_is_no_approval(about: str, said: str) -> None:
     }
     after = evolve(asked, facts.QuestionAnswered.model_validate(told | answered))
     if after.phase == "executing":
-        Given(after).when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+        Given(after).when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert not after.turn or not after.turn.actions[0].allowed
 
 
@@ -159,7 +159,7 @@ def test_on_a_path_one_node_starts_at_a_time() -> None:
 def test_a_change_in_an_approved_plan_of_steps_is_asked_for_with_its_effect() -> None:
     steps = c.DraftPlan(goal="g", steps=({"text": "cancel", "tool": "orders"},), kind="steps")
     approved = given(request("execution_plan"), steps, c.Approve(version=2))
-    approved.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    approved.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
 
 
 # --- what honest services do goes on as ever
@@ -187,18 +187,29 @@ def test_what_a_reason_in_the_plan_asked_about_is_asked_once() -> None:
 
 def test_a_policy_that_became_stricter_since_it_was_planned_holds() -> None:
     planned = (request("agentflow"), turn(act("1.1")))
-    held = given(*planned, c.Remember(tool="orders", policy="always")).when(start(READS)).then("actions.ruled")
+    held = given(*planned, c.Remember(tool="orders", policy="always")).when(start(READS)).then("turn.changed")
     held.leaves("awaiting_approval", "user")
     allowed = (request("agentflow"), turn(act("1.1", effect="write")), allow("1.1"))
-    denied = given(*allowed, c.Remember(tool="orders", policy="deny")).when(start()).then("actions.ruled")
+    denied = given(*allowed, c.Remember(tool="orders", policy="deny")).when(start()).then("turn.changed")
     assert status(denied.leaves("verifying", "verifier").session, "1.1") == "denied"
 
 
 def test_only_what_is_ruled_anew_waits_and_the_wave_with_it() -> None:
     pair = forged(act("1.1", tool="look"), act("1.2", effect="write"))
-    held = pair.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    held = pair.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert [status(held.session, one) for one in ("1.1", "1.2")] == ["planned", "planned"]
     given(allow("1.2"), begin=held.session).when(start()).then("actions.started", actions=runs("1.1", "1.2"))
+
+
+def test_what_a_person_allowed_stays_allowed_when_the_action_beside_it_is_ruled_anew() -> None:
+    write, look = act("1.1", effect="write", tool="cancel"), act("1.2")
+    asked = given(request("agentflow"), turn(write, look, act("1.3", "1.2")), allow("1.1"))
+    held = asked.when(start()).then("turn.changed", turn=1).leaves("awaiting_approval", "user")
+    assert isinstance(held.event, facts.TurnChanged)
+    assert [spec.id for spec in held.event.actions] == ["1.1", "1.2", "1.3"]
+    assert held.event.reason == "1.2 is ruled as write: it changes something; the plan says that it only reads"
+    assert [status(held.session, one) for one in ("1.1", "1.2", "1.3")] == ["approved", "planned", "planned"]
+    held.given.when(allow("1.2")).then("approval.given").leaves("executing", "executor")
 
 
 # --- a person's own calls
@@ -217,9 +228,9 @@ def test_a_person_s_own_calls_need_no_other_yes() -> None:
 
 def test_a_person_s_own_call_of_a_tool_that_does_more_or_is_denied_is_not_made_unasked() -> None:
     mine = given(*ESCALATED, take(act("2.1")))
-    held = mine.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    held = mine.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
     assert asks(held.session, "2.1") == "it changes something; the plan says that it only reads"
-    denied = mine.when(start(DENIED)).then("actions.ruled")
+    denied = mine.when(start(DENIED)).then("turn.changed")
     assert status(denied.session, "2.1") == "denied"
 
 
@@ -231,7 +242,7 @@ def test_a_person_may_repeat_what_was_done() -> None:
 
 def test_a_person_s_own_calls_that_they_stopped_are_asked_for_when_they_are_tried_again() -> None:
     back = given(*ESCALATED, take(act("2.1", effect="write")), c.Stop(), c.Retry())
-    back.when(start()).then("actions.ruled").leaves("awaiting_approval", "user")
+    back.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
 
 
 def test_what_is_ruled_after_the_turn_was_left_changes_nothing() -> None:

@@ -30,7 +30,7 @@ MADE_BY_WORK = (
     | facts.TurnPlanned
     | facts.TurnVerified
     | facts.AnswerGiven
-    | facts.ActionsRuled
+    | facts.TurnChanged
     | facts.ActionsStarted
     | facts.SessionFailed
 )
@@ -130,6 +130,7 @@ class World:
 
     def _complete(self, before: Session, event: SessionEvent, after: Session) -> None:
         """The event says what it ends: completed from nothing, or once more, it is the same."""
+        before = Session(event.session_id) if isinstance(event, facts.SessionForked) else before
         assert complete(before, event.model_copy(update={"ended": ()})) == event
         assert complete(before, event) == event
         assert not blocked(after.turn)

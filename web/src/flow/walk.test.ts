@@ -20,7 +20,7 @@ const ran = (id: string, result: object = {}) => [
   { type: "actions.started", actions: [{ action_id: id }] },
   { type: "actions.finished", outcomes: [{ action_id: id, ok: true, result, error: "", seconds: 0.5 }] },
 ];
-const changed = (why: string, given: object, ...actions: object[]) => ({ type: "path.changed", turn: 1, actions, given, why });
+const changed = (reason: string, overrides: object, ...actions: object[]) => ({ type: "turn.changed", turn: 1, actions, overrides, reason });
 const states = (entry: TurnEntry) => walkOf(FLOW, entry).nodes.map((one) => one.state);
 const edges = (entry: TurnEntry) => Object.fromEntries(walkOf(FLOW, entry).edges.map((one) => [`${one.from.slice(4)} ${one.to.slice(4)}`, one.state]));
 

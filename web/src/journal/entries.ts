@@ -2,7 +2,7 @@
 import { type Found, foundBy } from "../flow/found";
 import { ASKED, tablesOf } from "../flow/tables";
 import type { EventOf, PathPlan, Recalled, SessionEvent } from "../protocol";
-import { type ActionEntry, editedPath, endedBy, planned, rerouted, withNews } from "./turns";
+import { type ActionEntry, changed, editedPath, endedBy, planned, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
 /** An action that an answer rests on. */
@@ -106,8 +106,8 @@ function told(all: Entry[], event: SessionEvent): void {
     case "turn.requested":
       all.push({ ...base, kind: "turn", ...requestedTurn(event) });
       return;
-    case "path.changed":
-      change(all, "turn", (one) => one.number === event.turn, pathOf(all, event));
+    case "turn.changed":
+      change(all, "turn", (one) => one.number === event.turn, restOf(all, event));
       return;
     case "approval.given":
       outcome(all, event.action_id, { state: "approved", decidedBy: event.actor });
@@ -118,9 +118,6 @@ function told(all: Entry[], event: SessionEvent): void {
     case "approval.expired":
       undecided(all, "not run: nobody decided in time");
       note("Nobody decided in time", "bad");
-      return;
-    case "actions.ruled":
-      for (const one of planned(event.actions)) outcome(all, one.spec.id, one);
       return;
     case "actions.started":
       for (const one of event.actions) outcome(all, one.action_id, { state: "started", artefact: null });
@@ -232,10 +229,10 @@ function approvedTurn(all: readonly Entry[], event: EventOf<"plan.approved">, nu
   return { ...made, ...words, number, actions: planned(event.actions), made: event.actions.length };
 }
 
-function pathOf(all: readonly Entry[], event: EventOf<"path.changed">): Partial<TurnEntry> {
+function restOf(all: readonly Entry[], event: EventOf<"turn.changed">): Partial<TurnEntry> {
   const turn = all.findLast((one) => one.kind === "turn" && one.number === event.turn);
   if (turn?.kind !== "turn") return {};
-  return { ...rerouted(turn.actions, turn.made, event), changes: [...turn.changes, { by: event.actor, why: event.why }] };
+  return { ...changed(turn.actions, turn.made, event), changes: [...turn.changes, { by: event.actor, why: event.reason }] };
 }
 
 /** What the path before an answer came to, if it was one. */

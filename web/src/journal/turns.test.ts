@@ -41,9 +41,11 @@ it("does not run what waited for a yes that nobody gave in time", () => {
 
 it("shows an action as the executor ruled it, in place of how it was planned", () => {
   const why = "it changes something; the plan says that it only reads";
-  const ruled = { type: "actions.ruled", actions: [spec("1.2", { approval: why, ruling: "require_approval" }), spec("1.3", { ruling: "deny", why: "no" })] };
-  const { actions } = turn(planned(1, spec("1.1"), spec("1.2", { effect: "read" }), spec("1.3")), ruled);
-  expect(actions).toMatchObject([{ state: "planned" }, { state: "planned", spec: { effect: "write", approval: why } }, { state: "denied", error: "no" }]);
+  const rest = [spec("1.1"), spec("1.2", { approval: why, ruling: "require_approval" }), spec("1.3", { ruling: "deny", why: "no" })];
+  const ruled = { type: "turn.changed", turn: 1, actions: rest, overrides: {}, reason: "" };
+  const allowed = { type: "approval.given", action_id: "1.1" };
+  const { actions } = turn(planned(1, spec("1.1"), spec("1.2", { effect: "read" }), spec("1.3")), allowed, ruled);
+  expect(actions).toMatchObject([{ state: "approved", decidedBy: "user:ada" }, { state: "planned", spec: { effect: "write", approval: why } }, { state: "denied", error: "no" }]);
 });
 
 it("has a person's own calls as a turn of theirs", () => {

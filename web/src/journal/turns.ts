@@ -31,15 +31,24 @@ export function planned(actions: readonly ActionSpec[]): ActionEntry[] {
 
 export const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "" };
 
-/** A path with another rest: what had begun stays, and what a person set on the way is an action of theirs. */
-export function rerouted(actions: readonly ActionEntry[], made: number, event: EventOf<"path.changed">): { actions: ActionEntry[]; made: number } {
-  const begun = actions.filter((one) => !UNBEGUN.has(one.state));
+/** A turn with another rest: what is known stays in its place, and what a person set on the way is an action of theirs. */
+export function changed(actions: readonly ActionEntry[], made: number, event: EventOf<"turn.changed">): { actions: ActionEntry[]; made: number } {
+  const rest = new Map(event.actions.map((spec) => [spec.id, spec]));
+  const stays = actions.filter((one) => !UNBEGUN.has(one.state) || rest.has(one.spec.id)).map((one) => ruledAgain(one, rest.get(one.spec.id)));
+  const known = new Set(stays.map((one) => one.spec.id));
   const [first] = event.actions.length > 0 ? event.actions : actions.map((one) => one.spec);
-  const given = Object.keys(event.given).length > 0;
+  const overrides = Object.keys(event.overrides);
   const id = `${event.turn}.${made + 1}`;
-  const said = { ...SPEC, id, tool: toolOf(split(first?.tool ?? "")[0], PERSON), text: `Set by the person: ${Object.keys(event.given).join(", ")}` };
-  const own: ActionEntry[] = given ? planned([said]).map((one) => ({ ...one, state: "finished", result: event.given, decidedBy: event.actor })) : [];
-  return { actions: [...begun, ...own, ...planned(event.actions)], made: made + own.length + event.actions.length };
+  const said = { ...SPEC, id, tool: toolOf(split(first?.tool ?? "")[0], PERSON), text: `Set by the person: ${overrides.join(", ")}` };
+  const own: ActionEntry[] = overrides.length > 0 ? planned([said]).map((one) => ({ ...one, state: "finished", result: event.overrides, decidedBy: event.actor })) : [];
+  const added = [...own, ...planned(event.actions.filter((spec) => !known.has(spec.id)))];
+  return { actions: [...stays, ...added], made: made + added.length };
+}
+
+/** The same action if nothing differs, or if it has begun. */
+function ruledAgain(one: ActionEntry, spec: ActionSpec | undefined): ActionEntry {
+  if (!spec || !UNBEGUN.has(one.state) || JSON.stringify(spec) === JSON.stringify(one.spec)) return one;
+  return { ...one, ...planned([spec])[0] };
 }
 
 /** A path as a person has edited it is theirs, whatever it was planned as. */
