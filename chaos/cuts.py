@@ -123,7 +123,7 @@ class Played(NamedTuple):
     @property
     def told(self) -> list[str]:
         """What happened, without the accounts: a cut call may have been paid for twice."""
-        return [event.type for event in self.events if event.type != "usage.spent"]
+        return [event.type for event in self.events if event.type != "usage.recorded"]
 
     @property
     def appends(self) -> Counter[str]:

@@ -62,7 +62,7 @@ def events_md(reach: Reach) -> str:
         stream=SESSIONS,
         kib=str(MAX_BODY // 1024),
         fork=str(MAX_FORK // 1024),
-        envelope=table(("Field", "Meaning"), [(f"`{name}`", words(name)) for name in (*ENVELOPE, "type")]),
+        envelope=table(("Field", "Meaning"), [(f"`{name}`", words(name, "envelope")) for name in (*ENVELOPE, "type")]),
         headers="\n".join(f"{name}: {value}" for name, value in guard(ID, 41, f"{ID}:3:plan.drafted").items()),
         phases=table(("Phase", "Due"), [(f"`{phase}`", f"`{who}`") for phase, who in SERVICE_OF.items()]),
         subject=subject_of(first, due(evolve(session, first))),

@@ -12,7 +12,17 @@ from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
-from shared.events.values import ActionSpec, Artefact, Check, Knowledge, PathPlan, SessionSettings, Step, ToolRule
+from shared.events.values import (
+    ActionSpec,
+    Artefact,
+    Check,
+    Knowledge,
+    ModelCall,
+    PathPlan,
+    SessionSettings,
+    Step,
+    ToolRule,
+)
 from shared.story import Story, Transition, finish
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)
@@ -21,7 +31,7 @@ FORK_ID = "0f9e8d7c6b5a4433"
 CODE = "def add(a: float, b: float) -> float:\n    return a + b\n\n\nprint(add(1.5, 2))\n"
 STEPS = (Step(text="Read two numbers"), Step(text="Add them"), Step(text="Print the sum"))
 GOOD = (Check(name="parses", ok=True), Check(name="lints", ok=True), Check(name="tests", ok=True, detail="Ran 3 tests"))
-SPEND = c.Spend(
+CALL = ModelCall(
     model="rehearsal",
     role="planner",
     prompt_tokens=264,
@@ -31,6 +41,7 @@ SPEND = c.Spend(
     latency=0.61,
     attempts=1,
 )
+SPEND = c.RecordUsage(calls=(CALL,))
 PLAN = c.DraftPlan(goal="Write a simple calculator in Python.", steps=STEPS)
 WRITTEN = c.DraftCode(code=CODE, explanation="Adds two numbers and prints the sum.")
 CHECKED = c.VerifyCode(checks=GOOD, tests="import unittest\n…")
@@ -208,7 +219,7 @@ def walk() -> list[Transition]:
             ),
             *_ran("1.1", {"kind": "data", "reason": ""}),
             c.Start(),
-            SPEND.model_copy(update={"role": "executor", "action_id": "1.2"}),
+            c.RecordUsage(calls=(CALL.model_copy(update={"role": "executor", "action_id": "1.2"}),)),
             finish(action_id="1.2", ok=True, result={"tables": [{"name": "orders", "reason": ""}], "missing": ""}),
             *_ran("1.3", written),
             c.EditPath(actions=planned[3:], given={"sql": SQL}, after="1.3"),

@@ -99,15 +99,15 @@ class Trace:
 
 def trace(session_id: str, events: Sequence[SessionEvent]) -> Trace:
     """All of it, from the whole journal of a session that was not forked."""
-    spent = [event for event in events if isinstance(event, facts.UsageSpent)]
+    calls = [call for event in events for call in event.usage]
     return Trace(
         session=fold(Session(id=session_id), events),
         events=tuple(events),
         made=tuple(_made(events)),
         planned=sum(len(event.actions) for event in events if isinstance(event, Planned)),
         seconds=(events[-1].at - events[0].at).total_seconds() if events else 0.0,
-        model_calls=len(spent),
-        tokens=sum(event.prompt_tokens + event.completion_tokens for event in spent),
+        model_calls=len(calls),
+        tokens=sum(call.prompt_tokens + call.completion_tokens for call in calls),
     )
 
 

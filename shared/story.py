@@ -17,7 +17,7 @@ from shared.domain.forks import carried
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
 from shared.events import Due, Event, SessionEvent, dump_event, parse_event
-from shared.events.values import Outcome
+from shared.events.values import ModelCall, Outcome
 from shared.log import Loaded, ReplicatedLog, commit
 from shared.testing import InMemoryStore
 
@@ -27,6 +27,7 @@ def finish(action_id: str = "1.1", ok: bool = True, **more: Any) -> c.Finish:
     return c.Finish(outcomes=(Outcome(action_id=action_id, ok=ok, **more),))
 
 
+type Calls = tuple[ModelCall, ...]
 type StoryLine = AnyCommand | SessionEvent | Callable[[Session], AnyCommand]
 
 
@@ -79,32 +80,34 @@ class Story:
         assert self._log, "this story has no log"
         return self._log
 
-    def by(self, command: AnyCommand, user: str = "") -> By:
-        """Who gives this command now."""
+    def by(self, command: AnyCommand, user: str = "", usage: Calls = ()) -> By:
+        """Who gives this command now; its event accounts for these calls."""
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, PersonCommand):
             return By(f"user:{user or self.user}", at, f"cmd-{number}")
         if isinstance(command, c.Expire):
             return By("keeper", at)
         work = self.session.work
-        own_id = f"usage-{number}" if isinstance(command, c.Spend) else None
-        return By(work.service if work else "executor", at, own_id, self._cause, work)
+        own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None
+        return By(work.service if work else "executor", at, own_id, self._cause, work, usage)
 
-    def apply(self, *lines: StoryLine, user: str = "") -> Session:
-        """The session after these lines."""
+    def apply(self, *lines: StoryLine, user: str = "", usage: Calls = ()) -> Session:
+        """The session after these lines, each of which accounts for these calls."""
         for line in lines:
             item = line(self.session) if callable(line) else line
             command = None if isinstance(item, Event) else item
-            event = item if isinstance(item, Event) else decide(self.session, item, self.by(item, user))
+            event = item if isinstance(item, Event) else decide(self.session, item, self.by(item, user, usage))
             self._add(command, event, evolve(self.session, event))
         return self.session
 
-    async def commit(self, *lines: AnyCommand | Callable[[Session], AnyCommand], user: str = "") -> Session:
+    async def commit(
+        self, *lines: AnyCommand | Callable[[Session], AnyCommand], user: str = "", usage: Calls = ()
+    ) -> Session:
         """The session after these lines. Each is decided on what the log holds, and appended to it."""
         for line in lines:
             loaded = await self.loaded()
             command = line(loaded.session) if callable(line) else line
-            by = self.by(command, user)
+            by = self.by(command, user, usage)
             if isinstance(command, PersonCommand):
                 by = by._replace(id=uuid4().hex[:12])  # two people may act on the same version
             after, event = await commit(self.log, loaded, command, by)

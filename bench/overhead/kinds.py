@@ -12,8 +12,8 @@ from services.planner.agentflow_prompt import Planned, TurnReply
 from services.planner.flow_prompt import FlowPath, PathReply
 from services.planner.prompt import PlanReply
 from services.verifier.prompt import TestsReply
-from shared.events.values import Check, Planning, SessionSettings, Workflow
-from shared.llm import Call, Message, Role
+from shared.events.values import Check, ModelCall, Planning, SessionSettings, Workflow
+from shared.llm import Message, Role
 
 
 class Kind(NamedTuple):
@@ -132,9 +132,9 @@ def _planned(data: str) -> TurnReply:
     return TURNS[request][int(number.split()[0]) - 1]
 
 
-def call(role: Role) -> Call:
+def call(role: Role) -> ModelCall:
     """The same made-up cost for each model call."""
-    return Call(
+    return ModelCall(
         model="instant",
         role=role,
         prompt_tokens=400,

@@ -18,7 +18,7 @@ from services.verifier.handlers import verify
 from services.verifier.prompt import TestsReply, tests_brief, tests_shown
 from shared.domain import commands as c
 from shared.events.values import Service
-from shared.llm import Message, OnCall, OnPartial, Role
+from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.worker import Desk, Opens, plain, run_worker
 from shared.worker.late import LateModel
 
@@ -34,10 +34,13 @@ class Instant(LateModel):
         *,
         quality: str = "",
         temperature: float | None = None,
+        before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
+        if before_call:
+            await before_call()
         prepared = reply_to(messages, reply)
         await on_call(call(role))
         if on_partial:

@@ -20,7 +20,7 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
         return view
     view = replace(view, known=event.version)
     match event:
-        case facts.UsageSpent() | facts.SessionShared() | facts.PolicyRemembered() | facts.AnswerJudged():
+        case facts.UsageRecorded() | facts.SessionShared() | facts.PolicyRemembered() | facts.AnswerJudged():
             return view
         case facts.WorkflowChosen():
             return replace(view, workflow=event.workflow)

@@ -45,7 +45,7 @@ def markdown(events: Sequence[SessionEvent]) -> str:
     title = next((e.title for e in reversed(events) if isinstance(e, facts.SessionRenamed)), "")
     lines = [f"# {title or (events[0].session_id if events else 'Empty session')}", ""]
     for event in events:
-        if isinstance(event, facts.UsageSpent):
+        if isinstance(event, facts.UsageRecorded):
             continue
         lines += [f"**{event.version} · {event.actor} · {event.at:%Y-%m-%d %H:%M:%S} UTC** {_body(event)}", ""]
     return "\n".join(lines)

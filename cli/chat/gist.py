@@ -5,7 +5,7 @@ from typing import assert_never
 from cli.chat.text import short
 from shared.domain.outcomes import OutcomeEvent
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt
+from shared.events.values import ActionAttempt, ModelCall
 
 WIDTH = 160
 
@@ -73,10 +73,8 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.AnswerJudged():
             kept = ", and keeps it" if event.saved else ""
             return f"{'accepted' if event.accepted else 'did not accept'} the answer{kept}"
-        case facts.UsageSpent():
-            tokens = _count(event.prompt_tokens + event.completion_tokens, "token")
-            spent = f"used {tokens} of {event.model}, ${event.cost:.4f}, {event.latency:.1f} s"
-            return spent if event.outcome == "ok" else f"{spent} ({event.outcome})"
+        case facts.UsageRecorded():
+            return f"used {'; '.join(_call(call) for call in event.usage)}"
         case facts.BudgetRaised():
             return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
         case facts.PolicyRemembered():
@@ -126,6 +124,12 @@ def _came(event: OutcomeEvent) -> str:
 
 def _attempt(run: ActionAttempt) -> str:
     return run.action_id if run.attempt == 1 else f"{run.action_id} (attempt {run.attempt})"
+
+
+def _call(call: ModelCall) -> str:
+    tokens = _count(call.prompt_tokens + call.completion_tokens, "token")
+    spent = f"{tokens} of {call.model}, ${call.cost:.4f}, {call.latency:.1f} s"
+    return spent if call.outcome == "ok" else f"{spent} ({call.outcome})"
 
 
 def _because(reason: str) -> str:

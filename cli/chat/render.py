@@ -33,7 +33,7 @@ _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # Told by the message that follows them, or by none.
 _QUIET = (
     facts.AnswerJudged,
-    facts.UsageSpent,
+    facts.UsageRecorded,
     facts.ActionsStarted,
     facts.ApprovalGiven,
     facts.QuestionAsked,

@@ -6,10 +6,12 @@ from collections.abc import Awaitable, Callable
 import structlog
 
 from services.executor.tools import Result, Tool
+from shared.domain import wording
 from shared.domain.errors import Refused
 from shared.llm import ModelError
 from shared.log import LogDown, UpgradeNeeded
 from shared.telemetry import metrics, names, tracing
+from shared.worker import BudgetExceeded
 
 log = structlog.get_logger("executor")
 
@@ -38,6 +40,8 @@ async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
         except TimeoutError:
             if last or not tool.spec.keyed:
                 break  # with its key, a write is asked once more what became of it
+        except BudgetExceeded:
+            return Result(ok=False, error=wording.OUT_OF_BUDGET, unknown=tool.spec.effect != "read", cause="budget")
         except (ModelError, Refused, LogDown, UpgradeNeeded):
             raise  # a model or a log that is away, a stop: not the tool's, and the worker knows what to do
         except (Exception, SystemExit) as error:  # also a plug-in that means to end the program

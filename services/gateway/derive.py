@@ -12,14 +12,15 @@ from shared.protocol import server as s
 def told(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
     """Everything clients are sent about one event: the event itself, then what it brought about."""
     as_stored = s.Event(session_id=after.id, version=event.version, event=event)
-    return (as_stored, *_outcomes(before, event, after), *_asks(before, event, after))
+    usage = (views.usage(after),) if event.usage or isinstance(event, facts.BudgetRaised) else ()
+    return (as_stored, *usage, *_outcomes(before, event, after), *_asks(before, event, after))
 
 
 def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
     """What has come to an end, and what the next screen says about it."""
     match event:
-        case facts.UsageSpent() | facts.BudgetRaised():
-            return (views.usage(after),)
+        case facts.UsageRecorded() | facts.BudgetRaised():
+            return ()
         case facts.AnswerGiven():
             told = {"text": event.text, "confidence": event.confidence, "evidence": event.evidence}
             return (s.Answer(session_id=after.id, version=event.version, **told),)

@@ -13,6 +13,7 @@ from shared.domain import outcomes
 from shared.domain.outcomes import OutcomeEvent
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, ActionStatus, Turn
+from shared.domain.usage import counted
 from shared.domain.waves import end
 from shared.events import SessionEvent, facts
 
@@ -28,6 +29,7 @@ def changes(step: Step) -> Iterator[Change]:
         return
     before = step.before.session
     yield _journal(step, event, before)
+    yield from _usage(event)
     yield from _told(event)
     yield from _plan(before, event, after)
     yield from _code(before, event, after)
@@ -52,6 +54,12 @@ def _journal(step: Step, event: SessionEvent, before: Session) -> Change:
     )
 
 
+def _usage(event: SessionEvent) -> Iterator[Change]:
+    for place, call in enumerate(event.usage, 1):
+        key = {"session_id": event.session_id, "version": event.version, "place": place}
+        yield Put(t.usage, key | call.model_dump() | {"at": event.at})
+
+
 def _told(event: SessionEvent) -> Iterator[Change]:
     """Facts that are rows of their own."""
     key = {"session_id": event.session_id}
@@ -59,9 +67,6 @@ def _told(event: SessionEvent) -> Iterator[Change]:
         case facts.AnswerGiven():
             fields = event.model_dump(mode="json", include={"version", "text", "confidence", "evidence"})
             yield Put(t.answers, key | fields | {"at": event.at})
-        case facts.UsageSpent():
-            names = {column.name for column in t.usage.columns} - {"session_id", "at"}
-            yield Put(t.usage, key | event.model_dump(include=names) | {"at": event.at})
         case facts.SessionShared():
             yield Put(t.shares, key | {"user": event.user, "write": event.write})
         case facts.PlanDeleted():
@@ -153,7 +158,7 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     elif new and old:
         yield from _same_turn(old, new, event)
     if isinstance(event, OutcomeEvent):
-        yield from _late(before, event)
+        yield from _late(counted(before, event.usage), event)
 
 
 def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:

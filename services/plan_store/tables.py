@@ -166,7 +166,8 @@ usage = Table(
     "usage",
     METADATA,
     _session_id(),
-    Column("version", Count, primary_key=True, autoincrement=False),
+    Column("version", Count, primary_key=True, autoincrement=False),  # of the event that accounts for the call
+    Column("place", Count, primary_key=True, autoincrement=False),  # among that event's calls: 1, 2, 3
     Column("model", Words, nullable=False),
     Column("role", Words, nullable=False),
     Column("prompt_tokens", Count, nullable=False),

@@ -23,7 +23,7 @@ INBOX = "_INBOX"
 PING = "ping"  # ping.<worker>: answered as long as its event loop turns
 
 # Whatever the work is: it costs, it fails, and it asks whether the budget may be raised.
-_ANY_WORKER = ("usage.spent", "session.failed", "question.asked")
+_ANY_WORKER = ("usage.recorded", "session.failed", "question.asked")
 
 MAKES: dict[str, tuple[str, ...]] = {
     "planner": (*_ANY_WORKER, "plan.drafted", "turn.planned"),

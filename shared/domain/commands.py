@@ -13,6 +13,7 @@ from shared.events.values import (
     Artefact,
     Check,
     Knowledge,
+    ModelCall,
     NextAction,
     Outcome,
     PathPlan,
@@ -38,13 +39,17 @@ class Work(Stored):
 
 
 class By(NamedTuple):
-    """Who gives a command. `id` is the client's id of it; a worker names the `work` it was given instead."""
+    """Who gives a command. `id` is the client's id of it; a worker names the `work` it was given instead.
+
+    `usage`: model calls that the event will account for.
+    """
 
     actor: str
     at: datetime
     id: str | None = None
     cause: str | None = None
     work: Work | None = None
+    usage: tuple[ModelCall, ...] = ()
 
 
 class Command(Value): ...
@@ -279,20 +284,10 @@ class GiveAnswer(Command):
     evidence: tuple[str, ...] = ()
 
 
-class Spend(Command):
-    """One model call, whatever became of it; accepted in any phase."""
+class RecordUsage(Command):
+    """Model calls that no other event will carry, whatever became of them; accepted in any phase."""
 
-    model: str
-    role: str
-    prompt_tokens: int
-    cached_tokens: int
-    completion_tokens: int
-    cost: float
-    latency: float
-    attempts: int
-    outcome: str = "ok"
-    estimated: bool = False
-    action_id: str = ""
+    calls: tuple[ModelCall, ...]
 
 
 class Fail(Command):

@@ -10,14 +10,15 @@ from typing import assert_never
 from shared.domain import drafts, forks, outcomes, said, turns
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
-from shared.domain.state import Action, Failure, Spent
+from shared.domain.state import Failure
+from shared.domain.usage import counted
 from shared.domain.waves import end, mark
 from shared.events import SessionEvent, facts
 
 
 def evolve(session: Session, event: SessionEvent) -> Session:
     """The session after this event."""
-    after = _moved(end(session, event.ended), event)
+    after = _moved(counted(end(session, event.ended), event.usage), event)
     # Of the actions that the event itself plans, those are ended that need one which is not run.
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
     recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
@@ -91,8 +92,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return turns.answer_given(session, event)
         case facts.AnswerJudged():
             return replace(session, accepted=event.accepted, saved=event.saved)
-        case facts.UsageSpent():
-            return replace(_with_tokens(session, event), spent=_spent(session.spent, event))
+        case facts.UsageRecorded():
+            return session  # its envelope says it all
         case facts.BudgetRaised():
             return _budget_raised(session, event)
         case facts.PolicyRemembered():
@@ -123,29 +124,6 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
-
-
-def _with_tokens(session: Session, event: facts.UsageSpent) -> Session:
-    """Also an action that outlived its turn is told what it costs, and its outcome is still waited for."""
-    if not event.action_id:
-        return session
-
-    def counted(action: Action) -> Action:
-        tokens = action.tokens + event.prompt_tokens + event.completion_tokens
-        return replace(action, tokens=tokens) if action.spec.id == event.action_id else action
-
-    turn = replace(session.turn, actions=tuple(map(counted, session.turn.actions))) if session.turn else None
-    return replace(session, turn=turn, loose=tuple(map(counted, session.loose)))
-
-
-def _spent(spent: Spent, event: facts.UsageSpent) -> Spent:
-    return Spent(
-        spent.calls + 1,
-        spent.prompt_tokens + event.prompt_tokens,
-        spent.cached_tokens + event.cached_tokens,
-        spent.completion_tokens + event.completion_tokens,
-        spent.cost + event.cost,
-    )
 
 
 def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:

@@ -23,4 +23,5 @@ def stamp(session: Session, by: By, kind: str, suffix: str = "") -> dict[str, An
         "causation_id": by.cause,
         "at": by.at,
         "actor": by.actor,
+        "usage": by.usage,
     }

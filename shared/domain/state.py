@@ -30,6 +30,7 @@ ActionStatus = Literal[
     "planned", "approved", "denied", "started", "asked", "finished", "failed", "skipped", "uncertain"
 ]
 
+
 DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
 
 
@@ -172,8 +173,15 @@ class Action:
         return self.status == "started" or self.storing
 
     @property
+    def out_of_budget(self) -> bool:
+        """It failed for want of budget alone: once that is raised it is run again."""
+        return self.status == "failed" and self.cause == "budget"
+
+    @property
     def dead(self) -> bool:
         """It will not be known to have ended well: what depends on it is not run."""
+        if self.out_of_budget:
+            return False
         if self.status == "uncertain":
             return self.left
         return self.status in DONE - {"finished"} and self.spec.ruling != "skip"

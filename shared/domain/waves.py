@@ -92,15 +92,17 @@ def blocked(turn: Turn | None) -> tuple[str, ...]:
 
 
 def revive(session: Session) -> Session:
-    """What a stop kept from beginning is planned again; what needs a yes is asked for anew.
+    """What a stop or a spent budget kept from running is planned again; what needs a yes is asked for anew.
 
-    So is the node of a path that it cut off: nobody plans another way around it.
+    So is the node of a path that a stop cut off: nobody plans another way around it.
     """
     turn = session.turn
     actions = turn.actions if turn else ()
     if turn and turn.path:
         cut_off = [a.spec.id for a in actions if a.status == "failed" and a.cause == "stopped"]
         session = new_attempt(session, cut_off, "planned", allowed=False)
+    unpaid = [a.spec.id for a in actions if a.out_of_budget]
+    session = new_attempt(session, unpaid, "planned", allowed=False)
     held = [a.spec.id for a in actions if a.status == "skipped" and a.end_reason == "stopped"]
     return mark(session, held, "planned", error="", end_reason=None, allowed=False)
 
@@ -120,6 +122,8 @@ def advance(session: Session, version: int) -> Session:
     actions = session.turn.actions if session.turn else ()
     if unclear := next((a for a in actions if a.status == "uncertain" and not a.left), None):
         return replace(settle(session, "awaiting_input"), question=_what_happened(unclear))
+    if any(a.out_of_budget for a in actions):
+        return replace(settle(session, "awaiting_input"), question=_raise_budget(version), halted="executing")
     wave = ready(session.turn)
     if not wave:
         return begin(session, "verifying", version)
@@ -162,3 +166,7 @@ def _check(specs: tuple[ActionSpec, ...]) -> None:
 def _what_happened(action: Action) -> Question:
     text = f"“{action.spec.tool}” was started, and nobody can tell whether it took effect. What happened?"
     return Question(action.spec.id, "uncertain", text, wording.UNCERTAIN_OPTIONS)
+
+
+def _raise_budget(version: int) -> Question:
+    return Question(f"budget-{version}", "budget", wording.BUDGET_SPENT, wording.BUDGET_OPTIONS)

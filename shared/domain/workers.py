@@ -29,7 +29,7 @@ WorkerCommand = (
     | c.Uncertain
     | c.VerifyTurn
     | c.GiveAnswer
-    | c.Spend
+    | c.RecordUsage
     | c.Fail
     | c.Expire
 )
@@ -41,9 +41,9 @@ ASKERS: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "acti
 def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
     """One line a command."""
     match command:
-        case c.Spend():
-            call = content_hash(command.model_dump_json())[:16]  # a work may make several calls, each a fact of its own
-            return facts.UsageSpent(**stamp(session, by, "usage.spent", call), **command.model_dump())
+        case c.RecordUsage():
+            suffix = content_hash(command.model_dump_json())[:16]  # a work may record its calls more than once
+            return facts.UsageRecorded(**stamp(session, by._replace(usage=command.calls), "usage.recorded", suffix))
         case c.Finish():
             return _finish(session, command, by)
         case c.Uncertain():

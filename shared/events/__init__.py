@@ -44,7 +44,7 @@ SessionEvent = Annotated[
     | facts.TurnVerified
     | facts.AnswerGiven
     | facts.AnswerJudged
-    | facts.UsageSpent
+    | facts.UsageRecorded
     | facts.BudgetRaised
     | facts.PolicyRemembered
     | facts.SessionStopped

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from shared.events.values import Ended, SessionId, Stored
+from shared.events.values import Ended, ModelCall, SessionId, Stored
 
 FORMAT = 1  # the newest format that this release reads
 RULES = 1  # the newest rules by which this release folds
@@ -22,7 +22,8 @@ class Event(Stored):
     `version` counts the accepted events of its session, 1..n. `causation_id` is the id of the event that led to this
     one. `actor` is `user:<id>`, or the name of a service. `needs` is the format that a reader must know: a release
     whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
-    `ended`: the actions that this event ends without an outcome of their own, and why. An empty one is not stored.
+    `usage`: the model calls that are accounted with this event. `ended`: the actions that this event ends without an
+    outcome of their own, and why. What says nothing is not stored.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=300)]
@@ -33,6 +34,7 @@ class Event(Stored):
     actor: Annotated[str, Field(min_length=1, max_length=200)]
     needs: Number = Field(1, exclude_if=lambda needs: needs == 1)
     rules: Number | None = Field(None, exclude_if=lambda rules: rules is None)
+    usage: Annotated[tuple[ModelCall, ...], Field(exclude_if=_is_empty)] = ()
     ended: Annotated[tuple[Ended, ...], Field(exclude_if=_is_empty)] = ()
 
 

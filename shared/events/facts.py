@@ -15,6 +15,7 @@ from shared.events.values import (
     Check,
     Knowledge,
     Line,
+    ModelCall,
     NextAction,
     Option,
     Outcome,
@@ -316,24 +317,11 @@ class AnswerJudged(Event):
     saved: bool = False
 
 
-class UsageSpent(Event):
-    """One call of a model, also a failed or cancelled one, for an action if it names one.
+class UsageRecorded(Event):
+    """Model calls whose cost no other event has carried: another call follows, or their work came to nothing."""
 
-    Cost in US dollars, latency in seconds.
-    """
-
-    type: Literal["usage.spent"] = "usage.spent"
-    model: str
-    role: str
-    prompt_tokens: int = Field(ge=0)
-    cached_tokens: int = Field(ge=0)
-    completion_tokens: int = Field(ge=0)
-    cost: float = Field(ge=0, allow_inf_nan=False)
-    latency: float = Field(ge=0, allow_inf_nan=False)
-    attempts: int = Field(ge=1)
-    outcome: Literal["ok", "invalid", "failed", "cancelled"] = "ok"
-    estimated: bool = False
-    action_id: Annotated[str, Field(max_length=64)] = ""
+    type: Literal["usage.recorded"] = "usage.recorded"
+    usage: Annotated[tuple[ModelCall, ...], Field(min_length=1)]
 
 
 class BudgetRaised(Event):

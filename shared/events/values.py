@@ -18,6 +18,7 @@ Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 OutcomeCause = Literal["stopped", "budget", "timeout"]
+CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
@@ -145,6 +146,26 @@ class ActionSpec(Stored):
     repairs: tuple[str, ...] = ()
     ruling: Ruling = "proceed"
     why: str = ""
+
+
+class ModelCall(Value):
+    """One HTTP call of a model, also a failed or cancelled one; for an action if it names one.
+
+    Cost in US dollars, 0 where the model has no price. Latency in seconds. `attempts`: which call of its question it
+    was, 1 is the first. `estimated`: the server reported no usage, so tokens are characters / 4.
+    """
+
+    model: str
+    role: str
+    prompt_tokens: int = Field(ge=0)
+    cached_tokens: int = Field(ge=0)
+    completion_tokens: int = Field(ge=0)
+    cost: float = Field(ge=0, allow_inf_nan=False)
+    latency: float = Field(ge=0, allow_inf_nan=False)
+    attempts: int = Field(ge=1)
+    outcome: CallOutcome = "ok"
+    estimated: bool = False
+    action_id: Annotated[str, Field(max_length=64)] = ""
 
 
 class ToolRule(Value):

@@ -2,10 +2,10 @@
 
 from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, ModelUnreachable
 from shared.llm.scripted import ModelByTask, Prompt, ScriptedModel
-from shared.llm.types import Call, Message, Model, OnCall, OnPartial, Outcome, Role
+from shared.llm.types import BeforeCall, Message, Model, OnCall, OnPartial, Role
 
 __all__ = [
-    "Call",
+    "BeforeCall",
     "Message",
     "Model",
     "ModelByTask",
@@ -15,7 +15,6 @@ __all__ = [
     "ModelUnreachable",
     "OnCall",
     "OnPartial",
-    "Outcome",
     "Prompt",
     "Role",
     "ScriptedModel",

@@ -12,13 +12,14 @@ import httpx2
 from openai import APIStatusError
 from pydantic import BaseModel
 
+from shared.events.values import CallOutcome, ModelCall
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelUnreachable
 from shared.llm.faults import BadReply, Names, Passing, Rejected, sort_fault
 from shared.llm.parsing import parse_reply
 from shared.llm.schema import Ability, demand, instructed, response_format
 from shared.llm.stream import Draft, collect
-from shared.llm.types import Call, Message, OnCall, OnPartial, Outcome, Role
+from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.llm.usage import Tokens, cost, estimate
 from shared.llm.watched import watched_call
 from shared.settings import Settings
@@ -37,6 +38,7 @@ class _Question[R: BaseModel]:
     model: str
     messages: Sequence[Message]
     reply: type[R]
+    before_call: BeforeCall | None
     on_call: OnCall
     on_partial: OnPartial | None
     temperature: float | None = None
@@ -50,7 +52,7 @@ class _Try:
     messages: Sequence[Message]
     draft: Draft = field(default_factory=Draft)
     started: float = field(default_factory=time.monotonic)
-    outcome: Outcome = "failed"
+    outcome: CallOutcome = "failed"
 
     def tokens(self) -> Tokens:
         if (counted := self.draft.tokens()) is not None:
@@ -96,12 +98,13 @@ class OpenAIModel:
         *,
         quality: str = "",
         temperature: float | None = None,
+        before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
         chosen = await self._model(role, quality)
-        question = _Question(role, chosen, messages, reply, on_call, on_partial, temperature)
+        question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature)
         ability = self._abilities.get(question.model, Ability())
         repair: list[Message] = []
         faults = repairs = 0
@@ -128,6 +131,8 @@ class OpenAIModel:
     ) -> R:
         """One HTTP call, reported whatever becomes of it."""
         async with self._slots:  # waiting for a slot is no call yet
+            if question.before_call:
+                await question.before_call()
             one = _Try(attempt, [*instructed(question.messages, question.reply, ability.mode), *repair])
             with watched_call(question.model, question.role, self._client.base_url.host) as seen:
                 try:
@@ -152,9 +157,9 @@ class OpenAIModel:
             await question.on_partial(found.model_dump(mode="json"))
         return found
 
-    def _bill[R: BaseModel](self, question: _Question[R], one: _Try) -> Call:
+    def _bill[R: BaseModel](self, question: _Question[R], one: _Try) -> ModelCall:
         tokens = one.tokens()
-        return Call(
+        return ModelCall(
             model=question.model,
             role=question.role,
             prompt_tokens=tokens.prompt,

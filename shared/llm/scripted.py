@@ -5,7 +5,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from shared.llm.types import Call, Message, OnCall, OnPartial, Outcome, Role
+from shared.events.values import CallOutcome, ModelCall
+from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
 
 Reply = BaseModel | Exception
 
@@ -58,10 +59,13 @@ class ScriptedModel:
         *,
         quality: str = "",
         temperature: float | None = None,
+        before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`; AssertionError where the script has no such reply."""
+        if before_call:
+            await before_call()
         prompt = Prompt(role, list(messages), reply, temperature)
         self.prompts.append(prompt)
         scripted = self.reply_to(prompt)
@@ -93,8 +97,8 @@ class ModelByTask(ScriptedModel):
         return reply if isinstance(reply, Exception) else prompt.reply.model_validate(reply)
 
 
-def _call(role: Role, outcome: Outcome) -> Call:
-    return Call(
+def _call(role: Role, outcome: CallOutcome) -> ModelCall:
+    return ModelCall(
         model="scripted",
         role=role,
         prompt_tokens=10,

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from shared.llm.types import Call
+from shared.events.values import ModelCall
 from shared.telemetry import metrics, names, tracing
 
 OPENAI = "api.openai.com"
 
 
 @contextmanager
-def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[Call], None]]:
+def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[ModelCall], None]]:
     """One HTTP call; whoever makes it says what it came to."""
     attributes: dict[str, tracing.Value] = {
         names.OPERATION: "chat",
@@ -21,7 +21,7 @@ def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[Call], 
     }
     with tracing.within(f"chat {model}", kind="client", attributes=attributes) as span:
 
-        def told(call: Call) -> None:
+        def told(call: ModelCall) -> None:
             _count(call)
             span.set(
                 {
@@ -38,7 +38,7 @@ def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[Call], 
         yield told
 
 
-def _count(call: Call) -> None:
+def _count(call: ModelCall) -> None:
     """Models are those that the settings name, or the first one that the endpoint lists: few."""
     labels = {"role": call.role, "model": call.model}
     metrics.MODEL.labels(**labels, outcome=call.outcome).observe(call.latency)

@@ -1,23 +1,25 @@
 """A worker's desk: the session in hand, the model, and the one way to record what was done."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, datetime
-from functools import partial
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+import structlog
 from pydantic import BaseModel
 
 from shared.domain import commands as c
+from shared.domain.changing import replace
 from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand
-from shared.domain.errors import OutOfTurn
+from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.session import Session
+from shared.domain.usage import total
 from shared.events import SessionEvent
-from shared.events.values import Service
-from shared.llm import Call, Message, Model
-from shared.log import Loaded, ReplicatedLog, commit
+from shared.events.values import ModelCall, Service
+from shared.llm import Message, Model
+from shared.log import Loaded, ReplicatedLog, Unstorable, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
@@ -25,6 +27,8 @@ from shared.worker.draft import Drafts, Kind, Render
 
 QUOTING = ("reason", "raw", "error", "result")  # fields in which a command tells what others said
 PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
+LAST_WORDS = 1.0  # seconds that an append which has begun may still take when its work is cancelled
+log = structlog.get_logger("worker")
 
 
 class Kit(NamedTuple):
@@ -38,8 +42,17 @@ class Kit(NamedTuple):
     settings: Settings
 
 
+class BudgetExceeded(Exception):
+    """The session's budget leaves no room for another call of a model: none was made."""
+
+
 class Desk:
-    """Made anew for every piece of work; `session` is the newest state this work has seen."""
+    """Made anew for every piece of work; `session` is the newest state this work has seen.
+
+    A finished model call is pending until the next event of this work carries it: the call's own `usage.recorded`,
+    appended before another call begins, or whatever else is recorded. A crash loses one call's account for each call
+    under way, and no more.
+    """
 
     def __init__(self, kit: Kit, loaded: Loaded, *, cause: str) -> None:
         self.kit = kit
@@ -47,6 +60,7 @@ class Desk:
         self._cause = cause
         self.stopped = False  # a person pressed stop: the work is being cancelled
         self._appending = asyncio.Lock()
+        self._pending: tuple[ModelCall, ...] = ()  # finished calls that no event has carried yet
         self.work: Work | None = loaded.session.work
 
     @property
@@ -57,13 +71,25 @@ class Desk:
     def session(self) -> Session:
         return self._loaded.session
 
+    @property
+    def over_budget(self) -> bool:
+        """Whether recorded and pending calls have used up the session's budget."""
+        return replace(self.session, spent=total(self.session.spent, self._pending)).over_budget
+
     async def record(self, command: AnyCommand, *, id: str | None = None) -> SessionEvent:  # noqa: A002
-        """Make a fact of it. Raises Refused when the work is no longer ours or the session does not allow it."""
-        by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work)
-        async with self._appending:
-            told = _without_secrets(command)
-            self._loaded, event = await commit(self.kit.log, self._loaded, told, by, patience=PATIENCE)
-        return event
+        """Make a fact of it, which carries the pending calls.
+
+        Raises Refused when the work is no longer ours or the session does not allow it. A cancellation waits for an
+        append that has begun, so that no call is accounted for twice or never.
+        """
+        return await uncancelled(self._record(command, id))
+
+    async def settle(self) -> None:
+        """Record the pending calls of work that ends without an event of its own."""
+        try:
+            await uncancelled(self._record_usage())
+        except Refused as refusal:  # purged: there is no session left to account to
+            log.warning("usage_not_recorded", reason=str(refusal))
 
     async def ask[Reply: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
@@ -75,14 +101,18 @@ class Desk:
         action_id: str = "",
         temperature: float | None = None,
     ) -> Reply:
-        """Ask the model in this service's role; what it writes is shown while it writes. Raises ModelError.
+        """Ask the model in this service's role; what it writes is shown while it writes.
 
-        With an `action_id` the call is made for that action, and its cost is told there.
+        With an `action_id` the call is made for that action, and its cost is told there. Raises ModelError,
+        BudgetExceeded, and OutOfTurn when the work is no longer ours.
         """
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
         async def shown(partial: Mapping[str, Any]) -> None:
             await self.kit.drafts.write(self.session.id, draft_id, kind, render(partial))
+
+        async def called(call: ModelCall) -> None:
+            self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
 
         quality = self.session.settings.quality
         return await self.kit.model.ask(
@@ -91,16 +121,64 @@ class Desk:
             reply,
             quality=quality,
             temperature=temperature,
-            on_call=partial(self._spent, action_id),
+            before_call=self._before_call,
+            on_call=called,
             on_partial=shown,
         )
 
-    async def _spent(self, action_id: str, call: Call) -> None:
-        """Also what a failed or cancelled call cost is a fact. Raises OutOfTurn when there must be no other call."""
-        spent = c.Spend(**call.model_dump(), action_id=action_id)
-        await self.record(spent, id=f"usage-{uuid4().hex}")
-        if call.outcome != "cancelled" and self.session.work != self.work:
+    async def _before_call(self) -> None:
+        """Record what has been spent, and look whether there may be another call. Raises BudgetExceeded, OutOfTurn."""
+        if not self.over_budget:  # else the question that follows carries what is pending
+            await uncancelled(self._record_usage())
+        if self.session.work != self.work:
             raise OutOfTurn("The work was stopped, or given to somebody else.")
+        if self.over_budget:
+            raise BudgetExceeded
+
+    async def _record_usage(self) -> None:
+        async with self._appending:  # also with nothing pending: another call's account may be on its way
+            if calls := self._pending:
+                self._pending = ()
+                await self._append(c.RecordUsage(calls=calls), calls, id=f"usage-{uuid4().hex}")
+
+    async def _record(self, command: AnyCommand, id: str | None) -> SessionEvent:  # noqa: A002
+        async with self._appending:
+            calls, self._pending = self._pending, ()
+            return await self._append(_without_secrets(command), calls, id=id, usage=calls)
+
+    async def _append(
+        self,
+        command: AnyCommand,
+        calls: tuple[ModelCall, ...],
+        *,
+        id: str | None,  # noqa: A002
+        usage: tuple[ModelCall, ...] = (),
+    ) -> SessionEvent:
+        """These calls stay pending when the event was certainly not stored."""
+        by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work, usage)
+        try:
+            self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
+        except (Refused, Unstorable):
+            self._pending = (*calls, *self._pending)
+            raise
+        return event
+
+
+async def uncancelled[Result](work: Coroutine[Any, Any, Result]) -> Result:
+    """Its result. A cancellation is raised once the work has ended, which is given `LAST_WORDS` more seconds then."""
+    task, cancelled = asyncio.ensure_future(work), False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            if not cancelled:
+                asyncio.get_running_loop().call_later(LAST_WORDS, task.cancel)
+            cancelled = True
+    if not cancelled:
+        return task.result()
+    if not task.cancelled() and (error := task.exception()):
+        log.info("ended_while_cancelled", error=repr(error)[:500])
+    raise asyncio.CancelledError
 
 
 def _without_secrets[Quoting: BaseModel](command: Quoting) -> Quoting:

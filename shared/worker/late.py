@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
-from shared.llm import Message, OnCall, OnPartial, Role
+from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.settings import Settings
 
 if TYPE_CHECKING:
@@ -34,13 +34,21 @@ class LateModel:
         *,
         quality: str = "",
         temperature: float | None = None,
+        before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `shared.llm.Model.ask`."""
         model = await asyncio.shield(self.load())
         return await model.ask(
-            role, messages, reply, quality=quality, temperature=temperature, on_call=on_call, on_partial=on_partial
+            role,
+            messages,
+            reply,
+            quality=quality,
+            temperature=temperature,
+            before_call=before_call,
+            on_call=on_call,
+            on_partial=on_partial,
         )
 
     async def aclose(self) -> None:

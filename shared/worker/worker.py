@@ -10,6 +10,7 @@ from pydantic import ValidationError
 
 from shared.bus import Delivery, Park
 from shared.domain import commands as c
+from shared.domain import wording
 from shared.domain.commands import Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
@@ -21,7 +22,7 @@ from shared.llm import ModelError, ModelUnreachable
 from shared.log import EXPECTED, Loaded, LogDown, Unstorable, accept, follows, newest
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
-from shared.worker.desk import Desk, Kit
+from shared.worker.desk import BudgetExceeded, Desk, Kit
 
 log = structlog.get_logger("worker")
 
@@ -128,6 +129,8 @@ class Worker:
         except Refused as refusal:
             log.info("not_my_turn", reason=str(refusal))
             return await newest(self._kit.log, desk.loaded)
+        finally:
+            await desk.settle()
         return desk.loaded
 
     async def _loaded(self, session_id: str, delivery: Delivery) -> Loaded:
@@ -150,9 +153,8 @@ class Worker:
 
     async def _work(self, desk: Desk) -> None:
         """The handler's outcome, or an honest failure, becomes a fact. Raises Refused when the turn has passed."""
-        if desk.session.over_budget and _asks_models(desk):
-            metrics.BUDGET_STOPS.labels(self._kit.service).inc()
-            await desk.record(c.Ask(about="budget", text="The budget is spent. Raise it, or stop here?"))
+        if desk.over_budget and _asks_models(desk):
+            await self._ask_for_budget(desk)
             return
         try:
             command = await self._patiently(desk)
@@ -165,6 +167,8 @@ class Worker:
             await desk.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
         except LogDown:
             raise
+        except BudgetExceeded:
+            await self._ask_for_budget(desk)
         except ModelError as error:
             log.warning("model_failed", reason=error.reason)
             await desk.record(c.Fail(reason=error.reason, retryable=error.retryable, raw=error.raw))
@@ -173,6 +177,10 @@ class Worker:
         except Exception as error:
             log.exception("handler_failed")
             await desk.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
+
+    async def _ask_for_budget(self, desk: Desk) -> None:
+        metrics.BUDGET_STOPS.labels(self._kit.service).inc()
+        await desk.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
 
     async def _patiently(self, desk: Desk) -> WorkerCommand | None:
         """While nobody listens at the model's address the work waits; what answers badly is the client's affair."""

@@ -9,7 +9,8 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from shared.llm import Call, Message, ModelFailed
+from shared.events.values import ModelCall
+from shared.llm import Message, ModelFailed
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving
@@ -148,14 +149,14 @@ KINDS: dict[Kind, list[str]] = {
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 async def test_the_same_reply_from_every_kind_of_server(kind: Kind) -> None:
     app = FastAPI()
-    calls: list[Call] = []
+    calls: list[ModelCall] = []
     partials: list[Any] = []
 
     @app.post("/v1/chat/completions")
     async def complete(request: Request) -> Response:
         return kind(await request.json())
 
-    async def called(call: Call) -> None:
+    async def called(call: ModelCall) -> None:
         calls.append(call)
 
     async def grown(partial: Any) -> None:
@@ -190,7 +191,7 @@ async def test_prose_that_led_to_no_reply_does_not_give_the_schema_up_for_good()
             return openai_style(body)
         return stream(iter([delta(content="I cannot do that."), delta(finish="stop"), "data: [DONE]\n\n"]))
 
-    async def called(_: Call) -> None:
+    async def called(_: ModelCall) -> None:
         pass
 
     async with serving(app) as url:

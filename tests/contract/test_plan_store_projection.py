@@ -314,8 +314,9 @@ async def test_values_that_databases_dislike_stop_nothing(
     log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard(story.id, 1, "2"))
     fields = {"model": "m", "role": "r", "prompt_tokens": 10**25, "cached_tokens": 0, "completion_tokens": 0}
     usage = {"id": "3", "session_id": story.id, "version": 3, "at": "9999-12-31T23:59:59-12:00", "actor": "x"}
-    spent = json.dumps(usage | fields | {"type": "usage.spent", "latency": 0, "attempts": 1, "cost": 1})
-    log.publish("session.hostile.nobody.usage.spent", spent.encode(), guard(story.id, 2, "3"))
+    calls = [fields | {"latency": 0, "attempts": 1, "cost": 1}] * 3
+    spent = json.dumps(usage | {"type": "usage.recorded", "usage": calls})
+    log.publish("session.hostile.nobody.usage.recorded", spent.encode(), guard(story.id, 2, "3"))
 
     loaded = await projector.load(story.id)
     assert loaded.session.version == 3, await one(database, t.parked.c.reason)

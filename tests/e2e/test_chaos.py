@@ -58,7 +58,7 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
 
 def told(events: list[Json]) -> list[str]:
     """What happened, without the accounts: a killed call may have been paid for twice."""
-    return [event["type"] for event in events if event["type"] != "usage.spent"]
+    return [event["type"] for event in events if event["type"] != "usage.recorded"]
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")

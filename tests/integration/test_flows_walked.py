@@ -8,7 +8,6 @@ from typing import Any
 from retail.store import Worlds
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events import facts
 from shared.events.values import SessionSettings
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.llm import ModelByTask
@@ -77,7 +76,7 @@ async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_we
         assert (done.reason, done.answer) == ("answered", f"{PENDING} orders.")
         assert tuple(walked(done)) == QUESTION
         assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
-        spent = [event.action_id for event in await ann.events() if isinstance(event, facts.UsageSpent)]
+        spent = [call.action_id for event in await ann.events() for call in event.usage]
         assert spent[0] == ""  # the planner's
         assert len(set(spent[1:])) == len(spent) - 1 == 4  # one a node that asks a model
 

@@ -5,6 +5,7 @@ import json
 import pytest
 
 from shared.domain import commands as c
+from shared.events.values import ModelCall
 from shared.protocol.server import SERVER_MESSAGES, Delta
 from tests.support.gateway import World, client, serving
 from tests.support.stories import CODE
@@ -129,7 +130,7 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
             assert shown["draft"]["text"] == "Goal: A calculator"
             assert shown["state"] == "text_plan_generation"
 
-        spend = c.Spend(
+        call = ModelCall(
             model="m",
             role="planner",
             prompt_tokens=10,
@@ -139,7 +140,7 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
             latency=1,
             attempts=1,
         )
-        await world.story(her.session_id).commit(spend)
+        await world.story(her.session_id).commit(c.RecordUsage(calls=(call,)))
         usage = await her.until("usage")
         assert (usage["calls"], usage["prompt_tokens"], usage["cost"]) == (1, 10, 0.5)
 

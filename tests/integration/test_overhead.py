@@ -12,7 +12,7 @@ from bench.overhead.person import Played, stages
 
 LINES: Lines = (
     Line(f"user:{ID}", "planner", "message.received", b'{"session_id": "the-session-at-hand"}'),
-    Line("planner", "nobody", "usage.spent", b"{}"),
+    Line("planner", "nobody", "usage.recorded", b"{}"),
     Line("planner", "executor", "turn.planned", b"{}"),
     Line("executor", "nobody", "actions.started", b"{}"),
     Line("executor", "executor", "actions.finished", b"{}"),

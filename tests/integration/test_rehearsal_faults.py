@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict
 
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
-from shared.llm import Call, Message, ModelFailed, ModelUnreachable
+from shared.events.values import ModelCall
+from shared.llm import Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving
@@ -41,14 +42,14 @@ class Asker:
             "openai_model": "rehearsal",
         } | settings
         self.model = OpenAIModel(Settings(**given), first_wait=0.01)
-        self.calls: list[Call] = []
+        self.calls: list[ModelCall] = []
         self.partials: list[Mapping[str, Any]] = []
         self.growing = asyncio.Event()
 
     async def ask(self) -> TextPlan:
         return await self.model.ask("planner", MESSAGES, TextPlan, on_call=self._called, on_partial=self._grown)
 
-    async def _called(self, call: Call) -> None:
+    async def _called(self, call: ModelCall) -> None:
         self.calls.append(call)
 
     async def _grown(self, partial: Mapping[str, Any]) -> None:

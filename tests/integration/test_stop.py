@@ -63,8 +63,10 @@ async def stops_drafting(person: Watcher, server: Rehearsed, task: str) -> None:
     session = await stops(person, server)
     call = (await server.calls())[-1]
     assert (call["task"], call["outcome"]) == (task, "cancelled")
-    spent = [event for event in await person.events() if isinstance(event, facts.UsageSpent)][-1]
-    assert (spent.outcome, spent.estimated, spent.version) == ("cancelled", True, session.version)
+    recorded = (await person.events())[-1]
+    assert isinstance(recorded, facts.UsageRecorded)
+    assert recorded.version == session.version
+    assert [(call.outcome, call.estimated) for call in recorded.usage[-1:]] == [("cancelled", True)]
 
 
 async def to_code(person: Watcher) -> None:

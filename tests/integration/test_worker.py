@@ -58,7 +58,7 @@ class Table:
         return await self.story.load()
 
     async def told(self) -> list[str]:
-        return [event.type for event in await self.store.events("s") if event.type != "usage.spent"]
+        return [event.type for event in await self.store.events("s") if event.type != "usage.recorded"]
 
 
 # --- one delivery, more than once
@@ -357,7 +357,7 @@ async def test_two_replicas_share_the_sessions(settings: Settings, bus: Bus, ses
         assert len(await server.calls()) == len(people)
     for one in people:
         kinds = [event.type for event in await one.events()]
-        assert sorted(kinds) == ["message.received", "plan.drafted", "usage.spent"]
+        assert sorted(kinds) == ["message.received", "plan.drafted"]
 
 
 async def test_garbage_for_a_worker_is_put_aside_and_others_go_on(

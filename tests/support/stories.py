@@ -5,7 +5,7 @@ from uuid import uuid4
 
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import Check, Step
+from shared.events.values import Check, ModelCall, Step
 from shared.log import ReplicatedLog
 from shared.story import Story, finish
 
@@ -20,10 +20,11 @@ def approve(session: Session) -> c.Approve:
     return c.Approve(version=item.version, hash=item.hash)
 
 
-def spent(tokens: int = 10, **more: Any) -> c.Spend:
+def spent(tokens: int = 10, **more: Any) -> c.RecordUsage:
     """The cost of one model call."""
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 2, "completion_tokens": 5}
-    return c.Spend.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempts": 1} | more)
+    call = ModelCall.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempts": 1} | more)
+    return c.RecordUsage(calls=(call,))
 
 
 class Conversation(Story):

@@ -45,7 +45,7 @@ class Watcher(Person):
         await self.does(c.EditCode(base=session.code.version, code=code))
 
     async def told(self) -> list[str]:
-        return [event.type for event in await self.events() if event.type != "usage.spent"]
+        return [event.type for event in await self.events() if event.type != "usage.recorded"]
 
 
 def in_review(number: int) -> Callable[[Session], bool]:

@@ -21,7 +21,7 @@ from cli.chat.text import HELP, Unreadable, editable, read_plan, short
 from cli.visible import print_visible, visible
 from shared.domain import commands as c
 from shared.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
-from shared.events.values import Check, Step
+from shared.events.values import Check, ModelCall, Step
 from shared.protocol import client as m
 from shared.protocol import server as s
 from tests.unit.test_cli_chat_view import Told, coded, delta, greeting
@@ -108,14 +108,16 @@ def test_a_file_gets_what_is_there_and_a_terminal_what_can_be_seen(
     assert out.getvalue() == written
 
 
+CALL = ModelCall(
+    model="m", role="planner", prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost=0.1, latency=1, attempts=1
+)
 EXAMPLES: dict[str, object] = {
     "text": "x", "goal": "x", "steps": (STEP,), "base": 1, "plan_version": 1, "code_version": 1, "hash": "h",
     "code": "x = 1\n",
     "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "about": "request", "turn": 1, "sub_goal": "x",
     "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "ok": True, "status": "success",
-    "next_action": "complete", "confidence": 1, "model": "m", "role": "planner", "prompt_tokens": 1, "cached_tokens": 0,
-    "completion_tokens": 1, "cost": 0.1, "latency": 1, "attempts": 1, "tool": "search", "policy": "never",
-    "stage": "planning",
+    "next_action": "complete", "confidence": 1, "tool": "search", "policy": "never", "stage": "planning",
+    "usage": (CALL, CALL),
     "reason": "x", "parent": "p", "parent_version": 2, "title": "x", "user": "bob", "workflow": "flow",
     "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
     "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},

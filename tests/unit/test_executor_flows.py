@@ -364,7 +364,7 @@ async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_pat
     walk = kitchen(tmp_path, kitchen__read_wish=replies)
     with pytest.raises(ModelFailed):
         await walk.begins("Soup", *PATH, confirm="nothing")
-    assert walk.events[-1].type == "usage.spent"
+    assert walk.events[-1].type == "actions.started"
     asked = await walk.goes()
     assert (asked.phase, walked(asked)) == ("awaiting_approval", ["read_wish", "find_recipe"])
 

@@ -8,7 +8,7 @@ from services.gateway.export import export
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
-from shared.events.values import ActionSpec, Check, SessionSettings, Step
+from shared.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
 from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from shared.story import Story, finish
 
@@ -43,15 +43,19 @@ class Told(Story):
         self.does(c.VerifyCode(checks=(Check(name="tests", ok=True),)))
 
 
-SPEND = c.Spend(
-    model="m",
-    role="planner",
-    prompt_tokens=1,
-    cached_tokens=0,
-    completion_tokens=1,
-    cost=0,
-    latency=0,
-    attempts=1,
+SPEND = c.RecordUsage(
+    calls=(
+        ModelCall(
+            model="m",
+            role="planner",
+            prompt_tokens=1,
+            cached_tokens=0,
+            completion_tokens=1,
+            cost=0,
+            latency=0,
+            attempts=1,
+        ),
+    )
 )
 
 

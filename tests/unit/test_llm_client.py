@@ -8,8 +8,8 @@ import httpx2
 import pytest
 from pydantic import BaseModel, ConfigDict
 
+from shared.events.values import ModelCall
 from shared.llm import (
-    Call,
     Message,
     ModelError,
     ModelFailed,
@@ -57,7 +57,7 @@ class Scene:
     def __init__(self, *answers: Answering, **settings: Any) -> None:
         self.answers = list(answers)
         self.sent: list[dict[str, Any]] = []
-        self.calls: list[Call] = []
+        self.calls: list[ModelCall] = []
         self.partials: list[Mapping[str, Any]] = []
         given = {"openai_base_url": "http://model/v1", "openai_api_key": KEY, "openai_model": "m"} | settings
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._answer))

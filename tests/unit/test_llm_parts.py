@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from shared.llm import Call, Message, ModelFailed, ScriptedModel
+from shared.events.values import ModelCall
+from shared.llm import Message, ModelFailed, ScriptedModel
 from shared.llm.faults import RETRY_AFTER_CAP, BadReply, retry_after, shorten
 from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object
 from shared.llm.schema import strict_schema
@@ -141,11 +142,11 @@ def test_estimates_and_costs() -> None:
 
 
 async def test_the_scripted_model_plays_its_script_and_stops_hard() -> None:
-    calls: list[Call] = []
+    calls: list[ModelCall] = []
     partials: list[Any] = []
     messages: list[Message] = [{"role": "user", "content": "hello"}]
 
-    async def called(call: Call) -> None:
+    async def called(call: ModelCall) -> None:
         calls.append(call)
 
     async def grown(partial: Any) -> None:

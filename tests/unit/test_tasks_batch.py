@@ -14,7 +14,7 @@ from sdk.errors import NotAllowed, ParleyDown, Refused
 from sdk.stages import Result
 from sdk.trace import trace
 from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ActionSpec, Outcome
+from shared.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 
 TOLD = {"seed": 1}
 
@@ -174,20 +174,22 @@ def test_a_run_is_read_from_its_journal() -> None:
     cancel = ActionSpec(id="1.2", tool="cancel_pending_order", arguments={"order_id": "#W1"}, effect="write")
     look = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
     late = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
-    usage: dict[str, Any] = {
-        "model": "m",
-        "role": "planner",
-        "cached_tokens": 0,
-        "cost": 0,
-        "latency": 1,
-        "attempts": 1,
-    }
+    fields: dict[str, Any] = {"model": "m", "role": "planner", "cached_tokens": 0, "cost": 0, "latency": 1}
+    calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempts=1) for n in (1, 2, 3)]
     done = trace(
         "s",
         [
             event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow"),
-            event(facts.UsageSpent, 2, prompt_tokens=10, completion_tokens=5, **usage),
-            event(facts.TurnPlanned, 3, turn=1, sub_goal="Cancel", actions=(look, cancel, late), final=True),
+            event(facts.UsageRecorded, 2, usage=calls[:1]),
+            event(
+                facts.TurnPlanned,
+                3,
+                turn=1,
+                sub_goal="Cancel",
+                actions=(look, cancel, late),
+                final=True,
+                usage=calls[1:],
+            ),
             event(
                 facts.ActionsStarted,
                 4,
@@ -223,7 +225,7 @@ def test_a_run_is_read_from_its_journal() -> None:
     assert (told["turns"], told["planned_actions_count"], told["executed_actions_count"]) == (1, 3, 3)
     assert told["sub_goals"] == [{"goal": "Cancel", "status": "completed"}]
     assert told["verifications"] == [{"turn": 1, "status": "success", "next_action": "complete", "reasoning": "r"}]
-    assert (told["confidence"], told["seconds"], told["model_calls"], told["tokens"]) == (0.5, 8.0, 1, 15)
+    assert (told["confidence"], told["seconds"], told["model_calls"], told["tokens"]) == (0.5, 8.0, 3, 36)
 
 
 def test_a_run_that_did_not_answer_says_how_it_ended() -> None:

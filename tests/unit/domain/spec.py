@@ -21,7 +21,16 @@ from shared.domain.state import Code, Plan
 from shared.domain.waves import ready
 from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
 from shared.events import SessionEvent
-from shared.events.values import ActionAttempt, ActionSpec, Check, Knowledge, SessionSettings, Step, Workflow
+from shared.events.values import (
+    ActionAttempt,
+    ActionSpec,
+    Check,
+    Knowledge,
+    ModelCall,
+    SessionSettings,
+    Step,
+    Workflow,
+)
 from shared.story import Story, finish
 from shared.story import StoryLine as StoryLine
 from shared.story import check as check
@@ -195,9 +204,10 @@ def answer(text: str = "It is done.") -> c.GiveAnswer:
     return c.GiveAnswer(text=text, confidence=0.9, evidence=("1.1",))
 
 
-def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.Spend:
+def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.RecordUsage:
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 0, "completion_tokens": tokens}
-    return c.Spend.model_validate(fields | {"cost": cost, "latency": 0.1, "attempts": 1} | more)
+    call = ModelCall.model_validate(fields | {"cost": cost, "latency": 0.1, "attempts": 1} | more)
+    return c.RecordUsage(calls=(call,))
 
 
 def runs(*ids: str) -> tuple[ActionAttempt, ...]:

@@ -73,7 +73,15 @@ STORIES: dict[str, tuple[StoryLine, ...]] = {
     ),
     "edits": (*TO_PLAN, edit("one"), approve, program(), checked(), edit_code("x"), checked(), approve, c.Continue()),
     "order": ORDER,
-    "path": (*PATH, approve, c.ChangeTurn(actions=(act("0"),), reason="x"), c.Start(), done("1.3"), verdict(), answer()),
+    "path": (
+        *PATH,
+        approve,
+        c.ChangeTurn(actions=(act("0"),)),
+        c.Start(),
+        done("1.3"),
+        verdict(),
+        answer(),
+    ),
     "questions": (*ASKED, c.Answer(text="yes"), draft(), c.Reject(replan=True), c.Stop(), c.Retry(), draft()),
 }
 
@@ -221,7 +229,7 @@ def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> N
             ended = facts.ActionsFinished(**at, outcomes=(Outcome(action_id=action_id, ok=True),))
             doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
             assert [admissible(session, one) == "" for one in (ended, doubt)] == [action_id in running] * 2
-        cost = next(t.event for t in transitions("order") if t.event.type == "usage.spent")
+        cost = next(t.event for t in transitions("order") if t.event.type == "usage.recorded")
         assert admissible(session, next_one(session, cost, actor="nobody")) == ""
 
 
@@ -267,4 +275,4 @@ DECISIONS = (
 
 def _is_report(event: SessionEvent) -> bool:
     said_by_a_person = event.actor.startswith("user:")
-    return not said_by_a_person and event.type not in ("usage.spent", "actions.finished", "action.uncertain")
+    return not said_by_a_person and event.type not in ("usage.recorded", "actions.finished", "action.uncertain")

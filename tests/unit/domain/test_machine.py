@@ -21,7 +21,7 @@ from shared.domain.paths import begun
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import ActionSpec, Effect, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
+from shared.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
 from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
@@ -403,8 +403,8 @@ class Schedules(RuleBasedStateMachine):
     def spend(self, work: Work) -> None:
         """A model was called in this work: recorded in any phase, whatever became of it."""
         tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempts": 1}
-        call = c.Spend.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
-        assert self.world.append(call, By(work.service, NOON, work=work))
+        call = ModelCall.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
+        assert self.world.append(c.RecordUsage(calls=(call,)), By(work.service, NOON, work=work))
 
     def teardown(self) -> None:
         """In the end undisturbed workers bring the session to a person or to rest."""

@@ -11,7 +11,7 @@ from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
 from shared.domain.waves import ready
-from shared.events.values import ActionAttempt, ActionSpec, PathPlan, Step
+from shared.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
 from shared.story import finish
 from tests.unit.domain.spec import TO_DONE, StoryLine, allow, answer, done, given, request, say, status, story, verdict
 
@@ -301,11 +301,12 @@ def test_tokens_are_counted_for_the_node_they_were_spent_on() -> None:
         "model": "m",
         "role": "executor",
     }
-    spend = c.Spend(prompt_tokens=10, completion_tokens=4, action_id="1.1", **cost)
-    told = given(*PLANNED, c.Start(), spend, spend.model_copy(update={"latency": 2})).session
+    call = ModelCall(prompt_tokens=10, completion_tokens=4, action_id="1.1", **cost)
+    told = given(*PLANNED, c.Start(), c.RecordUsage(calls=(call, call))).session
     assert told.turn is not None
     assert [a.tokens for a in told.turn.actions] == [28, 0, 0, 0]
-    gone = given(*PLANNED, c.Start(), spend.model_copy(update={"action_id": "9.9"})).session
+    other = c.RecordUsage(calls=(call.model_copy(update={"action_id": "9.9"}),))
+    gone = given(*PLANNED, c.Start(), other).session
     assert gone.spent.tokens == 14
 
 

@@ -129,13 +129,13 @@ def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
 
 
 def test_every_call_of_a_work_is_a_fact_of_its_own_and_due_nobody() -> None:
-    first = given(say()).when(spend(latency=0.1)).then("usage.spent").leaves("planning", "nobody")
-    again = given(say()).when(spend(latency=0.1)).then("usage.spent")
-    second = first.given.when(spend(latency=0.2)).then("usage.spent")
+    first = given(say()).when(spend(latency=0.1)).then("usage.recorded").leaves("planning", "nobody")
+    again = given(say()).when(spend(latency=0.1)).then("usage.recorded")
+    second = first.given.when(spend(latency=0.2)).then("usage.recorded")
     assert first.event.id == again.event.id
     assert first.event.id != second.event.id
 
 
 @pytest.mark.parametrize("before", [TO_PLAN, TO_DONE, (say(), c.Stop()), (say(), c.Fail(reason="x"))])
 def test_usage_is_recorded_in_any_phase(before: tuple[StoryLine, ...]) -> None:
-    given(*before).when(spend()).then("usage.spent")
+    given(*before).when(spend()).then("usage.recorded")

@@ -48,10 +48,12 @@ it("takes no new inputs of the same node for another way", () => {
 
 it("counts the time and tokens of every time a node ran", () => {
   const twice = turn(planned, ...ran("1.1"), ...ran("1.2"), changed("", {}, spec("1.5", "write"), spec("1.6", "run")), ...ran("1.5"), {
-    type: "usage.spent",
-    action_id: "1.5",
-    prompt_tokens: 100,
-    completion_tokens: 20,
+    type: "usage.recorded",
+    usage: [
+      { action_id: "1.5", prompt_tokens: 90, completion_tokens: 8 },
+      { action_id: "1.5", prompt_tokens: 10, completion_tokens: 12 },
+      { action_id: "", prompt_tokens: 1000, completion_tokens: 1000 },
+    ],
   });
   const write = walkOf(FLOW, twice).nodes[1];
   expect(write).toMatchObject({ seconds: 1, tokens: 120 });

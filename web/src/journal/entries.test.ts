@@ -9,7 +9,7 @@ it("tells of a plan, its approval and its code with the checks", () => {
   const all = of(
     { type: "message.received", text: "please", intent: "request", knowledge: [] },
     { type: "plan.drafted", goal: "g", steps: [], notes: "" },
-    { type: "usage.spent" },
+    { type: "usage.recorded" },
     { type: "plan.approved", plan_version: 2, turn: null, actions: [] },
     { type: "code.drafted", code: "x", explanation: "" },
     { type: "code.verified", code_version: 5, checks: [{ name: "tests", ok: false, detail: "" }], tests: "" },

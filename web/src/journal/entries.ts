@@ -47,6 +47,7 @@ export function entries(events: readonly SessionEvent[]): Entry[] {
   for (const event of events) {
     told(all, event);
     for (const one of event.ended ?? []) outcome(all, one.id, endedBy(event, one));
+    countUsage(all, event.usage);
   }
   return all;
 }
@@ -147,8 +148,7 @@ function told(all: Entry[], event: SessionEvent): void {
     case "answer.judged":
       change(all, "answer", () => true, { accepted: event.accepted, saved: event.saved });
       return;
-    case "usage.spent":
-      if (event.action_id) spent(all, event); // the rest is summed in the header
+    case "usage.recorded":
       return;
     case "budget.raised":
       note(`raised the budget${event.tokens ? ` by ${event.tokens} tokens` : ""}${event.cost ? ` by $${event.cost}` : ""}`);
@@ -241,9 +241,12 @@ function foundOf(all: readonly Entry[]): Found | null {
   return turn?.kind === "turn" && turn.path ? foundBy(turn.actions) : null;
 }
 
-function spent(all: Entry[], event: EventOf<"usage.spent">): void {
-  const action = actionOf(all, event.action_id);
-  if (action) outcome(all, event.action_id, { tokens: action.tokens + event.prompt_tokens + event.completion_tokens });
+/** The tokens of the actions that these model calls were made for; the rest is summed in the header. */
+function countUsage(all: Entry[], usage: SessionEvent["usage"]): void {
+  for (const call of usage ?? []) {
+    const action = call.action_id ? actionOf(all, call.action_id) : undefined;
+    if (action) outcome(all, action.spec.id, { tokens: action.tokens + call.prompt_tokens + call.completion_tokens });
+  }
 }
 
 function actionOf(all: readonly Entry[], id: string): ActionEntry | undefined {

@@ -84,7 +84,7 @@ describe("drafts", () => {
   });
 
   it("go on through events that say nothing about them", () => {
-    expect(after(delta(0, "ab"), event(1, { type: "usage.spent" })).draft?.text).toBe("ab");
+    expect(after(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
   });
 
   it("keep what came after the snapshot was made", () => {

@@ -1,0 +1,235 @@
+"""What model calls cost is in the log: with the event that ends their work, or before the next call of it begins."""
+
+import asyncio
+
+import pytest
+from pydantic import BaseModel
+
+from services.planner.handlers import draft_plan
+from services.planner.prompt import PlanReply
+from shared.bus import Delivery
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.workers import WorkerCommand
+from shared.events import Due, SessionEvent
+from shared.events.values import SessionSettings
+from shared.llm import ModelFailed, ScriptedModel
+from shared.llm.scripted import Prompt, Reply
+from shared.log import LogDown
+from shared.settings import Settings
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Handler, Kit, Worker
+from shared.worker.desk import uncancelled
+from tests.support.rehearsed import rehearsed
+
+PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+CALL = 14  # tokens of a scripted call
+
+
+class Watching(ScriptedModel):
+    """Notes what the log held when each call began."""
+
+    def __init__(self, log: InMemoryLog, *replies: BaseModel | Exception) -> None:
+        super().__init__(*replies)
+        self._log = log
+        self.held: list[int] = []
+
+    def reply_to(self, prompt: Prompt) -> Reply:
+        self.held.append(len(self._log.messages))
+        return super().reply_to(prompt)
+
+
+class Planner:
+    """One planner beside a log in memory, with a model that says so much."""
+
+    def __init__(
+        self, *replies: BaseModel | Exception, handler: Handler = draft_plan, log: InMemoryLog | None = None
+    ) -> None:
+        self.log = log or InMemoryLog()
+        self.model = Watching(self.log, *replies)
+        self.store = InMemoryStore(self.log)
+        self.story = Story("s", log=self.log)
+        kit = Kit("planner", self.store, self.log, self.model, Drafts(None), Settings())
+        self.worker = Worker(kit, handler)
+
+    async def does(self, command: c.Command) -> Delivery:
+        await self.story.commit(command)  # type: ignore[arg-type]
+        raw = self.log.messages[-1]
+        return Delivery(raw.subject, raw.data, raw.position, 1)
+
+    async def asked(self, **settings: int) -> Delivery:
+        return await self.does(c.Say(text="A calculator", settings=SessionSettings.model_validate(settings)))
+
+    async def session(self) -> Session:
+        return await self.story.load()
+
+    async def events(self) -> list[SessionEvent]:
+        return await self.store.events("s")
+
+    async def accounts(self) -> list[tuple[str, int]]:
+        """Each event's type, and how many calls it accounts for."""
+        return [(event.type, len(event.usage)) for event in await self.events()]
+
+
+def asks(times: int) -> Handler:
+    """A handler that asks one time after the other, and uses the last reply."""
+
+    async def handler(desk: Desk) -> WorkerCommand | None:
+        for _ in range(times - 1):
+            await _ask(desk)
+        return await draft_plan(desk)
+
+    return handler
+
+
+async def _ask(desk: Desk) -> PlanReply:
+    return await desk.ask([{"role": "user", "content": "?"}], PlanReply, kind="plan", render=lambda _: "")
+
+
+async def test_the_event_that_ends_the_work_carries_the_cost_of_its_call() -> None:
+    planner = Planner(PLAN)
+    await planner.worker.on_delivery(await planner.asked())
+    assert await planner.accounts() == [("message.received", 0), ("plan.drafted", 1)]
+    assert (await planner.session()).spent.tokens == CALL
+
+
+async def test_a_call_is_in_the_log_before_the_next_one_of_the_same_work_begins() -> None:
+    planner = Planner(PLAN, PLAN, PLAN, handler=asks(3))
+    await planner.worker.on_delivery(await planner.asked())
+    assert planner.model.held == [1, 2, 3]
+    assert await planner.accounts() == [
+        ("message.received", 0),
+        ("usage.recorded", 1),
+        ("usage.recorded", 1),
+        ("plan.drafted", 1),
+    ]
+
+
+async def test_calls_that_ended_side_by_side_are_recorded_together() -> None:
+    async def handler(desk: Desk) -> WorkerCommand | None:
+        await asyncio.gather(_ask(desk), _ask(desk))
+        return await draft_plan(desk)
+
+    planner = Planner(PLAN, PLAN, PLAN, handler=handler)
+    await planner.worker.on_delivery(await planner.asked())
+    assert await planner.accounts() == [("message.received", 0), ("usage.recorded", 2), ("plan.drafted", 1)]
+
+
+async def test_also_a_client_s_second_try_begins_with_the_first_one_recorded() -> None:
+    async with rehearsed(Settings(model_timeout=5, model_patience=5)) as server:
+        await server.fault(fault="garbled", times=1)
+        planner = Planner()
+        kit = Kit("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)
+        await Worker(kit, draft_plan).on_delivery(await planner.does(c.Say(text="Help me create a simple calculator")))
+        recorded, drafted = (await planner.events())[1:]
+    assert [call.outcome for call in (*recorded.usage, *drafted.usage)] == ["invalid", "ok"]
+    assert (recorded.type, drafted.type) == ("usage.recorded", "plan.drafted")
+
+
+# --- work that comes to nothing
+
+
+async def test_a_failure_carries_the_call_that_failed() -> None:
+    planner = Planner(ModelFailed("no"))
+    await planner.worker.on_delivery(await planner.asked())
+    assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
+
+
+async def test_a_result_that_comes_too_late_leaves_its_cost() -> None:
+    async def handler(desk: Desk) -> WorkerCommand | None:
+        command = await draft_plan(desk)
+        await planner.does(c.Stop())  # and nobody told this process
+        return command
+
+    planner = Planner(PLAN, handler=handler)
+    await planner.worker.on_delivery(await planner.asked())
+    assert await planner.accounts() == [("message.received", 0), ("session.stopped", 0), ("usage.recorded", 1)]
+    assert (await planner.session()).phase == "resting"
+
+
+async def test_a_result_that_cannot_be_stored_leaves_its_cost_to_the_failure() -> None:
+    planner = Planner(PLAN.model_copy(update={"notes": "x" * 300_000}))
+    await planner.worker.on_delivery(await planner.asked())
+    assert await planner.accounts() == [("message.received", 0), ("session.failed", 1)]
+
+
+async def test_an_append_of_which_nobody_knows_is_not_accounted_for_twice() -> None:
+    planner = Planner(PLAN)
+    work = await planner.asked()
+    planner.log.faults = [LogDown("away")]
+    with pytest.raises(LogDown):
+        await planner.worker.on_delivery(work)
+    assert await planner.accounts() == [("message.received", 0)]
+
+
+async def test_a_stop_leaves_the_cost_of_what_it_cancelled_also_when_the_process_leaves() -> None:
+    called, appending, go = asyncio.Event(), asyncio.Event(), asyncio.Event()
+
+    async def handler(desk: Desk) -> WorkerCommand | None:
+        await _ask(desk)
+        called.set()
+        await asyncio.Event().wait()
+        raise AssertionError("it is cancelled")
+
+    class Slow(InMemoryLog):
+        async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+            if event.type == "usage.recorded":
+                appending.set()
+                await go.wait()
+            return await super().append(event, after=after, due=due)
+
+    planner = Planner(PLAN, handler=handler, log=Slow())
+    working = asyncio.create_task(planner.worker.on_delivery(await planner.asked()))
+    await called.wait()
+    await planner.does(c.Stop())
+    await planner.worker.on_stopped("feed.s.nobody.session.stopped", planner.log.messages[-1].data)
+    await appending.wait()
+    working.cancel()  # the process leaves, too
+    await asyncio.sleep(0)
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await working
+    assert await planner.accounts() == [("message.received", 0), ("session.stopped", 0), ("usage.recorded", 1)]
+
+
+async def test_what_must_end_ends_before_its_cancellation_is_raised() -> None:
+    go, ended = asyncio.Event(), []
+
+    async def work() -> None:
+        await go.wait()
+        ended.append(True)
+
+    task = asyncio.create_task(uncancelled(work()))
+    await asyncio.sleep(0)
+    for _ in range(3):
+        task.cancel()
+        await asyncio.sleep(0)
+    assert not task.done()
+    go.set()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert ended == [True]
+
+
+# --- budgets
+
+
+@pytest.mark.parametrize("enough", [1, 2])
+async def test_a_budget_is_looked_at_before_every_call(enough: int) -> None:
+    planner = Planner(*[PLAN] * 25, handler=asks(20))
+    await planner.worker.on_delivery(await planner.asked(token_budget=enough * CALL))
+    session = await planner.session()
+    assert session.question
+    assert session.question.about == "budget"
+    assert session.spent.tokens == enough * CALL
+    assert len(planner.model.prompts) == enough
+    assert (await planner.accounts())[-1] == ("question.asked", 1)
+
+
+async def test_work_that_ran_out_of_budget_is_done_again_when_it_is_raised() -> None:
+    planner = Planner(PLAN, PLAN, PLAN, handler=asks(2))
+    await planner.worker.on_delivery(await planner.asked(token_budget=CALL))
+    await planner.worker.on_delivery(await planner.does(c.RaiseBudget(tokens=100)))
+    assert (await planner.session()).phase == "awaiting_approval"
+    assert (await planner.accounts())[-2:] == [("usage.recorded", 1), ("plan.drafted", 1)]

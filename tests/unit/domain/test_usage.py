@@ -1,0 +1,79 @@
+"""Costs: any event may account for model calls, each counted once; an action that found the budget spent runs again."""
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.domain.decide import decide
+from shared.domain.errors import Invalid
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
+from shared.events import dump_event, parse_event
+from shared.events.values import ModelCall
+from shared.story import StoryLine, finish
+from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, TO_PLAN, act, done, draft, given, request, say, spend, turn
+
+CALL = ModelCall(
+    model="m", role="planner", prompt_tokens=10, cached_tokens=4, completion_tokens=5, cost=0.5, latency=1, attempts=1
+)
+READ, NEXT = act("1.1"), act("1.2", "1.1")
+NO_BUDGET = finish("1.1", ok=False, error=OUT_OF_BUDGET, cause="budget")
+SPENT: tuple[StoryLine, ...] = (request("agentflow", token_budget=100), turn(READ, NEXT), c.Start(), spend(100))
+
+
+def test_whatever_is_recorded_carries_the_calls_that_its_maker_names() -> None:
+    before = given(say()).session
+    by = By("planner", NOON, work=before.work, usage=(CALL, CALL))
+    event = decide(before, draft(), by)
+    after = evolve(before, event)
+    assert (after.spent.calls, after.spent.tokens, after.spent.cached_tokens, after.spent.cost) == (2, 30, 8, 1.0)
+    assert (after.phase, after.plans) == ("awaiting_approval", 1)
+    assert parse_event(dump_event(event)) == event
+
+
+def test_an_event_without_calls_has_no_account_in_its_body() -> None:
+    assert b'"usage"' not in dump_event(given(*TO_PLAN).when(say("no")).then_event())
+
+
+def test_an_outcome_s_calls_are_counted_for_its_action() -> None:
+    before = given(request("agentflow"), turn(READ, NEXT), c.Start()).session
+    calls = tuple(CALL.model_copy(update={"action_id": one}) for one in ("1.1", "1.1", "1.2", ""))
+    after = evolve(before, decide(before, done(), By("executor", NOON, work=before.work, usage=calls)))
+    assert after.turn
+    assert [action.tokens for action in after.turn.actions] == [30, 15]
+    assert after.spent.calls == 4
+
+
+def test_nothing_is_recorded_of_no_calls() -> None:
+    given(say()).when(c.RecordUsage(calls=())).refused(Invalid, "usage")
+
+
+def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_again() -> None:
+    other = act("1.3")
+    story = (request("agentflow", token_budget=100), turn(READ, NEXT, other), c.Start(), spend(100), NO_BUDGET)
+    assert given(*story).session.phase == "executing"  # the other one is still running
+    asked = given(*story).when(done("1.3")).then("action.finished").leaves("awaiting_input", "user", halted="executing")
+    assert asked.session.question
+    assert (asked.session.question.about, asked.session.question.options) == ("budget", BUDGET_OPTIONS)
+    assert statuses(asked.session) == {"1.1": "failed", "1.2": "planned", "1.3": "finished"}
+    raised = asked.given.when(say(RAISE)).then("budget.raised").leaves("executing", "executor", question=None)
+    assert statuses(raised.session) == {"1.1": "planned", "1.2": "planned", "1.3": "finished"}
+
+
+def test_who_gives_up_can_think_it_over() -> None:
+    stopped = given(*SPENT, NO_BUDGET).when(c.Answer(text=GIVE_UP)).then("session.stopped")
+    stopped.leaves("resting", "nobody", halted="executing")
+    raised = stopped.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
+    again = raised.given.when(c.Retry()).then("session.retried").leaves("executing", "executor")
+    assert statuses(again.session) == {"1.1": "planned", "1.2": "planned"}
+
+
+@pytest.mark.parametrize("error", ["no", OUT_OF_BUDGET])
+def test_another_failure_is_judged_whatever_it_says(error: str) -> None:
+    failed = finish("1.1", ok=False, error=error)
+    given(*SPENT).when(failed).then("actions.finished").leaves("verifying", "verifier")
+
+
+def statuses(session: Session) -> dict[str, str]:
+    return {action.spec.id: action.status for action in session.turn.actions} if session.turn else {}
