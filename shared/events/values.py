@@ -148,7 +148,7 @@ class ActionSpec(Stored):
     why: str = ""
 
 
-class ModelCall(Value):
+class ModelCall(Stored):
     """One HTTP call of a model, also a failed or cancelled one; for an action if it names one.
 
     Cost in US dollars, 0 where the model has no price. Latency in seconds. `attempts`: which call of its question it
