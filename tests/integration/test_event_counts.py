@@ -1,0 +1,76 @@
+"""How many events the README's three sessions come to: what is stored is what everybody reads, folds and keeps."""
+
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.domain.state import Action
+from shared.settings import Settings
+from tests.support.rehearsed import rehearsed
+from tests.support.stack import Person, working
+
+# The type of every stored event, in order. README.md shows the same three sessions.
+APPROVED_CODE = ["message.received", "plan.drafted", "plan.approved", "code.drafted", "code.verified", "code.approved"]
+WAVE = ["actions.started", "action.finished"]
+READ = ["turn.planned", *WAVE, "turn.verified"]
+TWO_READS = ["turn.planned", "actions.started", "action.finished", "action.finished", "turn.verified"]
+CANCELLED_ORDER = [
+    "message.received",
+    *READ,
+    *TWO_READS,
+    *("turn.planned", "approval.given", *WAVE, "turn.verified"),
+    "answer.given",
+]
+DATA_QUESTION = [
+    *("message.received", "turn.planned", *WAVE * 3),
+    *("question.asked", "question.answered", *WAVE * 4),
+    *("path.changed", "approval.given", *WAVE * 2),
+    *("turn.verified", "answer.given"),
+]
+EVENTS = {"conversation": len(APPROVED_CODE), "agentflow": len(CANCELLED_ORDER), "flow": len(DATA_QUESTION)}
+
+
+def test_the_counts_that_the_readme_promises() -> None:
+    assert EVENTS == {"conversation": 6, "agentflow": 16, "flow": 26}
+
+
+async def plays(settings: Settings, bus: Bus, session_id: str, request: c.Say) -> list[str]:
+    """The session's events, for a person who says yes to everything."""
+    person = Person(bus, session_id)
+    async with rehearsed(settings) as server, working(server.settings, server.model):
+        await person.does(request)
+        while (session := await person.sees(lambda s: s.asking or s.phase in ("resting", "failed"))).asking:
+            await person.does(yes(session))
+        assert session.phase == "resting", session.failure
+        assert session.spent.calls == len(await server.calls())
+    return [event.type for event in await person.events()]
+
+
+def yes(session: Session) -> AnyCommand:
+    if session.question:
+        return c.Answer(text="yes")
+    if session.turn:
+        action = next(one for one in session.turn.actions if waits(one))
+        return c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
+    item = session.code or session.plan
+    assert item
+    return c.Approve(version=item.version, hash=item.hash)
+
+
+def waits(action: Action) -> bool:
+    return action.status == "planned" and action.spec.approval is not None
+
+
+async def test_a_conversation_to_approved_code(settings: Settings, bus: Bus, session_id: str) -> None:
+    request = c.Say(text="Help me create a simple calculator")
+    assert await plays(settings, bus, session_id, request) == APPROVED_CODE
+
+
+async def test_a_cancelled_order(settings: Settings, bus: Bus, session_id: str) -> None:
+    text = "My name is Tara Foster, zip 95837. Cancel order #W3833642, I no longer need it."
+    assert await plays(settings, bus, session_id, c.Say(text=text, workflow="agentflow")) == CANCELLED_ORDER
+
+
+async def test_a_question_to_the_data(settings: Settings, bus: Bus, session_id: str) -> None:
+    request = c.Say(text="Which 5 states have the most pending orders?", workflow="flow")
+    assert await plays(settings, bus, session_id, request) == DATA_QUESTION
