@@ -69,7 +69,7 @@ def examined(seen: Found) -> list[Check]:
         position, why = seen.folded.parked[-1]
         told = f"{len(seen.folded.parked)}, the last at {position}: {visible(why)}"
         rows.append(Check("put aside", "warn", told, "they changed nothing and block nothing"))
-    rows.append(_budget(session))
+    rows.append(_budget(session, priced=bool(seen.settings.parley_prices)))
     needed = bool(seen.service) or seen.model.outcome != "fail"
     rows.append(seen.model if needed else seen.model._replace(outcome="warn"))
     rows.append(Check("plan_store", "fail", seen.store, "start it, or see its log") if seen.store else _STORE_IS_WELL)
@@ -152,12 +152,16 @@ def _alive(seen: Found) -> Check:
     return Check(seen.service, "fail", "nobody asks for work: no such process is up, or it hangs", todo)
 
 
-def _budget(session: Session) -> Check:
+def _budget(session: Session, *, priced: bool) -> Check:
     limits, spent = session.settings, session.spent
     told = [f"{spent.tokens} of {limits.token_budget} tokens"] if limits.token_budget is not None else []
     told += [f"${spent.cost:.4f} of ${limits.cost_budget:g}"] if limits.cost_budget is not None else []
     text = ", ".join(told) or f"{spent.tokens} tokens, ${spent.cost:.4f}, no limit"
-    return Check("budget", "warn", text, "spent: raise it") if session.over_budget else Check("budget", "ok", text)
+    if session.over_budget:
+        return Check("budget", "warn", text, "spent: raise it")
+    if limits.cost_budget is not None and not priced:
+        return Check("budget", "warn", text, "without PARLEY_PRICES calls cost $0 and the cost budget never triggers")
+    return Check("budget", "ok", text)
 
 
 def conclusion(seen: Found) -> str:

@@ -48,6 +48,7 @@ async def examine(settings: Settings) -> list[Check]:
         await check_streams(reached, broker),
         await check_database(settings),
         await asyncio.to_thread(check_model, reached),
+        check_prices(reached),
         await check_mcp(reached, is_up=broker.outcome == "ok" and "nats_url" in reached.model_fields_set),
         await check_retail(settings),
         await asyncio.to_thread(check_sandbox),
@@ -187,6 +188,20 @@ def check_model(settings: Settings) -> Check:
             "model", "warn", f"{shown} answers {reply.status} to GET /models", "look at OPENAI_BASE_URL (with its /v1)"
         )
     return Check("model", "fail", f"{shown} cannot be reached: {reply.text}", "start it, or look at OPENAI_BASE_URL")
+
+
+def check_prices(settings: Settings) -> Check:
+    """Does each model that is named have a price? A call without one costs nothing, and no cost budget notices it."""
+    if not settings.model_url:
+        return Check("prices", "ok", "not needed: the rehearsal model costs nothing")
+    priced = settings.parley_prices
+    if missing := sorted({settings.openai_model, *settings.parley_models.values()} - priced.keys() - {""}):
+        told = f"none for {', '.join(missing)}: its calls cost $0, and a cost_budget never triggers"
+    elif not priced:
+        told = "none: calls cost $0, and a cost_budget never triggers"
+    else:
+        return Check("prices", "ok", f"of {', '.join(sorted(priced))}")
+    return Check("prices", "warn", told, "set PARLEY_PRICES, or limit tokens with a token_budget")
 
 
 def check_sandbox() -> Check:

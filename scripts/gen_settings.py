@@ -69,7 +69,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_models": 'a model for each role, or role and quality, as JSON: `{"planner": "big", "planner.economy": "small"}`',
         "parley_temperatures": 'a temperature for each role, as JSON: `{"planner": 0.7}`',
         "parley_prices": "US dollars for a million prompt, cached and completion tokens, by model, as JSON: "
-        '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0',
+        '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0, and a `cost_budget` never triggers',
         "parley_embedding_model": "the model for `/v1/embeddings` there, so that earlier sessions are recalled by meaning too. "
         "Empty: by their words only",
         "model_timeout": "seconds that one call may take",

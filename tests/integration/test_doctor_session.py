@@ -150,6 +150,17 @@ async def test_it_waits_for_a_person(settings: Settings, plan_store: PlanStore, 
     assert "of 100000 tokens" in text
 
 
+@pytest.mark.parametrize("priced", [True, False])
+async def test_a_cost_budget_without_prices_is_told_of(
+    settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said, priced: bool
+) -> None:
+    await ann.does(c.Say(text="A calculator", settings=SessionSettings(cost_budget=2)))
+    prices: dict[str, tuple[float, float, float]] = {"big": (1, 1, 1)} if priced else {}
+    _, text = await told(settings.model_copy(update={"parley_prices": prices}), ann, capsys)
+    assert "$0.0000 of $2" in text
+    assert ("the cost budget never triggers" in " ".join(text.split())) is not priced
+
+
 async def test_a_question_is_told_without_its_tricks(settings: Settings, ann: Person, capsys: Said) -> None:
     async def asks(_: Desk) -> c.Ask:
         return c.Ask(about="request", text="Which \x1b[31mone?")

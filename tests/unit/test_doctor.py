@@ -19,6 +19,7 @@ from cli.doctor import (
     check_model,
     check_nats,
     check_port,
+    check_prices,
     check_python,
     check_streams,
     doctor,
@@ -76,6 +77,28 @@ def test_the_model_endpoint_is_asked_for_its_models(
 def test_a_model_endpoint_that_is_away_fails_and_none_is_a_warning(tmp_path: Path) -> None:
     assert check_model(settings(tmp_path, openai_base_url=f"http://{NOBODY}/v1")).outcome == "fail"
     assert check_model(settings(tmp_path)).outcome == "warn"
+
+
+@pytest.mark.parametrize(
+    ("chosen", "outcome", "words"),
+    [
+        ({"openai_base_url": ""}, "ok", "costs nothing"),
+        ({"openai_model": ""}, "warn", "none: calls cost $0"),
+        ({"openai_model": "big"}, "warn", "none for big: its calls cost $0, and a cost_budget never triggers"),
+        ({"openai_model": "big", "parley_prices": {"big": (1, 1, 1)}}, "ok", "of big"),
+        (
+            {"openai_model": "big", "parley_models": {"planner": "small"}, "parley_prices": {"big": (1, 1, 1)}},
+            "warn",
+            "none for small",
+        ),
+    ],
+)
+def test_a_model_without_a_price_is_one_that_no_cost_budget_notices(
+    tmp_path: Path, chosen: dict[str, Any], outcome: str, words: str
+) -> None:
+    check = check_prices(settings(tmp_path, **{"openai_base_url": f"http://{NOBODY}/v1"} | chosen))
+    assert check.outcome == outcome
+    assert words in check.found
 
 
 def test_a_server_that_is_configured_must_answer(tmp_path: Path) -> None:
