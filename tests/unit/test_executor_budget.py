@@ -1,0 +1,63 @@
+"""A budget that is gone inside an action: the action fails, the session asks after its wave, and it runs again."""
+
+from pydantic import BaseModel
+
+from flows.flow import Flow
+from flows.nodes import Outputs, Run, node
+from services.executor.calling import bounded
+from services.executor.tools import Result
+from shared.domain import commands as c
+from shared.domain.state import OUT_OF_BUDGET
+from shared.domain.waves import RAISE
+from shared.worker import BudgetExceeded
+from tests.support.walking import Walk, last, tool, walked
+
+CALL = 14  # tokens of a scripted call
+
+
+class Guess(BaseModel):
+    guess: str
+
+
+class Riddle(Flow):
+    """Asks the model three times before it says anything."""
+
+    name = "riddle"
+    description = "Guesses what somebody means."
+
+    @node(description="Guesses, thinks again, and guesses.", outputs=("guess",), possible_next_nodes=("tell",))
+    async def think(self, run: Run) -> Outputs:
+        for _ in range(3):
+            reply = await run.ask_model("think", "Guess.", {"request": "it"}, Guess)
+        return reply.model_dump()
+
+    @node(description="Tells the guess.", inputs=("guess",), outputs=("answer",))
+    async def tell(self, run: Run) -> Outputs:
+        return {"answer": run.state["guess"]}
+
+
+async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() -> None:
+    walk = Walk(Riddle(), think={"guess": "an egg"})
+    asked = await walk.begins("It breaks.", "riddle.think", "riddle.tell", token_budget=2 * CALL)
+    assert (asked.phase, last(asked).error) == ("awaiting_input", OUT_OF_BUDGET)
+    assert asked.question
+    assert asked.question.about == "budget"
+    assert len(walk.model.prompts) == 2
+    assert asked.spent.tokens == 2 * CALL
+    assert [len(event.usage) for event in walk.events[-2:]] == [1, 1]  # before the second call, and with the outcome
+    done = await walk.answers(RAISE)
+    assert (done.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens: two calls more
+    await walk.commit(c.RaiseBudget(tokens=100 * CALL))
+    done = await walk.goes()
+    assert walked(done) == ["think", "tell"]
+    assert last(done).result == {"answer": "an egg"}
+    assert done.turn
+    assert [action.tokens for action in done.turn.actions] == [7 * CALL, 0]
+
+
+async def test_a_change_that_finds_the_budget_spent_is_in_doubt() -> None:
+    async def asks() -> Result:
+        raise BudgetExceeded
+
+    assert await bounded(tool("looks", ""), asks) == Result(ok=False, error=OUT_OF_BUDGET)
+    assert await bounded(tool("changes", "", "write"), asks) == Result(ok=False, error=OUT_OF_BUDGET, unknown=True)
