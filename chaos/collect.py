@@ -2,12 +2,14 @@
 
 import json
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from sqlalchemy import RowMapping, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from chaos.accounts import Served
 from chaos.evidence import Effect, Row, Rows
 from retail.data import Data
 from retail.generate import generate
@@ -100,6 +102,21 @@ def read_notes(path: Path) -> dict[str, int]:
     for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
         found[line] = found.get(line, 0) + 1
     return found
+
+
+def read_served(path: Path) -> list[Served]:
+    """The requests that the model noted there; of each the newest line tells how it ended."""
+    found: dict[str, dict[str, Any]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines() if path.exists() else ():
+        with suppress(ValueError):  # the model was killed while it wrote
+            one = json.loads(line)
+            found[one["id"]] = one
+    return [_served(one) for one in found.values()]
+
+
+def _served(one: Mapping[str, Any]) -> Served:
+    tokens = (one["prompt_tokens"], one["completion_tokens"]) if one["completion_tokens"] is not None else None
+    return Served(one["role"], one["outcome"], tokens)
 
 
 def _differing(data: Data, base: Data) -> Documents:

@@ -213,6 +213,7 @@ class Cuts:
             replayed=replayed,
             answers=answers,
             notes=collect.read_notes(it.notes),
+            served=collect.read_served(it.served),
             exits=it.exits,
         )
         return [one for verdict in judge(evidence, grace=GRACE) for one in verdict.violations]

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from chaos.accounts import Served
 from chaos.process import Exit
 from chaos.recorder import Shown
 from shared.log import Raw
@@ -60,6 +61,7 @@ class Evidence:
     replayed: Mapping[str, Any] = field(default_factory=dict)  # the same, made by the effects in their order
     answers: Mapping[str, str] = field(default_factory=dict)  # by key, what an effect says when it is made so
     notes: Mapping[str, int] = field(default_factory=dict)  # how often each note stands in the file of the unkeyed tool
+    served: Sequence[Served] = ()  # by the model's own count
     exits: Sequence[Exit] = ()
     waiting: Mapping[str, int] = field(default_factory=dict)  # messages that a consumer still has, at the end
     stalls: float = 0.0  # seconds that the suite itself stood still at the most, and saw nothing

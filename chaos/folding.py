@@ -2,8 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import NamedTuple
 
+from chaos.accounts import WorkSpan
 from shared.domain.session import Session
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
@@ -34,6 +36,7 @@ class Fold:
     notes: dict[str, str] = field(default_factory=dict)  # the text that was to be noted
     storing: set[str] = field(default_factory=set)  # of whose result only the beginning is there as yet
     given_up: set[str] = field(default_factory=set)  # told as uncertain when the session was not executing any more
+    works: list[WorkSpan] = field(default_factory=list)
 
 
 def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
@@ -42,10 +45,21 @@ def folded(session_id: str, raws: Sequence[Raw]) -> Fold:
     for raw in raws:
         loaded, event, reason = accept(loaded, raw)
         found.steps.append(Step(raw, event, reason))
+        _work(found, loaded.session, raw.at)
         before, found.session = found.session, loaded.session
         if event is not None:
             _note(found, keys, event, before)
     return found
+
+
+def _work(found: Fold, after: Session, at: datetime) -> None:
+    """Whose work this message ended, and whose it began."""
+    if after.work == found.session.work:
+        return
+    if found.session.work and found.works:
+        found.works[-1] = found.works[-1]._replace(ended=at)
+    if after.work:
+        found.works.append(WorkSpan(after.work.service, at))
 
 
 def _note(found: Fold, keys: dict[str, str], event: SessionEvent, before: Session) -> None:

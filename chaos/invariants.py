@@ -1,4 +1,4 @@
-"""The nine things that must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
+"""What must hold whatever was done to Parley. Pure: from the evidence to what was checked, and broken.
 
 Each says how many things it looked at: a run in which there was nothing to look at proves nothing.
 """
@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
+from chaos.accounts import accounts
 from chaos.evidence import Evidence
 from chaos.folding import Came, Fold, folded
 from shared.events import SessionEvent, facts
@@ -239,6 +240,19 @@ def none_left_started(book: Book, told: Told) -> None:
             book.check(stored, session_id, f"the result of {key} ({tool}) is neither stored nor lost")
 
 
+def accounted(book: Book, told: Told) -> None:
+    """I10: the log accounts for what the model served, once; but for one call for each that a killed process had."""
+    calls = [call for event in _events(told) for call in event.usage]
+    works = [work for fold in told.folds.values() for work in fold.works]
+    for one in accounts(told.evidence.served, calls, told.evidence.exits, works, grace=told.grace):
+        book.checked += one.checked - 2
+        book.check(one.twice == 0, one.role, f"{one.twice} calls are accounted for more often than they were served")
+        what = f"{one.lost} calls were served and are not accounted for; {one.allowed} may have been under way"
+        book.check(one.lost <= one.allowed, one.role, what)
+        if one.lost:
+            book.noted[f"calls of {one.role} lost, of {one.allowed} that may have been under way"] += one.lost
+
+
 KEYED = frozenset(
     {
         "cancel_pending_order",
@@ -260,6 +274,7 @@ INVARIANTS = (
     ("I7", "every socket saw every event once, in order", seen_once_in_order),
     ("I8", "SIGTERM ends a service in time", left_in_time),
     ("I9", "nothing started is left without an end", none_left_started),
+    ("I10", "what the model served is accounted for", accounted),
 )
 
 

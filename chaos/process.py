@@ -34,6 +34,7 @@ class Exit(NamedTuple):
     starved: float = 0.0
     crowd: float = 1.0
     late: float = 0.0
+    at: float = 0.0  # unix time at which the suite saw it
 
 
 class Process:
@@ -119,7 +120,7 @@ class Process:
             if self._watch:
                 self._watch.cancel()
             asked = "cut" if code == CODE else self._asked
-            self.exits.append(Exit(self.name, code, asked, took, self._starved, crowd(), late))
+            self.exits.append(Exit(self.name, code, asked, took, self._starved, crowd(), late, time.time()))
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(pid, signal.SIGKILL)  # what it started and left behind
             if self._leaving:

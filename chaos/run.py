@@ -128,5 +128,6 @@ async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:
         replayed=replayed,
         answers=answers,
         notes=collect.read_notes(it.notes),
+        served=collect.read_served(it.served),
         waiting=await _waiting(it),
     )

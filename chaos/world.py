@@ -182,7 +182,13 @@ class World:
             OPENAI_BASE_URL=f"{self.rehearsal_url}/v1",
             OPENAI_MODEL="rehearsal",
             HEALTH_PORT="0",
+            REHEARSAL_LEDGER=str(self.served),
         )
+
+    @property
+    def served(self) -> Path:
+        """The file in which the model notes each request, also across its restarts."""
+        return self.folder / "served.jsonl"
 
     @property
     def notes(self) -> Path:

@@ -1,5 +1,6 @@
 """Wiring of the rehearsal model: `python -m rehearsal.app`."""
 
+from pathlib import Path
 from typing import Annotated, Any
 
 import uvicorn
@@ -21,12 +22,13 @@ class Settings(BaseSettings):
     agent_host: str = "127.0.0.1"
     rehearsal_port: int = Field(23333, ge=0, le=65535)
     log_level: str = "INFO"
+    rehearsal_ledger: Path | None = None  # a file to which every request is appended, with what became of it
 
 
-def build(*, pace: float = PACE) -> FastAPI:
+def build(*, pace: float = PACE, ledger: Path | None = None) -> FastAPI:
     """The application; `pace` is the pause in seconds before each of at most 40 chunks of a reply."""
     app = FastAPI(title="Parley's rehearsal model", description=INTRODUCTION)
-    model = Rehearsal(pace)
+    model = Rehearsal(pace, ledger)
 
     @app.get("/healthz")
     async def healthz() -> dict[str, str]:
@@ -52,7 +54,7 @@ def build(*, pace: float = PACE) -> FastAPI:
 
     @app.get("/calls")
     async def calls() -> list[Any]:
-        return list(model.calls)
+        return list(model.calls.last)
 
     return app
 
@@ -61,7 +63,7 @@ def main() -> None:
     """Serve until SIGTERM or Ctrl-C."""
     settings = Settings()
     uvicorn.run(
-        build(),
+        build(ledger=settings.rehearsal_ledger),
         host=settings.agent_host,
         port=settings.rehearsal_port,
         log_level=settings.log_level.lower(),

@@ -2,10 +2,10 @@
 
 import asyncio
 import json
-from collections import deque
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from itertools import count as counter
+from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -13,7 +13,7 @@ from fastapi import Request
 from fastapi.responses import HTMLResponse, JSONResponse, Response, StreamingResponse
 
 from rehearsal import wire
-from rehearsal.calls import REMEMBERED, CallRecord
+from rehearsal.calls import CallRecord, Calls
 from rehearsal.faults import Fault, FaultBoard
 from rehearsal.flows.nonsense import spoilt
 from rehearsal.prompt import read_prompt
@@ -39,9 +39,9 @@ class Reply:
 class Rehearsal:
     """The model behind the endpoints; `pace` is the pause in seconds before each of at most 40 chunks."""
 
-    def __init__(self, pace: float) -> None:
+    def __init__(self, pace: float, ledger: Path | None = None) -> None:
         self.faults = FaultBoard()
-        self.calls: deque[CallRecord] = deque(maxlen=REMEMBERED)
+        self.calls = Calls(ledger)
         self._cache = PrefixCache()
         self._spoilt = counter()
         self._pace = pace
@@ -53,22 +53,27 @@ class Rehearsal:
             fault = self.faults.pick(body.model, prompt.task)
         except ValueError as bad:
             return JSONResponse(wire.error(f"model {body.model!r}: {bad}", "invalid_request_error"), 400)
-        record = CallRecord(prompt.role, prompt.task, body.model)
-        self.calls.append(record)
+        record = self.calls.begin(CallRecord(prompt.role, prompt.task, body.model))
         if await _client_left(request, LONGEST_HANG if fault.fault == "timeout" else fault.latency):
-            record.outcome = fault.fault or "cancelled"
+            self._ended(record, fault.fault or "cancelled")
             return Response(status_code=499)
         if (failure := _failure(fault, body)) is not None:
-            record.outcome = str(fault.fault)
+            self._ended(record, str(fault.fault))
             return failure
         content = answer(prompt)
         if fault.fault == "nonsense" and prompt.task == "path" and isinstance(content, dict):
             content = spoilt(content, next(self._spoilt))
         reply = self._reply(body, _json_text(content, body.response_format.type, fault), fault)
+        record.prompt_tokens, record.completion_tokens = reply.usage.prompt, reply.usage.completion
+        self.calls.note(record)
         if body.stream:
             return StreamingResponse(self._stream(body, reply, record), media_type="text/event-stream")
-        record.outcome = fault.fault or "ok"
+        self._ended(record, fault.fault or "ok")
         return JSONResponse(wire.completion(reply.id, reply.text, reply.finish, reply.usage))
+
+    def _ended(self, record: CallRecord, outcome: str) -> None:
+        record.outcome = outcome
+        self.calls.note(record)
 
     def _reply(self, body: wire.ChatRequest, text: str, fault: Fault) -> Reply:
         finish: str | None = "stop"
@@ -94,10 +99,10 @@ class Rehearsal:
                 if reply.fault.pause and start + size > len(reply.text) // 2:
                     await disarmed.wait()
                 yield wire.piece(reply.id, text=reply.text[start : start + size])
-            record.outcome = reply.fault.fault or "ok"
+            self._ended(record, reply.fault.fault or "ok")
         finally:  # a client that leaves closes this generator
             if record.outcome == "running":
-                record.outcome = "cancelled"
+                self._ended(record, "cancelled")
         if reply.fault.fault == "midstream":
             yield wire.event(wire.error("the model broke down in mid-sentence", "server_error"))
         if reply.finish is None:

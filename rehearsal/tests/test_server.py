@@ -7,6 +7,7 @@ import socket
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -24,9 +25,11 @@ MESSAGES: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "
 
 
 @asynccontextmanager
-async def serving() -> AsyncIterator[str]:
+async def serving(ledger: Path | None = None) -> AsyncIterator[str]:
     """The server on a free port of this machine."""
-    config = uvicorn.Config(build(pace=0), log_config=None, access_log=False, timeout_graceful_shutdown=1)
+    config = uvicorn.Config(
+        build(pace=0, ledger=ledger), log_config=None, access_log=False, timeout_graceful_shutdown=1
+    )
     server = uvicorn.Server(config)
     with socket.create_server(("127.0.0.1", 0)) as listener:  # it queues what comes before the server is up
         task = asyncio.create_task(server.serve(sockets=[listener]))
@@ -132,6 +135,23 @@ async def test_faults_armed_over_http_hit_their_task_whatever_the_model(http: ht
     calls = (await http.get("/calls")).json()
     assert [(call["role"], call["task"]) for call in calls[-2:]] == [("generator", "code")] * 2
     assert calls == sorted(calls, key=lambda call: call["at"])
+
+
+async def test_a_ledger_has_every_request_with_what_became_of_it(tmp_path: Path) -> None:
+    ledger = tmp_path / "ledger"
+    for fault in (None, "500"):  # of two starts
+        async with serving(ledger) as url, httpx2.AsyncClient(base_url=url) as http:
+            if fault:
+                await http.post("/faults", json={"fault": fault})
+            reply = await complete(http)
+            used = reply.json().get("usage", {})
+            calls = (await http.get("/calls")).json()
+        lines = [json.loads(line) for line in ledger.read_text().splitlines()]
+        assert calls == [lines[-1]]
+        tokens = (lines[-1]["prompt_tokens"], lines[-1]["completion_tokens"])
+        assert tokens == (used.get("prompt_tokens"), used.get("completion_tokens"))
+        assert lines[-1]["outcome"] == (fault or "ok")
+    assert len({line["id"] for line in lines}) == 2
 
 
 async def test_paths_are_nonsense_on_order_and_other_replies_are_not(http: httpx2.AsyncClient) -> None:

@@ -8,13 +8,14 @@ from typing import Any
 
 import pytest
 
+from chaos.accounts import Served
 from chaos.evidence import Acknowledged, Effect, Evidence, Left, Rows
 from chaos.invariants import Verdict, judge
 from chaos.process import Exit
 from chaos.recorder import Shown
 from shared.domain import commands as c
 from shared.events import dump_event
-from shared.events.values import ActionSpec, SessionSettings
+from shared.events.values import ActionSpec, ModelCall, SessionSettings
 from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
 from shared.story import Story, finish
 
@@ -26,7 +27,12 @@ ACTIONS = (
     ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
     ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),
 )
-ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9")
+ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10")
+
+
+CALL = ModelCall(
+    model="m", role="planner", prompt_tokens=10, cached_tokens=0, completion_tokens=4, cost=0, latency=1, attempts=1
+)
 
 
 class Life(Story):
@@ -49,7 +55,7 @@ def acted(*, note_known: bool = True) -> Life:
     life = Life()
     settings = SessionSettings(approval="never")
     life.apply(c.Say(text="Cancel it, and note it", workflow="agentflow", settings=settings))
-    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
+    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
     life.apply(c.Start())
     life.apply(finish(action_id="1.1", ok=True, result="cancelled"))
     if note_known:
@@ -80,6 +86,7 @@ def evidence(life: Life | None = None) -> Evidence:
         worlds={"shared": {"orders/#W1": {"status": "cancelled"}}},
         replayed={"shared": {"orders/#W1": {"status": "cancelled"}}},
         notes={"hello": 1},
+        served=[Served("planner", "ok", (10, 4))],
         exits=[Exit("planner-1", 0, "SIGTERM", 2.0), Exit("planner-1", -9, "SIGKILL", 0.1)],
         waiting={"planner": 0},
     )
@@ -115,7 +122,7 @@ def ended(*outcomes: c.Finish | c.Uncertain | c.LoseResult) -> Life:
     """The same request, where the two writes came to this."""
     life = Life()
     life.apply(c.Say(text="Both", workflow="agentflow", settings=SessionSettings(approval="never")))
-    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True))
+    life.apply(c.PlanTurn(sub_goal="Do both", actions=ACTIONS, final=True), usage=(CALL,))
     life.apply(c.Start())
     for outcome in outcomes:
         life.apply(outcome)
@@ -160,7 +167,7 @@ def test_what_is_started_comes_to_an_end() -> None:
 def test_lost_work_is_no_end() -> None:
     life = Life()
     life.apply(c.Say(text="Write a calculator"))
-    life.apply(c.Fail(reason="The planner lost the work: nothing came of it."))
+    life.apply(c.Fail(reason="The planner lost the work: nothing came of it."), usage=(CALL,))
     found = replace(evidence(life), shown=[Shown("s1", 0, life.seen)], effects=[], worlds={}, replayed={}, notes={})
     assert broken(found) == {"I5"}
 
@@ -265,6 +272,8 @@ BROKEN: list[tuple[str, str, Change]] = [
     ("I8", "too late", exited(0, "SIGTERM", GRACE + 5.1)),
     ("I8", "it failed while leaving", exited(1, "SIGTERM", 1.0)),
     ("I8", "it ended by itself", exited(77, "", 0.0)),
+    ("I10", "served, not accounted for", lambda e: replace(e, served=[*e.served, *e.served])),
+    ("I10", "accounted for, not served", lambda e: replace(e, served=[])),
 ]
 
 

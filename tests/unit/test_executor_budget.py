@@ -7,8 +7,7 @@ from flows.nodes import Outputs, Run, node
 from services.executor.calling import bounded
 from services.executor.tools import Result
 from shared.domain import commands as c
-from shared.domain.state import OUT_OF_BUDGET
-from shared.domain.waves import RAISE
+from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
 from shared.worker import BudgetExceeded
 from tests.support.walking import Walk, last, tool, walked
 
@@ -45,7 +44,7 @@ async def test_a_node_without_budget_fails_and_runs_again_when_it_is_raised() ->
     assert len(walk.model.prompts) == 2
     assert asked.spent.tokens == 2 * CALL
     assert [len(event.usage) for event in walk.events[-2:]] == [1, 1]  # before the second call, and with the outcome
-    done = await walk.answers(RAISE)
+    done = await walk.answers(BUDGET_OPTIONS[0].label)
     assert (done.phase, len(walk.model.prompts)) == ("awaiting_input", 4)  # 43 tokens: two calls more
     await walk.commit(c.RaiseBudget(tokens=100 * CALL))
     done = await walk.goes()
