@@ -7,13 +7,13 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from cli.chat.gist import gist
+from cli.chat.gist import cost, gist
 from cli.chat.text import short
 from cli.running import bus
 from cli.sessions import journal
 from cli.visible import print_visible, visible
 from shared.bus import Bus
-from shared.events import SessionEvent, dump_event, parse_event
+from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.settings import Settings
 from shared.store import Store
 
@@ -47,7 +47,7 @@ class Printer:
             str(event.version),
             event.type,
             event.actor,
-            gist(event),
+            _told(event),
         )
 
     def unreadable(self, subject: str, body: bytes) -> None:
@@ -60,6 +60,13 @@ class Printer:
         *head, last = parts
         self._console.print(Text.assemble((" ".join(head[:3]), "dim"), f" {' '.join(head[3:])} ", (last, "dim")))
         sys.stdout.flush()
+
+
+def _told(event: SessionEvent) -> str:
+    """What happened, and what model calls it accounts for."""
+    if event.usage and not isinstance(event, facts.UsageRecorded):
+        return f"{gist(event)} ({cost(event.usage)})"
+    return gist(event)
 
 
 async def tail(settings: Settings, session_id: str = "", *, as_json: bool = False, follow: bool = True) -> int:

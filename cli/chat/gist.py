@@ -1,5 +1,6 @@
 """A stored event in one line of plain words. Pure and total."""
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from cli.chat.text import short
@@ -74,7 +75,7 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             kept = ", and keeps it" if event.saved else ""
             return f"{'accepted' if event.accepted else 'did not accept'} the answer{kept}"
         case facts.UsageRecorded():
-            return f"used {'; '.join(_call(call) for call in event.usage)}"
+            return cost(event.usage)
         case facts.BudgetRaised():
             return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
         case facts.PolicyRemembered():
@@ -124,6 +125,11 @@ def _came(event: OutcomeEvent) -> str:
 
 def _attempt(run: ActionAttempt) -> str:
     return run.action_id if run.attempt == 1 else f"{run.action_id} (attempt {run.attempt})"
+
+
+def cost(usage: Sequence[ModelCall]) -> str:
+    """What these model calls cost: "used 306 tokens of big, $0.0100, 1.2 s"."""
+    return f"used {'; '.join(map(_call, usage))}"
 
 
 def _call(call: ModelCall) -> str:

@@ -18,6 +18,7 @@ from cli.chat.export import CannotExport, export, format_of
 from cli.chat.gist import gist
 from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan, short
+from cli.tail import Printer
 from cli.visible import print_visible, visible
 from shared.domain import commands as c
 from shared.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
@@ -135,6 +136,16 @@ def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
     told = gist(event)
     assert told
     assert "\n" not in told
+
+
+@pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
+def test_tail_tells_once_what_an_event_accounts_for(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
+    fields = {"stage": "planning", "reason": "no"} if kind is facts.SessionFailed else {}
+    event = EVENTS.validate_python(
+        kind.model_validate(ENVELOPE | fields | {"usage": (CALL, CALL)}).model_dump(by_alias=True)
+    )
+    Printer(as_json=False).event(event)
+    assert " ".join(capsys.readouterr().out.split()).count("2 tokens of m, $0.1000, 1.0 s") == 2
 
 
 def journal() -> list[SessionEvent]:

@@ -59,4 +59,6 @@ async def test_a_change_that_finds_the_budget_spent_is_in_doubt() -> None:
         raise BudgetExceeded
 
     assert await bounded(tool("looks", ""), asks) == Result(ok=False, error=OUT_OF_BUDGET)
-    assert await bounded(tool("changes", "", "write"), asks) == Result(ok=False, error=OUT_OF_BUDGET, unknown=True)
+    assert await bounded(tool("changes", "", "write"), asks) == Result(
+        ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True
+    )
