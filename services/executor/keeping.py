@@ -20,8 +20,11 @@ class Keeps(Protocol):
 
 def fitted(result: Result, largest: int) -> tuple[Result, bytes | None]:
     """The result as an event can carry it, and the whole of it where that is only its beginning."""
-    result = result._replace(error=result.error[:ERROR])
-    if result.value is None or len(to_json(result.value)) <= largest:
-        return result, None
+    result = result._replace(error=result.error[:ERROR].encode(errors="replace").decode())
+    try:
+        if result.value is None or len(to_json(result.value)) <= largest:
+            return result, None
+    except ValueError as error:  # no JSON can tell it
+        return result._replace(value=None, error=f"The result cannot be kept: {error}"[:ERROR]), None
     text = text_of(result.value)
     return result._replace(value=f"{text[:BEGINNING]}…"), text.encode()

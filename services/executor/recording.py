@@ -143,8 +143,8 @@ class Recorder:
             (one,) = outcomes
             if one.result is None:
                 raise
-            told = {"result": None, "size": None, "error": f"The result cannot be kept: {error}"[:ERROR]}
-            await self._finish((one.model_copy(update=told),))
+            without = {"result": None, "size": None, "error": f"The result cannot be kept: {error}"[:ERROR]}
+            await self._finish((one.model_copy(update=without),))
         else:
             recorded = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
             self._recorded |= {outcome.action_id: outcome for outcome in recorded}

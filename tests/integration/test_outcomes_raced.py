@@ -1,0 +1,126 @@
+"""Stops that race with what tools return, on a real bus: whoever is first, what was done is told."""
+
+import asyncio
+import random
+from collections import Counter
+from contextlib import AsyncExitStack
+
+import pytest
+
+from services.executor.handlers import Executor
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.errors import Refused
+from shared.domain.session import Session
+from shared.events import facts
+from shared.events.values import ActionSpec, Effect, SessionSettings
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.tools import ToolSpec
+from tests.support.stack import Person, working
+
+FREE = SessionSettings(approval="never")
+AT_ONCE = 5
+
+
+class Bank:
+    """Tools that take a while, and whoever waits for one to return hears of it at once."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.calls: Counter[str] = Counter()
+        self.began: dict[str, asyncio.Event] = {}
+        self.returned: dict[str, asyncio.Event] = {}
+
+    def opens(self, session_id: str) -> None:
+        self.began[session_id], self.returned[session_id] = asyncio.Event(), asyncio.Event()
+
+    async def run(self, call: Call) -> Result:
+        self.calls[call.key] += 1
+        self.began[call.session.id].set()
+        await asyncio.sleep(self.seconds)
+        self.returned[call.session.id].set()
+        return Result(ok=True, value="done")
+
+    def tool(self, name: str, effect: Effect) -> Tool:
+        return Tool(ToolSpec(name=name, description="", parameters={}, effect=effect), self.run)
+
+    def executor(self, bus: Bus) -> Executor:
+        return Executor(Registry(Fixed(self.tool("pay", "irreversible"), self.tool("look", "read"))), bus)
+
+
+async def asks(bus: Bus, session_id: str, *actions: ActionSpec) -> Person:
+    person = Person(bus, session_id)
+    await person.does(c.Say(text="Pay Bob", workflow="agentflow", settings=FREE))
+    await person.does(c.PlanTurn(sub_goal="pay", actions=actions))
+    return person
+
+
+def statuses(session: Session) -> list[str]:
+    return [action.status for action in session.turn.actions] if session.turn else []
+
+
+def quiet(session: Session) -> bool:
+    return session.phase == "resting" and "started" not in statuses(session)
+
+
+@pytest.mark.timeout(120)
+@pytest.mark.parametrize("stops", [20, pytest.param(150, marks=pytest.mark.long)])
+async def test_a_stop_at_the_moment_in_which_a_call_returns(settings: Settings, bus: Bus, stops: int) -> None:
+    bank, dice, came = Bank(0.05), random.Random(7), Counter[str]()
+
+    async def one(number: int, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            session_id = f"s{number}"
+            bank.opens(session_id)
+            person = await asks(bus, session_id, ActionSpec(id="1.1", tool="pay", effect="irreversible"))
+            await bank.returned[session_id].wait()
+            await asyncio.sleep(dice.uniform(0, 0.001))  # the fault itself
+            try:
+                await person.does(c.Stop())
+            except Refused:
+                came["was over"] += 1
+                return
+            came.update(statuses(await person.sees(quiet, seconds=20)))
+
+    async with working(settings, ScriptedModel(), "executor", handlers={"executor": bank.executor(bus).run_wave}):
+        slots = asyncio.Semaphore(AT_ONCE)
+        await asyncio.gather(*(one(number, slots) for number in range(stops)))
+    assert came["finished"] + came["was over"] == stops
+    assert came["finished"] > stops // 4, "hardly any stop was in time: nothing was tried"
+    assert set(bank.calls.values()) == {1}
+
+
+@pytest.mark.timeout(120)
+async def test_two_slow_reads_and_a_write_with_two_replicas(settings: Settings, bus: Bus) -> None:
+    """Half of the sessions are stopped in the middle. Nothing is done twice, and nothing is left without an outcome."""
+    bank = Bank(0.2)
+    wave = (
+        *(ActionSpec(id=f"1.{number}", tool="look", arguments={"at": number}) for number in (1, 2)),
+        ActionSpec(id="1.3", tool="pay", effect="irreversible"),
+    )
+
+    async def one(number: int) -> tuple[list[str], int]:
+        session_id = f"s{number}"
+        bank.opens(session_id)
+        person = await asks(bus, session_id, *wave)
+        if number % 2:
+            await bank.began[session_id].wait()
+            await person.does(c.Stop())
+            ended = await person.sees(quiet, seconds=20)
+        else:
+            ended = await person.phase("verifying", seconds=20)
+        events = await person.events()
+        outcomes = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+        return statuses(ended), len(outcomes)
+
+    async with AsyncExitStack() as replicas:
+        for _ in range(2):
+            handlers = {"executor": bank.executor(bus).run_wave}
+            await replicas.enter_async_context(working(settings, ScriptedModel(), "executor", handlers=handlers))  # type: ignore[arg-type]
+        found = await asyncio.gather(*map(one, range(10)))
+    assert all(count == len(wave) for _, count in found)
+    for number, (became, _) in enumerate(found):
+        assert became == (["failed", "failed", "finished"] if number % 2 else ["finished"] * 3)
+    assert set(bank.calls.values()) == {1}

@@ -1,0 +1,253 @@
+"""What a tool has returned is recorded, whatever comes between: an upload, a stop, the end of an executor."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from services.executor.handlers import Executor
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared.bus import Delivery
+from shared.domain import commands as c
+from shared.events import Due, SessionEvent, facts
+from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.tools import ToolSpec
+from shared.worker import Drafts, Kit, Worker
+
+FREE = SessionSettings(approval="never")
+
+
+class Gate:
+    """A place that is reached, and left when somebody lets."""
+
+    def __init__(self) -> None:
+        self.reached, self.opened = asyncio.Event(), asyncio.Event()
+
+    async def passes(self) -> None:
+        self.reached.set()
+        await self.opened.wait()
+
+
+class GatedLog(InMemoryLog):
+    """The first event of a type waits at its gate before it is stored, or after."""
+
+    def __init__(self, before: str = "", after: str = "") -> None:
+        super().__init__()
+        self.gate = Gate()
+        self._before, self._after = before, after
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if event.type == self._before:
+            self._before = ""
+            await self.gate.passes()
+        position = await super().append(event, after=after, due=due)
+        if event.type == self._after:
+            self._after = ""
+            await self.gate.passes()
+        return position
+
+
+class GatedShelf:
+    def __init__(self) -> None:
+        self.gate = Gate()
+
+    async def keep(self, name: str, data: bytes) -> Artefact:
+        await self.gate.passes()
+        return Artefact(name=name, size=len(data), sha256=content_hash(data.decode()))
+
+
+class Bench:
+    """A session whose executor is due, with a worker for it."""
+
+    def __init__(self, *actions: ActionSpec, value: Any = "paid", log: GatedLog | None = None) -> None:
+        self.log, self.shelf = log or GatedLog(), GatedShelf()
+        self.store = InMemoryStore(self.log)
+        self.story = Story("s", log=self.log)
+        self.calls: list[str] = []
+        self.hold: Gate | None = None
+        self._actions, self._value = actions, value
+        tools = [self._tool(one.tool, one.effect) for one in actions]
+        self._executor = Executor(Registry(Fixed(*tools)), self.shelf)
+        self.worker = self.another()
+        self._work = 0
+
+    def _tool(self, name: str, effect: Effect) -> Tool:
+        async def run(call: Call) -> Result:
+            self.calls.append(call.key)
+            if self.hold:
+                await self.hold.passes()
+            return Result(ok=True, value=self._value)
+
+        return Tool(ToolSpec(name=name, description="", parameters={}, effect=effect), run)
+
+    def another(self) -> Worker:
+        """Another executor, as after the end of the first."""
+        kit = Kit("executor", self.store, self.log, ScriptedModel(), Drafts(None), Settings())
+        return Worker(kit, self._executor.run_wave)
+
+    async def due(self) -> None:
+        """The request and its turn: the executor is due."""
+        await self.story.commit(c.Say(text="Pay", workflow="agentflow", settings=FREE))
+        await self.story.commit(c.PlanTurn(sub_goal="pay", actions=self._actions))
+        self._work = self.log.last("s")
+
+    def deliver(self, worker: Worker | None = None, number: int = 1) -> asyncio.Task[None]:
+        raw = next(raw for raw in self.log.messages if raw.position == self._work)
+        delivery = Delivery(raw.subject, raw.data, raw.position, number, raw.headers, raw.at)
+        return asyncio.create_task((worker or self.worker).on_delivery(delivery))
+
+    async def stop(self) -> None:
+        """A person presses stop, and the executor hears of it."""
+        await self.story.commit(c.Stop())
+        raw = self.log.messages[-1]
+        await self.worker.on_stopped(f"feed.{raw.subject.removeprefix('session.')}", raw.data)
+
+    async def finished(self) -> list[facts.ActionsFinished]:
+        return [event for event in await self.store.events("s") if isinstance(event, facts.ActionsFinished)]
+
+    async def told(self) -> Sequence[str]:
+        return [event.type for event in await self.store.events("s")][2:]
+
+    async def statuses(self) -> list[str]:
+        session = await self.story.load()
+        return [action.status for action in session.turn.actions] if session.turn else []
+
+
+def action(number: int = 1, effect: Effect = "irreversible") -> ActionSpec:
+    return ActionSpec(id=f"1.{number}", tool=f"tool_{number}", effect=effect)
+
+
+@pytest.mark.parametrize("effect", ["irreversible", "read"])
+async def test_a_stop_while_the_result_is_uploaded(effect: Effect) -> None:
+    bench = Bench(action(effect=effect), value="x" * 60_000)
+    await bench.due()
+    work = bench.deliver()
+    await bench.shelf.gate.reached.wait()
+    assert await bench.told() == ["actions.started", "actions.finished"], "known before it is uploaded"
+    await bench.stop()
+    bench.shelf.gate.opened.set()
+    await work
+    assert await bench.told() == ["actions.started", "actions.finished", "session.stopped", "result.stored"]
+    assert await bench.statuses() == ["finished"]
+    assert (await bench.story.commit(c.Retry())).phase == "verifying"
+    assert bench.calls == ["s/1/1.1/1"]
+
+
+@pytest.mark.parametrize("effect", ["irreversible", "read"])
+async def test_a_stop_that_is_stored_before_the_outcome(effect: Effect) -> None:
+    bench = Bench(action(effect=effect), log=GatedLog(before="actions.finished"))
+    await bench.due()
+    work = bench.deliver()
+    await bench.log.gate.reached.wait()
+    await bench.stop()
+    bench.log.gate.opened.set()
+    await work
+    assert await bench.told() == ["actions.started", "session.stopped", "actions.finished"]
+    assert await bench.statuses() == ["finished"]
+
+
+@pytest.mark.parametrize("effect", ["irreversible", "read"])
+async def test_a_stop_between_the_start_and_the_first_call(effect: Effect) -> None:
+    bench = Bench(action(effect=effect), log=GatedLog(after="actions.started"))
+    await bench.due()
+    work = bench.deliver()
+    await bench.log.gate.reached.wait()
+    await bench.stop()
+    bench.log.gate.opened.set()
+    await work
+    assert (bench.calls, await bench.statuses()) == ([], ["failed"])
+    session = await bench.story.load()
+    assert session.turn is not None
+    assert session.turn.actions[0].cause == "stopped"
+
+
+async def test_a_read_that_a_stop_cuts_off_says_so() -> None:
+    bench = Bench(action(effect="read"))
+    bench.hold = Gate()
+    await bench.due()
+    work = bench.deliver()
+    await bench.hold.reached.wait()
+    await bench.stop()
+    await work
+    assert [(one.ok, one.cause) for event in await bench.finished() for one in event.outcomes] == [(False, "stopped")]
+
+
+async def killed(bench: Bench, gate: Gate) -> None:
+    """The executor is ended where it is, without a word, and the message comes to another one."""
+    others = asyncio.all_tasks()
+    bench.deliver()
+    await gate.reached.wait()
+    while ours := asyncio.all_tasks() - others:
+        for task in ours:
+            task.cancel()
+        await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(("effect", "becomes"), [("irreversible", "uncertain"), ("read", "failed")])
+@pytest.mark.timeout(10)
+async def test_a_stop_and_then_the_end_of_the_executor(effect: Effect, becomes: str) -> None:
+    bench = Bench(action(effect=effect))
+    bench.hold = Gate()
+    await bench.due()
+    await killed(bench, bench.hold)
+    await bench.story.commit(c.Stop())
+    assert await bench.statuses() == ["started"]
+    await bench.deliver(bench.another(), number=2)
+    assert (await bench.told())[-1] == "action.uncertain"
+    assert await bench.statuses() == [becomes]
+    await bench.deliver(bench.another(), number=3)
+    assert (await bench.told()).count("action.uncertain") == 1
+
+
+async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
+    """Before a stop and after it: the outcome is known, the whole of its result is lost."""
+    for stopped in (False, True):
+        bench = Bench(action(), value="x" * 60_000)
+        await bench.due()
+        await killed(bench, bench.shelf.gate)
+        if stopped:
+            await bench.story.commit(c.Stop())
+        await bench.deliver(bench.another(), number=2)
+        assert (await bench.told())[-1] == "result.lost"
+        assert await bench.statuses() == ["finished"]
+        assert (await bench.story.load()).phase == ("resting" if stopped else "verifying")
+
+
+async def test_what_ends_while_an_append_is_under_way_goes_with_the_next_one() -> None:
+    bench = Bench(*(action(number, "read") for number in range(1, 6)), log=GatedLog(before="actions.finished"))
+    await bench.due()
+    work = bench.deliver()
+    await bench.log.gate.reached.wait()
+    await asyncio.sleep(0)  # all have returned by now
+    bench.log.gate.opened.set()
+    await work
+    assert [len(event.outcomes) for event in await bench.finished()] == [1, 4]
+
+
+async def test_an_event_holds_no_more_outcomes_than_it_has_room_for() -> None:
+    reads = tuple(action(number, "read") for number in range(1, 9))
+    bench = Bench(*reads, value="x" * 47_000, log=GatedLog(before="actions.finished"))
+    await bench.due()
+    work = bench.deliver()
+    await bench.log.gate.reached.wait()
+    await asyncio.sleep(0)
+    bench.log.gate.opened.set()
+    await work
+    assert [len(event.outcomes) for event in await bench.finished()] == [1, 5, 2]
+    assert set(await bench.statuses()) == {"finished"}
+
+
+@pytest.mark.parametrize("value", ["\ud800", json.loads("[" * 190 + "]" * 190)], ids=["text", "depth"])
+async def test_what_no_event_can_hold_does_not_cost_the_outcome(value: Any) -> None:
+    bench = Bench(*(action(number, "read") for number in range(1, 4)), value=value)
+    await bench.due()
+    await bench.deliver()
+    outcomes = [one for event in await bench.finished() for one in event.outcomes]
+    assert [(one.ok, one.result) for one in outcomes] == [(True, None)] * 3
+    assert all("cannot be kept" in one.error for one in outcomes)
