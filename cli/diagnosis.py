@@ -8,6 +8,7 @@ from cli.sessions import ago
 from cli.visible import visible
 from shared.bus import Consumer
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.log import UpgradeNeeded
 from shared.settings import Settings
 
 Place = Literal["waiting", "in hand", "done", "gone", "unknown"]
@@ -19,6 +20,7 @@ class Folded(NamedTuple):
     session: Session
     places: dict[int, tuple[int, datetime]]  # of each version: position in the stream, and when
     parked: tuple[tuple[int, str], ...]  # positions that are no event of it, and why
+    newer: UpgradeNeeded | None = None  # why the rest of it could not be folded
 
 
 class Found(NamedTuple):
@@ -61,6 +63,8 @@ def examined(seen: Found) -> list[Check]:
     """One row for each thing that can keep a session."""
     session = seen.folded.session
     rows = [_session(seen), _due(seen)]
+    if newer := seen.folded.newer:
+        rows.append(Check("release", "fail", f"{newer} It goes on at position {newer.position}", UPGRADE))
     if seen.service:
         rows += [_delivery(seen), _alive(seen)]
     if seen.letters:
@@ -76,11 +80,14 @@ def examined(seen: Found) -> list[Check]:
     return rows
 
 
+UPGRADE = "upgrade this Parley, all services; nothing is lost meanwhile"
 _STORE_IS_WELL = Check("plan_store", "ok", "answers")
 
 
 def _session(seen: Found) -> Check:
     session = seen.folded.session
+    if not session.version and seen.folded.newer:
+        return Check("session", "warn", "all of it was stored by a newer release")
     if not session.version:
         return Check("session", "fail", "none of its messages is an event of it", "see parley publish --help")
     changed = ago(seen.folded.places[session.version][1], seen.now)
@@ -166,6 +173,8 @@ def _budget(session: Session, *, priced: bool) -> Check:
 
 def conclusion(seen: Found) -> str:
     """Why it does not go on, and what to do, in a sentence."""
+    if seen.folded.newer:
+        return f"It is in the hands of a newer release: {UPGRADE}."
     if not seen.service:
         due = _due(seen)
         start = "It waits for a person" if seen.folded.session.asking else "Nothing is due"

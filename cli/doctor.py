@@ -13,6 +13,7 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from cli.checks import Check, Outcome, said, table
 from cli.doctor_tools import check_mcp, check_retail
+from cli.doctor_upgrade import check_upgrade
 from cli.home import attached, running
 from cli.nats_server import MINIMUM, NatsMissing, find_binary, probe, version_of, without_secrets
 from cli.ports import is_free, who_listens
@@ -46,6 +47,7 @@ async def examine(settings: Settings) -> list[Check]:
         check_binary(settings),
         broker,
         await check_streams(reached, broker),
+        await check_upgrade(reached, broker),
         await check_database(settings),
         await asyncio.to_thread(check_model, reached),
         check_prices(reached),

@@ -16,7 +16,7 @@ from cli.home import attached
 from cli.running import Declined, Unreachable, bus
 from shared.bus import Bus, BusDown, Consumer
 from shared.domain.session import Session
-from shared.log import Loaded, Log, LogDown, accept
+from shared.log import Loaded, Log, LogDown, UpgradeNeeded, accept
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from shared.store_api import DEAD_LIST, DeadPage, ListDead
@@ -32,7 +32,7 @@ async def doctor_session(settings: Settings, session_id: str) -> int:
             folded = await fold(found.log, session_id)
         except LogDown as error:
             raise Unreachable(f"{error} `parley doctor` says more.") from error
-        if not folded.session.version and not folded.parked:
+        if not folded.session.version and not folded.parked and not folded.newer:
             raise Declined(f"There is no session {session_id}; `parley sessions` lists them.")
         seen = await _look(found, folded, settings)
     checks = examined(seen)
@@ -49,7 +49,10 @@ async def fold(log: Log, session_id: str, *, until: int | None = None) -> Folded
     parked: list[tuple[int, str]] = []
     while page := await log.read(session_id, after=loaded.position):
         for raw in page:
-            loaded, event, why = accept(loaded, raw)
+            try:
+                loaded, event, why = accept(loaded, raw)
+            except UpgradeNeeded as newer:
+                return Folded(loaded.session, places, tuple(parked), newer)
             if event:
                 places[event.version] = (raw.position, raw.at)
             else:

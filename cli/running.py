@@ -11,6 +11,7 @@ import structlog
 from cli.home import attached
 from cli.nats_server import probe, without_secrets
 from shared.bus import Bus
+from shared.log import UpgradeNeeded
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused
 from shared.store_api import Message, Verb
@@ -62,7 +63,7 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
         ) from error
     except StoreRefused as error:
         raise Declined(str(error)) from error
-    return verb.answer.model_validate(answer)
+    return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may say more
 
 
 def quiet() -> None:
@@ -78,7 +79,7 @@ def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
     quiet()
     try:
         return asyncio.run(_awaited(command))
-    except (Unreachable, Declined) as error:
+    except (Unreachable, Declined, UpgradeNeeded) as error:
         print(f"parley {name}: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:

@@ -102,7 +102,7 @@ GROUPS: dict[str, dict[str, str]] = {
     "The bus": {
         "ack_wait": "seconds after which a message that nobody works on is delivered again; heartbeats go out every third of it. "
         "Used when consumers are made",
-        "max_deliver": "deliveries until a message that ends its worker each time is a dead letter. Used when consumers are made",
+        "max_deliver": "deliveries until a message that ends its worker each time is a dead letter",
         "worker_slots": "messages that one process works on at once",
         "stuck_after": "seconds after which the keeper looks at work that nothing came of",
         "watchdog_seconds": "seconds for which a service's event loop may be blocked before its watchdog ends the process, and it is started again; "

@@ -84,6 +84,8 @@ class UpgradeNeeded(Exception):
     `position` is that of the event that it cannot fold, 0 where it is not known; `needs` and `rules` are the event's.
     """
 
+    code = "upgrade_needed"
+
     def __init__(self, session_id: str, *, position: int = 0, needs: int = 1, rules: int = 1) -> None:
         super().__init__(f"A newer release of Parley has continued session {session_id}: upgrade this one.")
         self.session_id, self.position, self.needs, self.rules = session_id, position, needs, rules

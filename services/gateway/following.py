@@ -37,11 +37,13 @@ class Follower:
     async def letters(self, version: int, timeout: float) -> AsyncIterator[str]:  # noqa: ASYNC109  told to clients
         """What is told about the session, until it asks or rests, at this version or later; "" after a silence.
 
-        Raises Trouble(timed_out, slow_down).
+        Raises Trouble(timed_out, slow_down), UpgradeNeeded.
         """
         self._hub.nudge(self.session_id)
         ends = time.monotonic() + timeout
         while not (self._outbox.empty and self._came_to(version)):
+            if self._room.newer:
+                raise self._room.newer
             if self._outbox.overflowed.is_set():
                 raise Trouble("slow_down", "You read too slowly.", "The session goes on.", session_id=self.session_id)
             left = ends - time.monotonic()
@@ -55,7 +57,7 @@ class Follower:
                 yield ""
 
     async def come_to(self, version: int, timeout: float) -> Session:  # noqa: ASYNC109  told to clients
-        """The session when it asks or rests, at this version or later. Raises Trouble(timed_out)."""
+        """The session when it asks or rests, at this version or later. Raises Trouble(timed_out), UpgradeNeeded."""
         async for _ in self.letters(version, timeout):
             pass
         return self.session

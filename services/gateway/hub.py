@@ -17,11 +17,11 @@ from services.gateway import derive
 from services.gateway.commands import Shown
 from services.gateway.ports import Core, Subscription, load
 from services.gateway.quota import Quota
-from services.gateway.trouble import AWAY, Trouble
+from services.gateway.trouble import AWAY, Trouble, as_trouble, error_message
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.log import Loaded, Raw, accept
+from shared.log import Loaded, Raw, UpgradeNeeded, accept
 from shared.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
 from shared.retry import retry_while_unavailable
 
@@ -49,6 +49,7 @@ class Listener(Protocol):
 
     def heard(self, told: Told) -> None: ...
     def heard_delta(self, body: bytes) -> None: ...
+    def heard_error(self, body: bytes) -> None: ...
 
 
 def shows(message: ServerMessage) -> Shown | None:
@@ -85,12 +86,25 @@ class Room:
         self._moved = asyncio.Event()
         self._lock = asyncio.Lock()
         self._keeper: asyncio.Task[None] | None = None
+        self.newer: UpgradeNeeded | None = None  # why it does not go on here
 
     async def fresh(self) -> Session:
-        """The newest session; whatever is new has been told to the listeners. Raises Trouble or one of AWAY."""
+        """The newest session; whatever is new has been told to the listeners.
+
+        Raises Trouble, UpgradeNeeded or one of AWAY.
+        """
         return await self._core.patiently(self._newest)
 
     async def _newest(self) -> Session:
+        try:
+            return await self._read_on()
+        except UpgradeNeeded as newer:
+            if self.newer is None:
+                self.newer = newer
+                self._tell_upgrade(newer)
+            raise
+
+    async def _read_on(self) -> Session:
         async with self._lock:
             if self._loaded is None:
                 await self._listen()
@@ -153,7 +167,7 @@ class Room:
             self._nudged.clear()
             try:
                 await self._newest()
-            except (*AWAY, Trouble) as error:
+            except (*AWAY, Trouble, UpgradeNeeded) as error:
                 log_.warning("cannot_follow", session_id=self.id, error=repr(error))
             except Exception:  # a fault of ours in one event must not end the telling of all later ones
                 log_.exception("cannot_follow", session_id=self.id)
@@ -172,6 +186,15 @@ class Room:
         told = as_told(derive.told(before, event, after), event.version)
         for listener in tuple(self.listeners):
             listener.heard(told)
+
+    def _tell_upgrade(self, newer: UpgradeNeeded) -> None:
+        """A screen that stands still says why."""
+        if trouble := as_trouble(newer):
+            body = error_message(trouble, self.id).model_dump_json(by_alias=True).encode()
+            for listener in tuple(self.listeners):
+                listener.heard_error(body)
+        self._moved.set()
+        self._moved = asyncio.Event()
 
 
 class Hub:
@@ -221,11 +244,11 @@ class Hub:
         room = self.enter(session_id)
         try:
             await _opened(room)
-            while not _rests(room.session, quota.at_work.get(session_id, 0)):
+            while not room.newer and not _rests(room.session, quota.at_work.get(session_id, 0)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL):
                         await room.moved()
-        except Trouble as gone:
+        except (Trouble, UpgradeNeeded) as gone:
             log_.info("not_watched", session_id=session_id, error=repr(gone))
         finally:
             quota.rests(session_id)

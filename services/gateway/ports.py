@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
-from services.gateway.trouble import AWAY, Trouble
+from services.gateway.trouble import AWAY, HINTS, Trouble
 from services.gateway.users import missing
 from shared.log import Loaded, ReplicatedLog
 from shared.retry import retry_while_unavailable
@@ -75,7 +75,7 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
         answer = await store.ask(verb.name, **request.model_dump(mode="json"))
     except StoreRefused as refused:
         raise refusal(refused) from refused
-    return verb.answer.model_validate(answer)
+    return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may say more
 
 
 async def load(core: Core, session_id: str, *, version: int | None = None) -> Loaded:
@@ -89,4 +89,5 @@ async def load(core: Core, session_id: str, *, version: int | None = None) -> Lo
 def refusal(refused: StoreRefused) -> Trouble:
     """plan_store's reason in the gateway's words."""
     known = refused.code not in ("behind", "failed")
-    return Trouble(REFUSED.get(refused.code, refused.code) if known else "unavailable", str(refused))
+    code = REFUSED.get(refused.code, refused.code) if known else "unavailable"
+    return Trouble(code, str(refused), HINTS["upgrade_needed"] if code == "upgrade_needed" else "")

@@ -41,7 +41,9 @@ class Readiness:
         every = (*CHECKS, *WORKING)
         found = await asyncio.gather(*(_checked(name, check(self._core), words) for name, check, words in every))
         self._until = time.monotonic() + KEPT
-        return {name: text for (name, _, _), text in zip(every, found, strict=True)}
+        checks = {name: text for (name, _, _), text in zip(every, found, strict=True)}
+        unknown = {"upgrade": checks["plan_store"]} if checks["plan_store"] != "ok" else {}
+        return checks | unknown
 
 
 async def _nats(core: Core) -> None:
@@ -57,6 +59,11 @@ async def _plan_store(core: Core) -> None:
     await query(core.store, HEALTH, Health())
 
 
+async def _upgraded(core: Core) -> None:
+    if waiting := (await query(core.store, HEALTH, Health())).waiting_for_upgrade:
+        raise Trouble("upgrade_needed", f"{waiting} sessions wait for a newer release")
+
+
 async def _answers(worker: str, core: Core) -> None:
     await core.bus.request(f"{PING}.{worker}", b"", timeout=CHECK_TIME)
 
@@ -68,9 +75,12 @@ CHECKS: tuple[Check, ...] = (
     ("plan_store", _plan_store, "no answer: are plan_store and its database up?"),
 )
 # Without one of these the page still works, so they do not count.
-WORKING: tuple[Check, ...] = tuple(
-    (worker, partial(_answers, worker), "no answer: is one up? If so, is its event loop blocked? See its log")
-    for worker in WORKERS
+WORKING: tuple[Check, ...] = (
+    *(
+        (worker, partial(_answers, worker), "no answer: is one up? If so, is its event loop blocked? See its log")
+        for worker in WORKERS
+    ),
+    ("upgrade", _upgraded, "a newer release has continued some sessions, and they wait for it: upgrade all services"),
 )
 
 

@@ -15,14 +15,14 @@ from services.gateway.models import Problem
 from services.gateway.quota import Quota
 from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
 from shared.domain.errors import Refused
-from shared.log import Unstorable
+from shared.log import Unstorable, UpgradeNeeded
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
 CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
 
 
 def install(app: FastAPI) -> None:
-    for kind in (Trouble, Refused, Unstorable, *AWAY):
+    for kind in (Trouble, Refused, Unstorable, UpgradeNeeded, *AWAY):
         app.add_exception_handler(kind, _refused)
     app.add_exception_handler(RequestValidationError, _invalid)
     app.add_exception_handler(HTTPException, _http_error)

@@ -41,6 +41,9 @@ class Seat:
     def heard_delta(self, body: bytes) -> None:
         self._take(body)
 
+    def heard_error(self, body: bytes) -> None:
+        self._take(body)
+
     def _take(self, item: Told | bytes) -> None:
         if self.room.session and not sees(self._user, self.room.session):
             return

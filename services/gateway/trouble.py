@@ -6,13 +6,14 @@ unauthorized forbidden not_found                  who may do what
 nothing_shown not_now stale_version invalid       the session does not allow it (the last three from the domain)
 not_available                                     Parley cannot do that yet
 unavailable                                       the bus or the store is away: try again
+upgrade_needed                                    a newer release has continued the session
 timed_out                                         the session goes on, but not as fast as somebody wanted to wait
 failed                                            a fault of ours: the log tells it, the answer does not
 """
 
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.errors import Refused
-from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure
+from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure, UpgradeNeeded
 from shared.protocol.server import Error
 from shared.store import StoreDown
 
@@ -36,6 +37,7 @@ HINTS = {
     "stale_version": "Resume the session to see the newest version, then decide again.",
     "invalid": "Correct the message and send it again.",
     "too_large": "Make it shorter.",
+    "upgrade_needed": "Nothing is lost. Upgrade Parley's services, all of them, then send it again with the same id.",
 }
 
 
@@ -73,7 +75,7 @@ def as_trouble(error: Exception) -> Trouble | None:
     match error:
         case Trouble():
             return error
-        case Refused():
+        case Refused() | UpgradeNeeded():
             return Trouble(error.code, str(error), HINTS.get(error.code, ""))
         case Unstorable() | MessageTooLarge():
             code = "too_large" if isinstance(error, TooLarge | MessageTooLarge) else "invalid"

@@ -59,7 +59,8 @@ class PlanStore:
         await self.bus.start()
         self._answers = True
         counting = asyncio.create_task(keep_counting(self.database, self.bus))
-        self._tasks = [asyncio.create_task(keeper.keep_sweeping()), counting]
+        taking_up = asyncio.create_task(patiently(keeper.take_up))
+        self._tasks = [asyncio.create_task(keeper.keep_sweeping()), counting, taking_up]
 
     async def stop(self) -> None:
         for task in self._tasks:

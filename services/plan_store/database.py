@@ -116,10 +116,13 @@ def _prepare_sqlite(connection: Any, _: ConnectionPoolEntry) -> None:
 
 
 def _upgrade(connection: Connection) -> None:
-    """Alembic's work, without loading Alembic (a second on a small machine) where nothing is to be done."""
+    """Alembic's work, without loading Alembic (a second on a small machine) where nothing is to be done.
+
+    What a newer release has migrated is left as it is: migrations only add, so that the release before goes on.
+    """
     versioned = inspect(connection).has_table("alembic_version")
     newest = max(script.name.split("_")[0] for script in (MIGRATIONS / "versions").glob("[0-9]*.py"))  # in order
-    if versioned and connection.scalar(text("SELECT version_num FROM alembic_version")) == newest:
+    if versioned and (connection.scalar(text("SELECT version_num FROM alembic_version")) or "") >= newest:
         return
     from alembic import command  # noqa: PLC0415
     from alembic.config import Config  # noqa: PLC0415

@@ -126,5 +126,8 @@ def from_row(found: RowMapping) -> Folded | None:
         return None
     if found["position"] and _digest(session) != found["digest"]:
         return None
-    times = Times(found["created_at"], found["updated_at"], found["scene_since"], found["work_since"])
-    return Folded(Loaded(session, found["position"]), times, found["digest"])
+    return Folded(Loaded(session, found["position"]), times(found), found["digest"])
+
+
+def times(found: RowMapping) -> Times:
+    return Times(found["created_at"], found["updated_at"], found["scene_since"], found["work_since"])

@@ -10,6 +10,7 @@ import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from sqlalchemy import select
 
+from services.plan_store import upgrades
 from services.plan_store.database import Database, put
 from services.plan_store.folded import Folded
 from services.plan_store.history import StoreLog
@@ -24,7 +25,7 @@ from shared.domain.commands import By, Expire, Fail, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
 from shared.events import parse_event
-from shared.log import Raw, commit
+from shared.log import Raw, UpgradeNeeded, commit
 from shared.store_api import StoreError
 
 log = structlog.get_logger("keeper")
@@ -141,26 +142,37 @@ class Keeper:
                 log.exception("sweep_failed")
 
     async def sweep(self) -> None:
-        """Fail work that is old and lies with nobody, expire what a timer missed, end purges that broke off."""
+        """Fail work that is old and lies with nobody, expire what a timer missed, end purges that broke off.
+
+        Sessions that a newer release has continued are not judged.
+        """
         now = self._now()
         for session_id, work in await self._old_work(now - self._stuck_after):
             if await self._broker.outstanding(work.service) == 0:
                 await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
         for session_id in await self._overdue(now - self._stuck_after / 4):
             await self._expire(session_id)
+        await self.take_up()
         for session_id in await unfinished(self._database):
             await finish(self._log, self._database, session_id)
+
+    async def take_up(self) -> None:
+        """Go on with the sessions that an older release had to leave."""
+        await upgrades.take_up(self._database, self._projector.nudge)
 
     async def _old_work(self, before: datetime) -> list[tuple[str, Work]]:
         columns = (sessions.c.id, sessions.c.work_service, sessions.c.work_version)
         query = select(*columns).where(sessions.c.work_since < before, sessions.c.work_service.is_not(None))
+        query = query.where(upgrades.not_waiting())
         async with self._database.begin() as tx:
             found = (await tx.execute(query)).all()
         return [(row[0], Work(service=row[1], version=row[2])) for row in found]
 
     async def _overdue(self, before: datetime) -> list[str]:
         async with self._database.begin() as tx:
-            return list(await tx.scalars(select(sessions.c.id).where(sessions.c.expires_at < before)))
+            return list(
+                await tx.scalars(select(sessions.c.id).where(sessions.c.expires_at < before, upgrades.not_waiting()))
+            )
 
     # --- timers
 
@@ -191,7 +203,7 @@ class Keeper:
                 with contextlib.suppress(OutOfTurn):  # whoever has it in hand told first
                     loaded, _ = await commit(self._log, loaded, command, by)
                     log.warning("action_given_up", session=session_id, action=command.action_id, version=work.version)
-        except (StoreError, Refused) as error:
+        except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_fail", session=session_id, reason=str(error))
 
     async def _expire(self, session_id: str, asked: int | None = None) -> None:
@@ -201,7 +213,7 @@ class Keeper:
             asked = loaded.session.since if asked is None else asked
             await commit(self._log, loaded, Expire(asked=asked), By(actor=KEEPER, at=self._now()))
             log.info("approval_expired", session=session_id, asked=asked)
-        except (StoreError, Refused) as error:
+        except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
 
 

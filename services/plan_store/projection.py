@@ -8,15 +8,16 @@ import structlog
 from cachetools import LRUCache
 from sqlalchemy import Connection, RowMapping, select
 
-from services.plan_store import parking
+from services.plan_store import parking, upgrades
 from services.plan_store.database import Database
-from services.plan_store.folded import Folded, from_row, moved, unknown
+from services.plan_store.folded import Folded, from_row, moved, times, unknown
 from services.plan_store.history import EVERYTHING, PAGE, StoreLog, as_it_was, fold_one
 from services.plan_store.rows import changes
 from services.plan_store.tables import sessions
 from services.plan_store.writing import Held, Moved, Writer
+from shared.domain.session import Session
 from shared.events.values import SESSION_ID
-from shared.log import Loaded, Raw, follows
+from shared.log import Loaded, Raw, UpgradeNeeded, follows, require_readable
 from shared.store_api import StoreError
 
 log = structlog.get_logger("plan_store")
@@ -63,13 +64,16 @@ class Projector:
                 if raw and held.newest.position < position:  # whoever was asked lags: nobody comes again for it
                     await self._fold(held, raw, leader=True)
                 if await self._stored(held):
-                    return
+                    break
                 held = await self._from_row(session_id)
+            if held.newer and held.newest.position < position:
+                log.warning("left_to_a_newer_release", session=session_id, position=position, reason=str(held.newer))
+                await upgrades.note(self._database, held.newer, position)
 
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
         """The session as it is now, or was at `version`; its rows are as new.
 
-        Raises StoreError (purged, behind, unknown), DatabaseDown, LogDown.
+        Raises StoreError (purged, behind, unknown, upgrade_needed), DatabaseDown, LogDown.
         """
         while True:
             held = await self._fresh(session_id, at_least)
@@ -92,6 +96,8 @@ class Projector:
 
     async def _wanted(self, held: Held, at_least: int, version: int | None) -> Loaded:
         known = held.newest
+        if held.newer and (version is None or version > known.session.version):
+            raise StoreError("upgrade_needed", str(held.newer))
         if known.position < at_least:
             raise StoreError("behind", f"The log holds nothing of the session at position {at_least}.")
         if version is None or version == known.session.version:
@@ -120,13 +126,17 @@ class Projector:
     ) -> None:
         """Fold what is new up to `at_least`: `raw` alone where nothing can be missing, else whatever the log has."""
         async with held.folding:
-            while held.newest.position < (raw.position if raw else at_least):
+            while not held.newer and held.newest.position < (raw.position if raw else at_least):
                 if raw and not self._log.clustered and follows(raw, held.newest.position):
                     page = [raw]
                 else:
                     page = await self._log.read(held.id, after=held.newest.position, limit=PAGE, leader=leader)
                 for one in page:
-                    step = fold_one(held.newest.loaded, one)
+                    try:
+                        step = fold_one(held.newest.loaded, one)
+                    except UpgradeNeeded as newer:
+                        held.newer = newer
+                        return
                     made = list(changes(step))
                     held.move(moved(held.newest, step), made)
                 if len(page) < PAGE:
@@ -156,7 +166,13 @@ class Projector:
             raise StoreError("purged", "The session was purged; its id is not used again.")
         if found is None:
             return self._remember(Held(unknown(session_id)))
-        known = from_row(found) or await self._folded_again(session_id, found["position"], found["digest"])
+        try:
+            require_readable(found["session"])
+            known = from_row(found) or await self._folded_again(session_id, found["position"], found["digest"])
+        except UpgradeNeeded as newer:
+            held = Held(Folded(Loaded(Session(session_id), found["position"]), times(found), found["digest"]))
+            held.newer = newer
+            return self._remember(held)
         return self._remember(Held(known))
 
     async def _folded_again(self, session_id: str, position: int, digest: str) -> Folded:

@@ -61,5 +61,5 @@ async def unfinished(database: Database) -> list[str]:
 
 async def _remove(tx: AsyncConnection, session_id: str) -> None:
     await tx.execute(delete(t.sessions).where(t.sessions.c.id == session_id))
-    for table in (t.parked, t.dead):
+    for table in (t.parked, t.dead, t.waiting_for_upgrade):
         await tx.execute(delete(table).where(table.c.session_id == session_id))

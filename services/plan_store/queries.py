@@ -8,6 +8,7 @@ from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store import tables as t
+from services.plan_store import upgrades
 from services.plan_store.database import Database
 from shared import store_api as api
 from shared.domain.session import newest
@@ -192,4 +193,6 @@ async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
 async def health(database: Database) -> api.HealthReport:
     async with database.begin() as tx:
         total = await tx.scalar(select(func.count()).select_from(t.sessions).where(t.sessions.c.version > 0))
-    return api.HealthReport(database="sqlite" if database.is_sqlite else "postgresql", sessions=total or 0)
+    waiting = await upgrades.count(database)
+    kind = "sqlite" if database.is_sqlite else "postgresql"
+    return api.HealthReport(database=kind, sessions=total or 0, waiting_for_upgrade=waiting)

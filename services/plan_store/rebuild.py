@@ -11,7 +11,7 @@ from sqlalchemy import delete, func, select
 from services.plan_store.database import Database, DatabaseDown
 from services.plan_store.history import EVERYTHING, StoreLog
 from services.plan_store.projection import Projector
-from services.plan_store.tables import PROJECTED, journal, parked, sessions
+from services.plan_store.tables import PROJECTED, journal, parked, sessions, waiting_for_upgrade
 from shared.bus import Bus
 from shared.environment import keep_files_private
 from shared.log import LogDown
@@ -31,6 +31,7 @@ class RebuildReport(NamedTuple):
     sessions: int
     events: int
     parked: int
+    waiting_for_upgrade: int
     seconds: float
 
 
@@ -88,10 +89,11 @@ async def _report(database: Database, seconds: float) -> RebuildReport:
         select(func.count()).select_from(sessions).where(sessions.c.version > 0),
         select(func.count()).select_from(journal),
         select(func.count()).select_from(parked),
+        select(func.count()).select_from(waiting_for_upgrade),
     )
     async with database.begin() as tx:
         counts = [await tx.scalar(query) or 0 for query in queries]
-    return RebuildReport(counts[0], counts[1], counts[2], seconds)
+    return RebuildReport(counts[0], counts[1], counts[2], counts[3], seconds)
 
 
 def main() -> int:
@@ -112,6 +114,8 @@ def main() -> int:
         sys.stderr.write(f"parley rebuild: {error}\n")
         return 1
     counts = f"{report.sessions} sessions, {report.events} events, {report.parked} messages put aside"
+    if report.waiting_for_upgrade:
+        counts += f", {report.waiting_for_upgrade} sessions that wait for a newer release"
     sys.stdout.write(f"{counts}: made again in {report.seconds:.1f} s\n")
     return 0
 

@@ -260,6 +260,18 @@ parked = Table(
     Index(None, "session_id"),
 )
 
+# Sessions that a newer release has continued: their rows stay at the last version that this one could fold. A release
+# that reads this format, and these rules, goes on at `position`.
+waiting_for_upgrade = Table(
+    "waiting_for_upgrade",
+    METADATA,
+    Column("session_id", Words, primary_key=True),
+    Column("position", Count, nullable=False),
+    Column("needs", Count, nullable=False),
+    Column("rules", Count, nullable=False),
+    Column("at", Utc, nullable=False),
+)
+
 PROJECTED = tuple(METADATA.sorted_tables)  # all of the above, what is referred to first
 
 # Deliveries that a consumer gave up, from the broker's advisories.

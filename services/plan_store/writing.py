@@ -19,6 +19,7 @@ from services.plan_store.change import Change, Patch, Put, Remove, Values
 from services.plan_store.database import Database, DatabaseDown, count, put_rows
 from services.plan_store.folded import Folded, row, sealed
 from services.plan_store.tables import journal, sessions, usage
+from shared.log import UpgradeNeeded
 
 AT_ONCE = 200  # sessions in one transaction
 GATHERS, MANY = 0.01, 4  # seconds that a transaction waits for so many sessions, where nobody waits for the rows
@@ -31,6 +32,7 @@ class Held:
 
     def __init__(self, stored: Folded) -> None:
         self.stored = self.newest = stored
+        self.newer: UpgradeNeeded | None = None  # why this release folds no further
         self.changes: list[Change] = []
         self.lost = False  # the row is somewhere else: nothing of this can be written
         self.fault: Exception | None = None  # why it could not be written, alone of all

@@ -19,7 +19,9 @@ from nats.aio.client import Client
 from shared.bus.api import AMBIGUOUS
 from shared.bus.connection import address, options, until_there
 from shared.bus.consuming import Handler, Slots, Together, quietly
-from shared.bus.strikes import Strike, Strikes
+from shared.bus.errors import BusDown
+from shared.bus.strikes import Strikes
+from shared.bus.topology import WORKERS
 from shared.bus.users import inbox
 from shared.bus.watched import tell_lag
 from shared.settings import Settings
@@ -51,18 +53,22 @@ class Consumers:
         self._strikes: Strikes | None = None
 
     def add(self, stream: str, durable: str, handler: Handler, limit: int | None) -> None:
+        """Workers may give up; projections never do."""
         heartbeat = max(self._settings.ack_wait / 3, 0.1)
         slots = Slots(
             handler,
             limit=limit or self._settings.worker_slots,
             heartbeat=heartbeat,
             together=self._together,
-            strike_of=self._strike_of,
+            strikes=self._recorded,
+            tries=self._settings.max_deliver if durable in WORKERS else None,
         )
         self._durables.append(Durable(stream, durable, slots))
 
-    async def _strike_of(self, reply: str) -> Strike | None:
-        return await self._strikes.of(reply) if self._strikes else None
+    def _recorded(self) -> Strikes:
+        if self._strikes is None:
+            raise BusDown("Not connected to NATS yet.")
+        return self._strikes
 
     async def start(self, client: Client) -> None:
         """Wait until everything is provisioned, then fetch. Nothing is declared here: a consumer keeps its settings."""

@@ -9,9 +9,9 @@ from typing import Any, NamedTuple
 import structlog
 from nats.aio.msg import Msg
 
-from shared.bus.errors import Park
-from shared.bus.strikes import STRIKES, Strike
-from shared.log import Raw
+from shared.bus.errors import BusDown, Park
+from shared.bus.strikes import STRIKES, Strike, Strikes
+from shared.log import Raw, UpgradeNeeded
 from shared.watchdog.service import WATCHDOG
 
 log = structlog.get_logger("bus")
@@ -37,7 +37,6 @@ class Delivery(NamedTuple):
 
 
 Handler = Callable[[Delivery], Awaitable[None]]
-StrikeOf = Callable[[str], Awaitable[Strike | None]]
 
 
 class Together:
@@ -82,16 +81,24 @@ class Slots:
     """Runs a consumer's handlers as tasks of their own, `limit` at the most.
 
     `take` returns when the next message may be fetched, so that nothing waits here while its ack time runs.
-    `strike_of` looks up what the watchdog recorded of a message, by its acknowledgement subject.
+    `strikes` has what became of earlier deliveries of a message; `tries` says how many there may be (None: any number).
     """
 
-    def __init__(
-        self, handler: Handler, *, limit: int, heartbeat: float, together: Together, strike_of: StrikeOf
+    def __init__(  # noqa: PLR0913  how a consumer is worked, by name
+        self,
+        handler: Handler,
+        *,
+        limit: int,
+        heartbeat: float,
+        together: Together,
+        strikes: Callable[[], Strikes],
+        tries: int | None = None,
     ) -> None:
         self._handler = handler
         self._heartbeat = heartbeat
         self._together = together
-        self._strike_of = strike_of
+        self._strikes = strikes
+        self._tries = tries
         self._limit = limit
         self._tasks: set[asyncio.Task[None]] = set()
         self._room = asyncio.Event()
@@ -150,22 +157,33 @@ class Slots:
         except asyncio.CancelledError:
             await _answer(message, b"-NAK")  # this process is leaving: another one need not wait for the ack time
             raise
+        except UpgradeNeeded as newer:
+            log.warning("left_to_a_newer_release", subject=message.subject, reason=str(newer))
+            with contextlib.suppress(BusDown):  # then this delivery counts as a try
+                await self._strikes().put_off(message.reply)
+            await _answer(message, _again_in(_delay(delivery)))
         except Exception:
-            delay = DELAYS[min(delivery.deliveries, len(DELAYS)) - 1]
+            delay = _delay(delivery)
             log.exception("handler_failed", subject=message.subject, deliveries=delivery.deliveries, again_in=delay)
-            await _answer(message, f'-NAK {{"delay": {int(delay * 1e9)}}}'.encode())
+            await _answer(message, _again_in(delay))
         else:
             await _answer(message, b"+ACK")
         finally:
             WATCHDOG.give_back(number)
 
     async def _handle(self, message: Msg, delivery: Delivery, number: int) -> None:
-        """Run the handler, beside others or alone. Raises what it raises, and Park for what had its strikes."""
+        """Run the handler, beside others or alone. Raises what it raises, and Park for what had its strikes or tries.
+
+        What was left to a newer release was not tried.
+        """
         # A first delivery has none: it costs no request.
-        strike = await self._strike_of(message.reply) if delivery.deliveries > 1 else None
+        strike = await self._strikes().of(message.reply) if delivery.deliveries > 1 else None
         if strike and strike.count >= STRIKES:
             raise Park(_given_up(strike))
-        alone = strike is not None
+        before = delivery.deliveries - 1 - (strike.put_off if strike else 0)
+        if self._tries is not None and before >= self._tries:
+            raise Park(f"given up after {before} deliveries: it ended its worker each time, or could not be handled")
+        alone = strike is not None and strike.count > 0
         await self._together.begin(alone=alone)
         try:
             WATCHDOG.begin(number)
@@ -206,6 +224,15 @@ def _heartbeats(message: Msg, every: float) -> Iterator[None]:
         first.cancel()
         for task in beating:
             task.cancel()
+
+
+def _delay(delivery: Delivery) -> float:
+    """Seconds until it is delivered again, here or elsewhere: the more, the more often it has been."""
+    return DELAYS[min(delivery.deliveries, len(DELAYS)) - 1]
+
+
+def _again_in(seconds: float) -> bytes:
+    return f'-NAK {{"delay": {int(seconds * 1e9)}}}'.encode()
 
 
 async def _answer(message: Msg, body: bytes) -> None:

@@ -3,6 +3,8 @@
     watchdog.exit.<service>                           a process of this service was ended
     watchdog.strike.<stream>.<consumer>.<position>    while it had this message in hand; the newest one holds the count
 
+The same record counts the deliveries that were left to a newer release, which are no tries of the message.
+
 A message with one strike is handled alone, one with STRIKES is given up: the second time nothing else was in hand.
 """
 
@@ -29,11 +31,15 @@ _TIMEOUT = 2  # seconds for one answer
 
 
 class Strike(BaseModel):
-    """The newest strike of a message: how many there are, and where the event loop was blocked."""
+    """The newest strike of a message: how many there are, and where the event loop was blocked.
+
+    `put_off` counts deliveries that were left to a newer release.
+    """
 
     count: int
     where: str
     at: datetime
+    put_off: int = 0
 
 
 class Strikes:
@@ -56,9 +62,15 @@ class Strikes:
     async def add(self, replies: Iterable[str], where: str) -> None:
         """One more for each of these messages."""
         for reply in replies:
-            before = await self.of(reply)
-            strike = Strike(count=before.count + 1 if before else 1, where=where, at=datetime.now(UTC))
-            await self._store(_subject(reply), strike.model_dump_json())
+            before = await self.of(reply) or _none()
+            strike = before.model_copy(update={"count": before.count + 1, "where": where, "at": datetime.now(UTC)})
+            await self._store(_subject(reply), strike.model_dump_json(), newest_alone=True)
+
+    async def put_off(self, reply: str) -> None:
+        """This delivery was left to a newer release."""
+        before = await self.of(reply) or _none()
+        later = before.model_copy(update={"put_off": before.put_off + 1})
+        await self._store(_subject(reply), later.model_dump_json(), newest_alone=True)
 
     async def add_exit(self, service: str, where: str) -> None:
         """A process of this service is ended."""
@@ -81,9 +93,10 @@ class Strikes:
         except AMBIGUOUS as error:
             raise BusDown(f"Deliveries cannot be answered: {error!r}") from error
 
-    async def _store(self, subject: str, body: str) -> None:
+    async def _store(self, subject: str, body: str, *, newest_alone: bool = False) -> None:
+        headers = {"Nats-Rollup": "sub"} if newest_alone else None
         try:
-            await self._jetstream.publish(subject, body.encode(), stream=WATCHDOG, timeout=_TIMEOUT)
+            await self._jetstream.publish(subject, body.encode(), stream=WATCHDOG, headers=headers, timeout=_TIMEOUT)
         except AMBIGUOUS as error:
             raise BusDown(f"What the watchdog did cannot be recorded: {error!r}") from error
 
@@ -97,6 +110,10 @@ async def connect_guard(settings: Settings, service: str) -> Strikes:
     name = f"{service}-guard"
     wanted = address(settings).options | options(name) | {"error_cb": refused, "pending_size": 0}
     return Strikes(await until_there(name, lambda: nats.connect(**wanted)))
+
+
+def _none() -> Strike:
+    return Strike(count=0, where="", at=datetime.now(UTC))
 
 
 def _subject(reply: str) -> str:

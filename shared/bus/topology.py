@@ -92,15 +92,17 @@ def streams(settings: Settings) -> list[Config]:
             "subjects": ["watchdog.>"],
             "max_age": 30 * 24 * 3600 * NANO,
             "max_msgs": 100_000,
+            "allow_rollup_hdrs": True,
         },
     ]
 
 
 def consumers(settings: Settings) -> list[tuple[str, Config]]:
-    """(stream, configuration) of every durable consumer. Workers may give up; projections never do."""
+    """(stream, configuration) of every durable consumer. The broker gives nothing up: tries are counted by who knows
+    which deliveries were one (see consuming.py)."""
     ack_wait = int(settings.ack_wait * NANO)
 
-    def durable(name: str, filter_subject: str, max_deliver: int) -> Config:
+    def durable(name: str, filter_subject: str) -> Config:
         return {
             "name": name,
             "durable_name": name,
@@ -108,14 +110,14 @@ def consumers(settings: Settings) -> list[tuple[str, Config]]:
             "ack_policy": "explicit",
             "deliver_policy": "all",
             "ack_wait": ack_wait,
-            "max_deliver": max_deliver,
+            "max_deliver": -1,
             "max_ack_pending": 1000,
         }
 
-    workers = [(SESSIONS, durable(name, f"session.*.{name}.>", settings.max_deliver)) for name in WORKERS]
+    workers = [(SESSIONS, durable(name, f"session.*.{name}.>")) for name in WORKERS]
     return [
         *workers,
-        (SESSIONS, durable("plan_store", "session.>", -1)),
-        (DEAD, durable("keeper", f"{ADVISORY}.>", -1)),
-        (TIMERS, durable("timers", "timerfired.>", -1)),
+        (SESSIONS, durable("plan_store", "session.>")),
+        (DEAD, durable("keeper", f"{ADVISORY}.>")),
+        (TIMERS, durable("timers", "timerfired.>")),
     ]

@@ -13,6 +13,7 @@ Code = Literal[
     "forbidden",  # somebody else's session
     "busy",  # work is going on: stop it first
     "behind",  # the log does not hold the wanted position
+    "upgrade_needed",  # a newer release has continued the session
     "too_large",  # the answer: ask for less
     "log_down",
     "database_down",

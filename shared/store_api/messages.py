@@ -289,5 +289,8 @@ class Health(Message): ...
 
 
 class HealthReport(Message):
+    """`waiting_for_upgrade`: sessions that a newer release has continued, and this plan_store cannot fold."""
+
     database: str
     sessions: int
+    waiting_for_upgrade: int = 0

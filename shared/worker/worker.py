@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, NamedTuple
 
 import structlog
@@ -18,8 +19,9 @@ from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.events import SessionEvent, facts, parse_event
+from shared.events.envelope import is_newer, read_head
 from shared.llm import ModelError, ModelUnreachable
-from shared.log import EXPECTED, Loaded, LogDown, Unstorable, accept, follows, newest
+from shared.log import EXPECTED, Loaded, LogDown, Unstorable, UpgradeNeeded, accept, follows, newest
 from shared.store import StoreRefused, load_when_available
 from shared.telemetry import metrics
 from shared.worker.desk import BudgetExceeded, Desk, Kit
@@ -51,8 +53,9 @@ class Worker:
         self._desks: dict[str, Desk] = {}
 
     async def on_delivery(self, delivery: Delivery) -> None:
-        """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event."""
-        event = _event(delivery)
+        """For the durable consumer `session.*.<service>.>`. Raises Park for what is no event, UpgradeNeeded for what
+        only a newer release can work on."""
+        event = await self._event(delivery)
         while earlier := self._running.get(event.session_id):
             # A redelivery, or the session's next work while the last one is wound up: look again when that has ended.
             await asyncio.wait({earlier.task})
@@ -66,6 +69,24 @@ class Worker:
                 raise  # the process is leaving: the message comes again elsewhere
             await self._must_be_stopped(event)
             log.info("cancelled_by_stop", session_id=event.session_id, service=self._kit.service)
+
+    async def _event(self, delivery: Delivery) -> SessionEvent:
+        """The event delivered. Raises Park; UpgradeNeeded where it is one for a newer release."""
+        session_id = delivery.subject.split(".")[1]
+        try:
+            event = parse_event(delivery.data)
+        except ValidationError as error:
+            if (head := read_head(delivery.data)) and is_newer(head):
+                await self._look(session_id, delivery.position)
+            raise Park(f"not an event: {error.error_count()} problems") from error
+        if session_id != event.session_id:
+            raise Park(f"it is of session {event.session_id}")
+        return event
+
+    async def _look(self, session_id: str, position: int) -> None:
+        """Raise UpgradeNeeded where the session goes on with this message, or with one before it."""
+        with suppress(StoreRefused):  # no such session
+            await load_when_available(self._kit.store, session_id, at_least=position)
 
     async def _must_be_stopped(self, event: SessionEvent) -> None:
         """The feed shows whatever is stored, a stranger's stop too: work that is still ours comes again.
@@ -165,7 +186,7 @@ class Worker:
                 raise
             log.warning("result_refused", reason=str(refusal))
             await desk.record(c.Fail(reason=f"The {self._kit.service}'s result cannot be recorded: {refusal}"))
-        except LogDown:
+        except (LogDown, UpgradeNeeded):
             raise
         except BudgetExceeded:
             await self._ask_for_budget(desk)
@@ -232,17 +253,6 @@ def _asks_models(desk: Desk) -> bool:
     if desk.kit.service == "executor":
         return on_a_path and not running(session)
     return not on_a_path or session.phase not in ("verifying", "answering")
-
-
-def _event(delivery: Delivery) -> SessionEvent:
-    """The event delivered. Raises Park."""
-    try:
-        event = parse_event(delivery.data)
-    except ValidationError as error:
-        raise Park(f"not an event: {error.error_count()} problems") from error
-    if delivery.subject.split(".")[1] != event.session_id:
-        raise Park(f"it is of session {event.session_id}")
-    return event
 
 
 def _stopped_at(data: bytes) -> int:

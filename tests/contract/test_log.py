@@ -317,14 +317,6 @@ def _subject(rest: str) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[
     return lambda event, at: (f"session.{event.session_id}.{rest}", *_as_it_should_be(event, at)[1:])
 
 
-def _later(headers: dict[str, str]) -> Callable[[SessionEvent, int], tuple[str, bytes, dict[str, str]]]:
-    return lambda event, _: (
-        subject_of(event, "nobody"),
-        dump_event(event.model_copy(update={"needs": 99})),
-        headers,
-    )
-
-
 LYING = {"Status": "404", "Nats-Sequence": "1", "Nats-Subject": "session.x.nobody.y", "Nats-Time-Stamp": "now"}
 FOREIGN = {
     "no guard": Foreign("unguarded", _headers({})),
@@ -335,8 +327,6 @@ FOREIGN = {
     "empty": Foreign("unreadable: body", _body(b"")),
     "a megabyte": Foreign("unreadable", _body(b'{"text":"' + b"x" * 1_000_000 + b'"}')),
     "an unknown type": Foreign("unreadable: body", _body(b'{"type":"session.exploded"}')),
-    "a later format without a guard": Foreign("unguarded", _later({})),
-    "a later format, another position": Foreign("follows position 0", _later({EXPECTED: "0"})),
     "another version": Foreign("version 9 after version 1", _changed(version=9)),
     "the same version": Foreign("version 1 after version 1", _changed(version=1)),
     "another session": Foreign("it is of session elsewhere", _changed(session_id="elsewhere")),

@@ -213,7 +213,7 @@ async def test_starting_before_nats_and_plan_store(tmp_path: Path) -> None:
             assert (await http.get("/healthz")).json() == {"alive": True}
             ready = await http.get("/readyz")
             assert ready.status_code == 503
-            assert set(ready.json()["checks"]) == {"nats", "stream", "plan_store", "page", *WORKERS}
+            assert set(ready.json()["checks"]) == {"nats", "stream", "plan_store", "page", "upgrade", *WORKERS}
             assert (await http.get("/api/sessions")).status_code == 503
         async with client(address) as her:
             await her.send("user_message", content="Anybody there?")

@@ -58,7 +58,6 @@ async def test_a_change_that_finds_the_budget_spent_is_in_doubt() -> None:
     async def asks() -> Result:
         raise BudgetExceeded
 
-    assert await bounded(tool("looks", ""), asks) == Result(ok=False, error=OUT_OF_BUDGET)
-    assert await bounded(tool("changes", "", "write"), asks) == Result(
-        ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True
-    )
+    assert await bounded(tool("looks", ""), asks) == Result(ok=False, error=OUT_OF_BUDGET, cause="budget")
+    result = Result(ok=False, error=OUT_OF_BUDGET, cause="budget", unknown=True)
+    assert await bounded(tool("changes", "", "write"), asks) == result

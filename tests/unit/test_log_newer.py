@@ -41,12 +41,12 @@ class Told:
         by = By(work.service, datetime.now(UTC), None, None, work)
         return (await commit(self.log, loaded, command, by))[1]
 
-    async def newer(self, changes: dict[str, Any], *, at: int | None = None) -> None:
+    async def newer(self, changes: dict[str, Any], *, at: int | None = None, guarded: bool = True) -> None:
         """What a newer release appends next: a message with these changes."""
         loaded = await self.store.load("s")
         event = decide(loaded.session, c.Say(text="Hello"), By("user:ann", datetime.now(UTC), "newer"))
         body = json.loads(dump_event(event)) | changes
-        headers = guard("s", loaded.position if at is None else at, event.id)
+        headers = guard("s", loaded.position if at is None else at, event.id) if guarded else {}
         self.log.publish(f"session.s.planner.{body['type']}", json.dumps(body).encode(), headers)
 
     def fold(self) -> tuple[Loaded, list[tuple[int, str]]]:
@@ -137,6 +137,14 @@ def test_a_session_may_begin_with_a_message_of_a_newer_release(headers: dict[str
     raw = Raw(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
     with pytest.raises(UpgradeNeeded):
         accept(Loaded(Session("s"), 0), raw)
+
+
+async def test_what_has_no_guard_is_parked_too() -> None:
+    told = Told()
+    await told.says(c.Say(text="A calculator"), "a")
+    await told.newer(NEWER, guarded=False)
+    _, [(_, reason)] = told.fold()
+    assert "unguarded" in reason
 
 
 # --- rules
