@@ -1,0 +1,142 @@
+"""What plan_store does with sessions that a newer release has continued: rows as they were, noted, taken up later."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from sqlalchemy import select, text
+
+from services.plan_store import tables as t
+from services.plan_store import upgrades
+from services.plan_store.database import Database
+from services.plan_store.keeper import Keeper
+from services.plan_store.projection import Projector
+from services.plan_store.queries import health
+from services.plan_store.rebuild import rebuild_from
+from shared.domain import commands as c
+from shared.domain.commands import By
+from shared.events import envelope
+from shared.log import commit
+from shared.store_api import StoreError
+from shared.testing import InMemoryLog, InMemoryStore
+from tests.contract.test_plan_store_keeper import Broker
+from tests.support.newer import newer_message
+from tests.support.stories import Conversation
+
+pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
+
+
+async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
+    async with database.begin() as tx:
+        return [tuple(row) for row in await tx.execute(select(*columns))]
+
+
+@asynccontextmanager
+async def newer_release(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
+    with monkeypatch.context() as patched:
+        patched.setattr(envelope, "FORMAT", 2)
+        patched.setattr(envelope, "RULES", 2)
+        yield
+
+
+async def continued(log: InMemoryLog, story: Conversation) -> None:
+    """A newer release has appended the session's next event."""
+    log.publish(*newer_message(await story.loaded()))
+
+
+async def test_its_rows_stay_and_others_go_on(
+    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story, other = Conversation(log), Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    await continued(log, story)
+    await projector.nudge(story.id, log.last(story.id))
+    await other.commit(c.Say(text="Another"))
+    await projector.nudge(other.id, log.last(other.id))
+    s, w = t.sessions.c, t.waiting_for_upgrade.c
+    assert dict(await one(database, s.id, s.version)) == {story.id: 1, other.id: 1}
+    assert await one(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), 2)]
+    assert await one(database, t.parked.c.position) == []
+    for wanted in ({}, {"at_least": log.last(story.id)}, {"version": 2}):
+        with pytest.raises(StoreError, match="newer release") as refused:
+            await projector.load(story.id, **wanted)
+        assert refused.value.code == "upgrade_needed"
+        with pytest.raises(StoreError, match="newer release"):
+            await projector.look(story.id, **wanted)
+    assert (await projector.load(story.id, version=1)).session.request == "A calculator"
+    assert (await health(database)).waiting_for_upgrade == 1
+
+    async with newer_release(monkeypatch):
+        upgraded = Projector(log, database)
+        await upgrades.take_up(database, upgraded.nudge)
+        assert dict(await one(database, s.id, s.version)) == {story.id: 2, other.id: 1}
+        assert await one(database, w.session_id) == []
+        assert (await upgraded.load(story.id)).session.needs == 2
+
+
+async def test_a_row_of_a_newer_release_is_left_as_it_is(
+    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As after a rollback: the older plan_store starts beside what the newer one has projected."""
+    story = Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    await continued(log, story)
+    async with newer_release(monkeypatch):
+        await Projector(log, database).nudge(story.id, log.last(story.id))
+        by = By("user:ann", datetime.now(UTC), "rename")
+        await commit(log, await InMemoryStore(log).load(story.id), c.Rename(title="Mine"), by)
+    before = await one(database, *t.sessions.c)
+    await projector.nudge(story.id, log.last(story.id))
+    with pytest.raises(StoreError, match="newer release"):
+        await projector.load(story.id)
+    assert await one(database, *t.sessions.c) == before
+    assert await one(database, t.waiting_for_upgrade.c.position) == [(log.last(story.id),)]
+
+
+async def test_rebuild_goes_on_with_the_others_and_counts_it(log: InMemoryLog, database: Database) -> None:
+    story, other = Conversation(log), Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    await continued(log, story)
+    await other.commit(c.Say(text="Another"), c.Rename(title="Mine"))
+    report = await rebuild_from(log, database, lambda *_: None)
+    assert (report.sessions, report.events, report.parked, report.waiting_for_upgrade) == (2, 3, 0, 1)
+
+
+async def test_the_keeper_does_not_judge_it(
+    log: InMemoryLog, database: Database, projector: Projector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    story = Conversation(log)
+    await story.commit(c.Say(text="A calculator"))
+    await continued(log, story)
+    await projector.nudge(story.id, log.last(story.id))
+    judged: list[str] = []
+    keeper = Keeper(
+        Broker(), log, database, projector, stuck_after=1, now=lambda: datetime.now(UTC) + timedelta(days=7)
+    )
+
+    async def fail(session_id: str, *_: Any) -> None:
+        judged.append(session_id)
+
+    monkeypatch.setattr(keeper, "_fail", fail)
+    await keeper.sweep()
+    assert judged == []
+    assert len(log.messages) == 2
+    async with newer_release(monkeypatch):
+        newer = Keeper(Broker(), log, database, Projector(log, database), stuck_after=1)
+        await newer.take_up()
+    assert await one(database, t.waiting_for_upgrade.c.session_id) == []
+    await keeper.sweep()
+    assert judged == [story.id], "once it is all there, it is judged like any other"
+
+
+async def test_a_database_that_a_newer_release_has_migrated_is_used_as_it_is(database: Database) -> None:
+    newest = text("SELECT max(version_num) FROM alembic_version")
+    async with database.begin() as tx:
+        mine = await tx.scalar(newest)
+        await tx.execute(text("UPDATE alembic_version SET version_num = '9999'"))
+    await database.migrate()
+    async with database.begin() as tx:
+        assert await tx.scalar(newest) == "9999"
+        await tx.execute(text("UPDATE alembic_version SET version_num = :mine"), {"mine": mine})

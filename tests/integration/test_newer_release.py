@@ -1,0 +1,211 @@
+"""Services beside those of a newer release: what only these can work on is left to them, and people are told so."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import pytest
+
+from services.plan_store.app import PlanStore
+from services.planner.handlers import draft_plan
+from services.planner.prompt import PlanReply
+from shared.bus import Bus, Delivery, Park
+from shared.bus.strikes import Strikes
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.events import envelope
+from shared.events.values import ActionSpec, SessionSettings
+from shared.llm import ScriptedModel
+from shared.log import UpgradeNeeded, commit
+from shared.settings import Settings
+from shared.store import Store
+from shared.store_api import DEAD_LIST, HEALTH
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Drafts, Kit, Worker
+from tests.conftest import person
+from tests.support.gateway import World, client, serving
+from tests.support.newer import newer_message
+from tests.support.stack import Person, working
+
+PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+
+
+# --- a worker
+
+
+def planner(log: InMemoryLog, model: ScriptedModel) -> Worker:
+    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    return Worker(kit, draft_plan)
+
+
+def newest(log: InMemoryLog, deliveries: int = 1) -> Delivery:
+    raw = log.messages[-1]
+    return Delivery(raw.subject, raw.data, raw.position, deliveries, raw.headers, raw.at)
+
+
+@pytest.mark.parametrize("changes", [{"needs": 2}, {"needs": 2, "type": "message.dreamt"}, {"needs": 2, "text": {}}])
+@pytest.mark.parametrize("deliveries", [1, 2])
+async def test_a_worker_leaves_work_to_a_newer_replica(changes: dict[str, Any], deliveries: int) -> None:
+    log, model = InMemoryLog(), ScriptedModel(PLAN)
+    story = Story("s", log=log)
+    await story.commit(c.Say(text="A calculator"), c.DraftPlan.model_validate({"goal": "g", "steps": [{"text": "a"}]}))
+    subject, body, headers = newer_message(await story.loaded(), changes=changes)
+    _, session_id, due, kind = subject.split(".", 3)
+    log.publish(f"session.{session_id}.{due}.{changes.get('type', kind)}", body, headers)
+    with pytest.raises(UpgradeNeeded):
+        await planner(log, model).on_delivery(newest(log, deliveries))
+    assert (len(log.messages), model.prompts) == (3, [])
+
+
+async def test_what_only_looks_like_work_for_a_newer_replica_is_put_aside() -> None:
+    log = InMemoryLog()
+    story = Story("s", log=log)
+    await story.commit(c.Say(text="A calculator"))
+    _, body, _ = newer_message(await story.loaded(), changes={"needs": 2, "type": "message.dreamt"})
+    log.publish("session.s.planner.message.dreamt", body, {})
+    with pytest.raises(Park):
+        await planner(log, ScriptedModel()).on_delivery(newest(log))
+
+
+async def test_a_worker_that_is_overtaken_by_a_newer_release_records_no_failure() -> None:
+    """What it has is not recorded, but it is not a failure of the session either: its work comes again."""
+    log, model = InMemoryLog(), ScriptedModel(PLAN)
+    story = Story("s", log=log)
+    await story.commit(c.Say(text="A calculator"))
+    work = newest(log)
+
+    async def slow(desk: Any) -> Any:
+        log.publish(*newer_message(await story.loaded()))
+        return await draft_plan(desk)
+
+    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings(nats_replicas=1))
+    with pytest.raises(UpgradeNeeded):
+        await Worker(kit, slow).on_delivery(work)
+    assert len(log.messages) == 2
+
+
+# --- the gateway
+
+
+async def test_people_are_told_in_words() -> None:
+    world = World()
+    story = world.story("s")
+    async with serving(world.app) as address, client(address) as her:
+        await story.plan()
+        await her.send("resume", session_id="s", after=0)
+        await her.event("plan.drafted")
+        world.log.publish(*newer_message(await story.loaded()))
+        told = await her.error("upgrade_needed")
+        assert "newer release of Parley has continued session s" in told["message"]
+        assert "Upgrade" in told["hint"]
+        await her.send("rename", id="r1", session_id="s", title="Mine")
+        assert (await her.error("upgrade_needed"))["reply_to"] == "r1"
+        await her.send("resume", session_id="s", after=0)
+        await her.error("upgrade_needed")
+        async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+            asked = [
+                await http.get("/api/sessions/s"),
+                await http.post("/api/sessions/s/messages", json={"type": "stop"}),
+            ]
+            assert {(one.status_code, one.json()["code"]) for one in asked} == {(409, "upgrade_needed")}
+        assert len(world.log.messages) == 3
+        await her.send("user_message", session_id="other", content="Another session goes on")
+        await her.event("message.received")
+
+
+async def test_readiness_names_sessions_that_wait_and_does_not_count_them() -> None:
+    world = World()
+    ask = world.store.ask
+
+    async def waiting(verb: str, **arguments: Any) -> Any:
+        answer = await ask(verb, **arguments)
+        return answer | {"waiting_for_upgrade": 3, "said_by_a_newer_one": True} if verb == HEALTH.name else answer
+
+    world.store.ask = waiting  # type: ignore[method-assign]
+    async with serving(world.app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        answer = await http.get("/readyz")
+        assert answer.status_code == 200
+        assert answer.json()["checks"]["upgrade"].startswith("a newer release has continued some sessions")
+
+
+# --- on a real bus
+
+
+@asynccontextmanager
+async def plan_store(settings: Settings) -> AsyncIterator[PlanStore]:
+    store = PlanStore(settings)
+    await store.start()
+    try:
+        yield store
+    finally:
+        await store.stop()
+
+
+async def put_off(bus: Bus, position: int, times: int) -> None:
+    """Until this message has been left to a newer executor so often."""
+    strikes, reply = Strikes(bus.client), f"$JS.ACK.SESSIONS.executor.1.{position}.1.1.1"
+    async with asyncio.timeout(30):
+        while (found := await strikes.of(reply)) is None or found.put_off < times:  # noqa: ASYNC110  no advisory tells of it
+            await asyncio.sleep(0.05)
+
+
+async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
+    settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = settings.model_copy(update={"max_deliver": 1, "stuck_after": 1.0})
+    monkeypatch.setattr("shared.bus.consuming.DELAYS", (0.05,))
+    ann, store = Person(bus, session_id), Store(bus)
+    await ann.does(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))
+    before = await ann.load()
+    turn = c.PlanTurn(sub_goal="g", actions=(ActionSpec(id="1.1", tool="calculate", arguments={"expression": "1+1"}),))
+    subject, body, headers = newer_message(before, turn)
+    ack = await bus.client.jetstream().publish(subject, body, headers=headers)
+    async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
+        await put_off(bus, ack.seq, 3)
+        with pytest.raises(UpgradeNeeded):
+            await store.load(session_id)
+        with pytest.raises(UpgradeNeeded):
+            await commit(bus.log, before, c.Rename(title="x"), person())
+        assert (await store.ask(HEALTH.name))["waiting_for_upgrade"] == 1
+        dead = await store.ask(DEAD_LIST.name, limit=100, offset=0)
+        assert (dead["dead"], dead["parked"]) == ([], [])
+    monkeypatch.setattr(envelope, "FORMAT", 2)
+    async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
+        session: Session = await ann.phase("verifying")
+        assert session.turn
+        assert session.turn.actions[0].status == "finished"
+        assert (await store.load(session_id)).session.version == session.version
+        assert (await store.ask(DEAD_LIST.name, limit=100, offset=0))["dead"] == []
+
+
+async def test_a_message_that_ends_its_worker_each_time_is_given_up(
+    settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The broker gives nothing up any more: the tries are counted here."""
+    settings = settings.model_copy(update={"max_deliver": 2})
+    monkeypatch.setattr("shared.bus.consuming.DELAYS", (0.05,))
+    tried: list[int] = []
+
+    async def fails(delivery: Delivery) -> None:
+        tried.append(delivery.deliveries)
+        raise RuntimeError("again")
+
+    terminated = asyncio.Event()
+
+    async def gave_up(_: str, __: bytes) -> None:
+        terminated.set()
+
+    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner", gave_up)
+    replica = Bus(settings, "planner")
+    replica.consume("planner", fails)
+    await replica.start()
+    try:
+        await Person(bus, session_id).does(c.Say(text="A calculator"))
+        async with asyncio.timeout(20):
+            await terminated.wait()
+    finally:
+        await replica.stop()
+    assert tried == [1, 2]
