@@ -14,9 +14,10 @@ from typing import Any
 
 from cli.running import Declined, Unreachable, bus
 from shared.bus import BusDown
+from shared.bus.log_format import WrongFormat, require_format
 from shared.bus.provision import ProvisionError, provision
 from shared.bus.snapshot import SnapshotError, load, messages, remove_empty, save
-from shared.bus.topology import KEPT
+from shared.bus.topology import KEPT, SESSIONS
 from shared.settings import Settings
 
 CONTENTS = "contents.json"
@@ -95,6 +96,11 @@ def _contents(folder: Path) -> dict[str, Any]:
         raise Declined(f"{folder} is no backup, or one that broke off: {CONTENTS} cannot be read.") from error
     if contents.get("format") != FORMAT:
         raise Declined(f"{folder} was made by another version of Parley (format {contents.get('format')}).")
+    try:
+        if sessions := contents["streams"].get(SESSIONS):
+            require_format(sessions)
+    except WrongFormat as error:
+        raise Declined(f"{folder} is of another release of Parley. {error}") from error
     return contents
 
 

@@ -1,6 +1,7 @@
 """The gateway's wiring: REST, `/ws` and the page in one ASGI application, and the process that serves it."""
 
 import asyncio
+import signal
 import socket as tcp
 import sys
 from collections.abc import AsyncIterator
@@ -36,6 +37,7 @@ from services.gateway.tickets import Tickets
 from services.gateway.transport import ServerConfig
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
+from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.log import ReplicatedLog
 from shared.logging import configure_logging
@@ -152,7 +154,12 @@ async def _connect(here: Gateway) -> None:
 
 
 def _report(connecting: asyncio.Task[None]) -> None:
-    if not connecting.cancelled() and (error := connecting.exception()):
+    if connecting.cancelled() or not (error := connecting.exception()):
+        return
+    if isinstance(error, WrongFormat):
+        log_.critical("wrong_format", reason=str(error))
+        signal.raise_signal(signal.SIGTERM)
+    else:
         log_.error("cannot_connect", error=repr(error))
 
 

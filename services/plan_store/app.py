@@ -53,10 +53,10 @@ class PlanStore:
         self.bus.consume("plan_store", partial(project, projector), limit=AT_ONCE)
         self.bus.consume("keeper", dead_letter, stream="DEAD")
         self.bus.consume("timers", expired, stream="TIMERS")
+        await self.bus.start()  # it refuses a log that this release cannot read: nothing is answered from such a one
         requests = Requests(self.bus.log, self.database, projector, lambda: self.bus.max_payload)
         for subject, respond in requests.responders().items():
             await self.bus.answer(subject, respond, queue=QUEUE)
-        await self.bus.start()
         self._answers = True
         counting = asyncio.create_task(keep_counting(self.database, self.bus))
         taking_up = asyncio.create_task(patiently(keeper.take_up))

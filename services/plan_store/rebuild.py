@@ -13,6 +13,7 @@ from services.plan_store.history import EVERYTHING, StoreLog
 from services.plan_store.projection import Projector
 from services.plan_store.tables import PROJECTED, journal, parked, sessions, waiting_for_upgrade
 from shared.bus import Bus
+from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.log import LogDown
 from shared.logging import configure_logging
@@ -48,9 +49,11 @@ async def rebuild(settings: Settings, on_progress: Progress) -> RebuildReport:
         await database.migrate()
         try:
             async with asyncio.timeout(PATIENCE):
-                await bus.connect()
+                await bus.start()
         except TimeoutError as error:
-            raise LogDown("NATS does not answer: is NATS_URL right?") from error
+            raise LogDown("NATS does not answer, or has no log: is NATS_URL right?") from error
+        except WrongFormat as error:
+            raise RebuildRefused(str(error)) from error
         return await rebuild_from(bus.log, database, on_progress)
     finally:
         await bus.stop()

@@ -17,6 +17,7 @@ from shared.bus.connection import connect
 from shared.bus.consuming import Handler, quietly
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.bus.jetstream import JetStreamLog
+from shared.bus.log_format import WrongFormat, log_of_this_format
 from shared.bus.logouts import end_login, ended_logins
 from shared.bus.replication import Replication
 from shared.bus.strikes import Strikes
@@ -65,8 +66,13 @@ class Bus:
                 self._read_replication(self._client)
 
     async def start(self) -> None:
-        """Connect and, once its consumers are provisioned, begin to consume."""
+        """Connect and, once log and consumers are provisioned, begin to consume. Raises WrongFormat."""
         await self.connect()
+        try:
+            await log_of_this_format(self.client)
+        except WrongFormat:
+            await self.stop()  # nothing is read or written here
+            raise
         if self._consumers:
             await self._consumers.start(self.client)
 

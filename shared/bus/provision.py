@@ -12,6 +12,7 @@ from nats.aio.client import Client
 from shared.bus.api import AMBIGUOUS
 from shared.bus.connection import address, payload_problem
 from shared.bus.errors import BusDown
+from shared.bus.log_format import WrongFormat, require_format
 from shared.bus.topology import MIN_SERVER, SESSIONS, Config, consumers, streams
 from shared.settings import Settings
 
@@ -89,16 +90,20 @@ async def _stream(client: Client, config: Config, *, change: bool) -> str:
         if change:
             await _must(client, f"STREAM.CREATE.{name}", config)
         return f"stream {name}: {'made' if change else 'missing'}"
-    drift = _differences(config, found)
+    if name == SESSIONS:
+        _same_format(found)
+    there = found["config"]
+    kept = {"metadata": (there.get("metadata") or {}) | config["metadata"]} if "metadata" in config else {}
+    drift = _differences(config | kept, there)
     if drift and change:
-        await _must(client, f"STREAM.UPDATE.{name}", found | config)
+        await _must(client, f"STREAM.UPDATE.{name}", there | config | kept)
     return f"stream {name}: {'mended' if change else 'differs in'} {drift}" if drift else ""
 
 
 async def _consumer(client: Client, stream: str, config: Config, *, change: bool) -> str:
     name = config["name"]
     found = await _existing(client, f"CONSUMER.INFO.{stream}.{name}")
-    drift = _differences(config, found) if found is not None else ""
+    drift = _differences(config, found["config"]) if found is not None else ""
     if found is not None and not drift:
         return ""
     if change:
@@ -122,12 +127,19 @@ _ZERO: dict[type, Any] = {int: 0, bool: False, str: "", list: []}
 
 
 async def _existing(client: Client, subject: str) -> Config | None:
-    """The configuration that the server has for it; None where there is no such thing. Raises ProvisionError."""
+    """What the server knows of it; None where there is no such thing. Raises ProvisionError."""
     answer = await _api(client, subject, {})
     if answer.get("error", {}).get("err_code") in NOT_THERE:
         return None
-    config: Config = _good(subject, answer)["config"]
-    return config
+    return _good(subject, answer)
+
+
+def _same_format(found: Config) -> None:
+    """Raise ProvisionError for a log that another release stored."""
+    try:
+        require_format(found)
+    except WrongFormat as error:
+        raise ProvisionError(str(error)) from error
 
 
 async def _must(client: Client, subject: str, request: Config) -> None:

@@ -18,6 +18,7 @@ MOST_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
 MIN_SERVER = (2, 12)
 MIN_PAYLOAD = 512 * 1024  # bytes of a message: an event, and one that is read from the log as text
+MARK, LOG_FORMAT = "parley.format", "1"  # of the log: see log_format.py
 
 type Config = dict[str, Any]
 
@@ -40,6 +41,7 @@ def streams(settings: Settings) -> list[Config]:
             "discard": "new",
             "duplicate_window": 120 * NANO,
             "republish": {"src": "session.>", "dest": "feed.>"},
+            "metadata": {MARK: LOG_FORMAT},
         },
         common
         | {

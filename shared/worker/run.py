@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import gc
 import signal
+import sys
 from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
@@ -11,6 +12,7 @@ import structlog
 import uvloop
 
 from shared.bus import Bus
+from shared.bus.log_format import WrongFormat
 from shared.bus.users import PING
 from shared.environment import keep_files_private
 from shared.events.values import Service
@@ -113,7 +115,11 @@ def run(name: str, settings: Settings, live: Callable[[asyncio.Event], Awaitable
             await live(stop)
 
     with WATCHDOG.started(name, settings):
-        uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
+        try:
+            uvloop.run(_until_signal(seen, settings.graceful_timeout + LEAVING))
+        except WrongFormat as error:
+            log.critical("wrong_format", reason=str(error))
+            sys.exit(1)
 
 
 async def _until_signal(live: Callable[[asyncio.Event], Awaitable[None]], patience: float) -> None:
