@@ -40,10 +40,14 @@ class Exit(NamedTuple):
 class Process:
     """A program that is kept running until `stop`; what it says is in its log."""
 
-    def __init__(self, name: str, command: tuple[str, ...], environment: Mapping[str, str], logs: Path) -> None:
+    def __init__(
+        self, name: str, command: tuple[str, ...], environment: Mapping[str, str], logs: Path, *, folder: Path = ROOT
+    ) -> None:
+        """`folder`: the checkout that it runs from."""
         self.name, self.service = name, name.rpartition("-")[0] or name
         self.exits: list[Exit] = []
         self._command, self._environment, self._log = command, environment, logs / f"{name}.log"
+        self._folder = folder
         self._process: asyncio.subprocess.Process | None = None
         self._keeper: asyncio.Task[None] | None = None
         self._asked, self._since = "", 0.0
@@ -102,7 +106,7 @@ class Process:
         with self._log.open("ab") as output:
             self._process = await asyncio.create_subprocess_exec(
                 *tied(*self._command),
-                cwd=ROOT,
+                cwd=self._folder,
                 env=dict(self._environment),
                 stdin=asyncio.subprocess.DEVNULL,
                 stdout=output,

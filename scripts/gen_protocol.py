@@ -36,6 +36,8 @@ ERRORS = {
     "not_available": "Parley cannot do that yet, or not over this way",
     "timed_out": "the session has come to nothing in the time you gave it, and goes on: `session_id` names it",
     "unavailable": "the log or the store is away: nothing is lost, send it again with the same `id`",
+    "upgrade_needed": "a newer release of Parley has continued the session, and this one cannot read on: nothing is "
+    "lost; send it again with the same `id` once all services are upgraded",
     "refused": "refused, for a reason in `message`",
     "failed": "a fault of ours; nothing was changed by it",
 }

@@ -1,0 +1,87 @@
+"""Release N becomes N+1, N again, and N+1, one service after the other, while people use it: nothing is lost."""
+
+import asyncio
+from pathlib import Path
+
+import httpx2
+import pytest
+
+from chaos.process import ROOT
+from shared.domain.session import Session
+from shared.events import SessionEvent, envelope
+from shared.log import Loaded, accept
+from shared.store import Store
+from shared.store_api import DEAD_LIST, HEALTH
+from tests.support.inbox import api
+from tests.support.releases import SERVICES, Person, Releases, next_release, releases
+
+MAKERS_FIRST = ("planner", "generator", "gateway", "verifier", "plan_store")  # readers last: the worst order
+SECONDS = 300
+
+
+async def folded(parley: Releases, session_id: str) -> tuple[Session, list[SessionEvent], list[str]]:
+    """Session, events, and why messages of it are none."""
+    loaded, events, parked = Loaded(Session(session_id), 0), [], []
+    for raw in await parley.bus.log.read(session_id, leader=True):
+        loaded, event, why = accept(loaded, raw)
+        if event:
+            events.append(event)
+        else:
+            parked.append(why)
+    return loaded.session, events, parked
+
+
+async def waits_for_upgrade(parley: Releases, session_id: str, key: str) -> None:
+    """This release refuses a message to the session in words, and goes on with others."""
+    async with httpx2.AsyncClient(base_url=parley.url, timeout=30) as http:
+        message = {"type": "approval", "id": key, "approved": True, "version": 2}
+        refused = (await http.post(f"/api/sessions/{session_id}/messages", json=message)).json()
+        assert refused["code"] == "upgrade_needed", refused
+        assert "newer release" in refused["message"]
+        assert (await http.get("/readyz")).json()["checks"]["upgrade"] != "ok"
+    report = await Store(parley.bus).ask(HEALTH.name)
+    assert report["waiting_for_upgrade"] > 0
+
+
+@pytest.mark.long
+@pytest.mark.timeout(SECONDS)
+async def test_nothing_acknowledged_is_lost(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    newer = await asyncio.to_thread(next_release, tmp_path / "next")
+    async with releases(tmp_path, ROOT) as parley, httpx2.AsyncClient(base_url=parley.url, timeout=30) as http:
+        people = [Person(f"p{number}", parley.url) for number in range(3)]
+        living = [asyncio.create_task(person.live()) for person in people]
+        for service in MAKERS_FIRST:
+            await parley.roll(service, newer)
+        ann = Person("ann", parley.url)
+        left = await ann.begin(http, "left")  # planned by N+1, and not approved yet when N is back
+        await ann.sees(http, left, "text_plan_approval")
+        for service in SERVICES:
+            await parley.roll(service, ROOT)
+        await waits_for_upgrade(parley, left, "left-plan")
+        await ann.one(http, "on-n")  # a session of N's own goes from its request to its code
+        for person in people:
+            person.leave()
+        for service in MAKERS_FIRST:
+            await parley.roll(service, newer)
+        await ann.approve(http, left, "text_plan_approval", "left-plan")
+        await ann.approve(http, left, "code_approval", "left-code")
+        await asyncio.gather(*living)
+
+        monkeypatch.setattr(envelope, "FORMAT", 2)
+        needs: set[int] = set()
+        for session_id in {session_id for person in (*people, ann) for session_id, _, _ in person.acknowledged}:
+            session, events, parked = await folded(parley, session_id)
+            needs.add(session.needs)
+            assert parked == []
+            assert session.code
+            assert (session.phase, session.code.status) == ("resting", "approved")
+            ids = {event.version: event.id for event in events}
+            for of, key, version in (one for person in (*people, ann) for one in person.acknowledged):
+                assert of != session_id or ids[version] == f"{of}:{key}"
+        assert needs == {1, 2}, "sessions of both releases"
+        assert (await api(parley.bus, "STREAM.INFO.DEAD", {}))["state"]["messages"] == 0
+        put_aside = await Store(parley.bus).ask(DEAD_LIST.name, limit=10, offset=0)
+        assert (put_aside["dead_total"], put_aside["parked_total"]) == (0, 0)
+        async with asyncio.timeout(60):
+            while (await Store(parley.bus).ask(HEALTH.name))["waiting_for_upgrade"]:  # noqa: ASYNC110  asked by hand
+                await asyncio.sleep(0.5)

@@ -1,0 +1,198 @@
+"""Two releases of Parley as checkouts side by side, and the services of a conversation, each from either of them."""
+
+import asyncio
+import shutil
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+
+from chaos.process import ROOT, Process
+from cli.nats_server import nats_server
+from cli.ports import free_port
+from shared.bus import Bus
+from shared.bus.provision import provision
+from shared.environment import child_environment
+from shared.settings import Settings
+
+Json = dict[str, Any]
+SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")
+CODE = ("flows", "retail", "services", "shared", "sql")
+LEAVES, STARTS = 20.0, 90.0  # seconds that a service may take
+
+# What the next release changes: its planner says something that may not be overlooked, so the event needs format 2.
+NEXT = {
+    "shared/events/envelope.py": ("FORMAT = 1 ", "FORMAT = 2 "),
+    "shared/events/facts.py": (
+        '    type: Literal["plan.drafted"] = "plan.drafted"\n',
+        '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
+    ),
+    "shared/domain/workers.py": (
+        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command))',
+        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command), mood="calm", needs=2)',
+    ),
+}
+
+
+def next_release(folder: Path) -> Path:
+    """A checkout of the release after this one."""
+    for name in CODE:
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for name, (old, new) in NEXT.items():
+        text = (folder / name).read_text(encoding="utf-8")
+        assert old in text, f"{name} has changed: the next release must change it otherwise"
+        (folder / name).write_text(text.replace(old, new), encoding="utf-8")
+    return folder
+
+
+class Releases:
+    """One running Parley. `roll` replaces one of its services by that of another checkout, as an operator does."""
+
+    def __init__(self, folder: Path, settings: Settings) -> None:
+        self.settings, self.bus = settings, Bus(settings, "releases")
+        self._folder = folder
+        self._running: dict[str, Process] = {}
+        self._started = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.settings.agent_port}"
+
+    async def start(self, checkout: Path) -> None:
+        await provision(self.settings)
+        await self.bus.connect()
+        await self._begin("rehearsal", ROOT)
+        for service in SERVICES:
+            await self._begin(service, checkout)
+        await asyncio.gather(*(self._ready(service) for service in SERVICES))
+
+    async def roll(self, service: str, checkout: Path) -> None:
+        await self._running.pop(service).stop(patience=LEAVES)
+        await self._begin(service, checkout)
+        await self._ready(service)
+
+    async def stop(self) -> None:
+        await asyncio.gather(*(process.stop(patience=LEAVES) for process in self._running.values()))
+        await self.bus.stop()
+
+    async def _begin(self, service: str, checkout: Path) -> None:
+        self._started += 1
+        module = "rehearsal.app" if service == "rehearsal" else f"services.{service}.app"
+        name = f"{service}-{self._started}"
+        process = Process(name, (sys.executable, "-m", module), self._environment(), self._folder, folder=checkout)
+        self._running[service] = process
+        await process.start()
+
+    async def _ready(self, service: str) -> None:
+        """Until its own log says so."""
+        log = self._folder / f"{self._running[service].name}.log"
+        async with asyncio.timeout(STARTS):
+            while '"ready"' not in log.read_text(encoding="utf-8"):  # noqa: ASYNC110  a file tells nobody
+                await asyncio.sleep(0.1)
+
+    def _environment(self) -> dict[str, str]:
+        foreign = dict.fromkeys(("OPENAI_API_KEY", "INTERNLM_API_URL", "INTERNLM_API_KEY", "RETAIL_DATABASE_URL"), "")
+        return child_environment(
+            **foreign,
+            NATS_URL=self.settings.nats_url,
+            PARLEY_HOME=str(self.settings.parley_home),
+            PARLEY_AUTH="none",
+            PARLEY_SECRET="s" * 40,
+            REQUESTS_PER_SECOND="0",
+            SESSIONS_AT_WORK_PER_USER="0",
+            STUCK_AFTER="20",
+            GRACEFUL_TIMEOUT="5",
+            AGENT_PORT=str(self.settings.agent_port),
+            REHEARSAL_PORT=str(self.settings.rehearsal_port),
+            OPENAI_BASE_URL=f"http://127.0.0.1:{self.settings.rehearsal_port}/v1",
+            OPENAI_MODEL="rehearsal",
+            HEALTH_PORT="0",
+        )
+
+
+@asynccontextmanager
+async def releases(folder: Path, checkout: Path) -> AsyncIterator[Releases]:
+    """A Parley of this checkout until the block ends; what its services say is in `folder`."""
+    with nats_server(folder / "nats") as server:
+        settings = Settings(nats_url=server.url, parley_home=folder, agent_port=free_port(), rehearsal_port=free_port())
+        found = Releases(folder, settings)
+        try:
+            await found.start(checkout)
+            yield found
+        finally:
+            await found.stop()
+
+
+class Person:
+    """Has one session after the other planned, approved and coded over REST; what is refused is sent again."""
+
+    def __init__(self, name: str, url: str) -> None:
+        self.acknowledged: list[tuple[str, str, int]] = []  # session, id of the message, version
+        self.refused: set[str] = set()
+        self.done: list[str] = []
+        self._name, self._url = name, url
+        self._leaving = False
+
+    def leave(self) -> None:
+        """After the session at hand."""
+        self._leaving = True
+
+    async def live(self) -> None:
+        async with httpx2.AsyncClient(base_url=self._url, timeout=30, trust_env=False) as http:
+            while not self._leaving:
+                await self.one(http, f"{self._name}-{len(self.done)}")
+
+    async def one(self, http: httpx2.AsyncClient, key: str) -> None:
+        session = await self.begin(http, key)
+        await self.approve(http, session, "text_plan_approval", f"{key}-plan")
+        await self.approve(http, session, "code_approval", f"{key}-code")
+        self.done.append(session)
+
+    async def begin(self, http: httpx2.AsyncClient, key: str) -> str:
+        request = {"id": key, "request": "Help me create a simple calculator"}
+        begun = await self.until_taken(http, "/api/sessions", request)
+        self.acknowledged.append((begun["session_id"], key, begun["version"]))
+        return str(begun["session_id"])
+
+    async def approve(self, http: httpx2.AsyncClient, session: str, state: str, key: str) -> None:
+        seen = await self.sees(http, session, state)
+        message = {"type": "approval", "id": key, "approved": True, "version": seen["review"]["version"]}
+        done = await self.until_taken(http, f"/api/sessions/{session}/messages", message)
+        self.acknowledged.append((session, key, done["version"]))
+
+    async def sees(self, http: httpx2.AsyncClient, session: str, state: str) -> Json:
+        """Its snapshot in this state."""
+        while (seen := await self.look(http, session)).get("state") != state:  # noqa: ASYNC110  polled, as over REST
+            await asyncio.sleep(0.2)
+        return seen
+
+    async def look(self, http: httpx2.AsyncClient, session: str) -> Json:
+        """Its snapshot, or what is said instead."""
+        try:
+            answer = await http.get(f"/api/sessions/{session}")
+        except httpx2.HTTPError:
+            return {}
+        found: Json = answer.json()
+        self._note(answer.status_code, found)
+        return found
+
+    async def until_taken(self, http: httpx2.AsyncClient, path: str, message: Json) -> Json:
+        while True:
+            try:
+                answer = await http.post(path, json=message)
+            except httpx2.HTTPError:  # the gateway is being replaced
+                await asyncio.sleep(0.2)
+                continue
+            found: Json = answer.json()
+            self._note(answer.status_code, found)
+            if answer.status_code < 300:
+                return found
+            assert found["code"] in {"upgrade_needed", "unavailable", "not_found", "slow_down"}, found
+            await asyncio.sleep(0.3)
+
+    def _note(self, status: int, found: Json) -> None:
+        if status >= 300:
+            self.refused.add(str(found["code"]))
