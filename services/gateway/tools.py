@@ -41,9 +41,8 @@ async def tools_by_name(bus: Bus) -> Tools:
 async def ask[A: BaseModel](bus: Bus, subject: str, request: BaseModel, answer: type[A]) -> A:
     """One typed request to the executor. Raises Trouble(unavailable)."""
     try:
-        return answer.model_validate_json(
-            await bus.request(subject, request.model_dump_json().encode(), timeout=PATIENCE)
-        )
+        body = await bus.request(subject, request.model_dump_json().encode(), timeout=PATIENCE)
+        return answer.model_validate_json(body, extra="allow")  # a newer executor may say more
     except BusDown as down:
         message = f"The executor, which has the {subject.partition('.')[0]}, does not answer."
         raise Trouble("unavailable", message, "Try again in a few seconds: it may be starting.") from down
