@@ -16,7 +16,7 @@ from tests.support.inbox import api
 from tests.support.releases import SERVICES, Person, Releases, next_release, releases
 
 MAKERS_FIRST = ("planner", "generator", "gateway", "verifier", "plan_store")  # readers last: the worst order
-SECONDS = 300
+SECONDS = 900
 
 
 async def folded(parley: Releases, session_id: str) -> tuple[Session, list[SessionEvent], list[str]]:
