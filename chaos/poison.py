@@ -38,12 +38,13 @@ def poison(kind: str, session_id: str, tail: Raw | None) -> Message | None:
         "unguarded_stop": Message(stop, _stop(session_id, tail, 1), mark),
         "guarded_garbage": Message(subject, b"[1, 2", follows),
         "guarded_wrong_version": Message(stop, _stop(session_id, tail, 7), follows),
-        "guarded_wrong_subject": Message(stop.replace("nobody", "executor"), _stop(session_id, tail, 1), follows),
+        "guarded_wrong_subject": Message(stop.replace("stopped", "paused"), _stop(session_id, tail, 1), follows),
+        "unguarded_newer": Message(stop, _stop(session_id, tail, 1, needs=99), mark),
     }
     return there[kind]
 
 
-def _stop(session_id: str, tail: Raw, further: int) -> bytes:
+def _stop(session_id: str, tail: Raw, further: int, *, needs: int = 1) -> bytes:
     """A well-formed `session.stopped`, so many versions after the tail's."""
     try:
         version = parse_event(tail.data).version
@@ -56,5 +57,6 @@ def _stop(session_id: str, tail: Raw, further: int) -> bytes:
         "version": version + further,
         "at": datetime.now(UTC).isoformat(),
         "actor": "user:stranger",
+        "needs": needs,
     }
     return json.dumps(body).encode()

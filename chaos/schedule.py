@@ -33,6 +33,7 @@ POISONS = (
     "guarded_garbage",
     "guarded_wrong_version",
     "guarded_wrong_subject",
+    "unguarded_newer",
     "new_session",
 )
 MODEL = ("429", "500", "timeout", "cut", "garbled", "truncated", "invented", "html", "error200", "midstream", "slow")
