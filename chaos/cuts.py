@@ -31,7 +31,7 @@ from chaos.scripts import Kind, Script
 from chaos.world import GRACE, Shape, World, world
 from retail.generate import generate
 from shared.bus import BusDown
-from shared.events import SessionEvent
+from shared.events import SessionEvent, facts
 from shared.protocol.server import Snapshot
 from shared.settings import Settings
 from shared.testing import InMemoryStore
@@ -44,7 +44,7 @@ PATIENCE = 180.0  # seconds that a session with a cut in it may take, on a machi
 
 
 class Wish(NamedTuple):
-    """What the person of a session wants. `exact`: it always comes to the same events; `absent`: nobody answers.
+    """What a person wants in a session. `exact`: it always comes to the same events.
 
     `services`: whose appends are worth a cut in it.
     """
@@ -54,23 +54,26 @@ class Wish(NamedTuple):
     content: str
     settings: Mapping[str, Any] = MappingProxyType({})
     exact: bool = True
-    absent: bool = False
+    person: type[Person] = Person
     services: Sequence[str] = SERVICES
 
 
 def wishes() -> tuple[Wish, ...]:
-    """A plan, code and its run; an approved change that knows its key; a question; one without a key; one forgotten."""
+    """A plan, code and its run; an approved change that knows its key; a question; one without a key, also stopped
+    while it is made; one forgotten."""
     data: Any = generate()
     order = next(one for one in data["orders"].values() if one["status"] == "pending")
     email = data["users"][order["user_id"]]["email"]
     cancel = f"Please cancel order {order['order_id']}, it is no longer needed. I am {email}."
+    note = 'Call trial.note with {"text": "NOTE"}'
     own: Json = {"world": "own"}
     return (
         Wish("conversation", "conversation", "Help me create a simple calculator"),
         Wish("retail", "retail", cancel, own),
         Wish("flow", "flow", "How many orders are pending?", {"confirm": "path"}),
-        Wish("notes", "notes", 'Call trial.note with {"text": "NOTE"}', exact=False),
-        Wish("forgotten", "retail", cancel, own | {"approval_timeout": 1}, absent=True, services=("plan_store",)),
+        Wish("notes", "notes", note, exact=False),
+        Wish("stopped", "notes", note, exact=False, person=Stopping, services=("executor",)),
+        Wish("forgotten", "retail", cancel, own | {"approval_timeout": 1}, person=Absent, services=("plan_store",)),
     )
 
 
@@ -86,6 +89,21 @@ class Absent(Person):
 
     def _asked(self, shown: Snapshot) -> Json | None:
         return None
+
+
+class Stopping(Person):
+    """Presses stop while a change is being made, and stays until it is known what came of it."""
+
+    def _meanwhile(self, shown: Snapshot) -> Json | None:
+        return {"type": "stop"} if _changing(shown) else None
+
+    def _at_rest(self, shown: Snapshot) -> Json | None:
+        return None if _changing(shown) else super()._at_rest(shown)
+
+
+def _changing(shown: Snapshot) -> bool:
+    actions = shown.turn.actions if shown.turn else ()
+    return any(action.status == "started" and action.effect != "read" for action in actions)
 
 
 class Cutting(World):
@@ -122,8 +140,8 @@ class Played(NamedTuple):
 
     @property
     def told(self) -> list[str]:
-        """What happened, without the accounts: a cut call may have been paid for twice."""
-        return [event.type for event in self.events if event.type != "usage.recorded"]
+        """What happened, without the accounts: a cut call may have been paid for twice. Outcomes count one by one."""
+        return [event.type for event in self.events if event.type != "usage.recorded" for _ in range(_outcomes(event))]
 
     @property
     def appends(self) -> Counter[str]:
@@ -134,6 +152,11 @@ class Played(NamedTuple):
     def __str__(self) -> str:
         where = f"{self.service} {self.cut.when} its append {self.cut.append}" if self.cut else "undisturbed"
         return f"{self.wish.name}, {where}"
+
+
+def _outcomes(event: SessionEvent) -> int:
+    """How many facts it holds: outcomes of actions that ended together are one event."""
+    return len(event.outcomes) if isinstance(event, facts.ActionsFinished) else 1
 
 
 def _service(actor: str) -> str:
@@ -157,7 +180,7 @@ class Cuts:
         message: Json = {"type": "user_message", "content": content, "workflow": _workflow(wish)}
         message["settings"] = dict(wish.settings)
         script = Steady(0, number, wish.kind, session_id, message, "")
-        person = (Absent if wish.absent else Person)(script, self._world.gateway_urls)
+        person = wish.person(script, self._world.gateway_urls)
         if cut:
             cut.arm(self._world.armed(service))
         wrong = ""
@@ -171,7 +194,8 @@ class Cuts:
         if cut and Cut.read(self._world.armed(service)):
             self._world.armed(service).unlink()
             fewer = f"it was not cut: the service made {found.appends[service]} appends"
-            found = found._replace(wrong=wrong or fewer)
+            together = sum(_outcomes(event) - 1 for event in found.events if service == "executor")
+            found = found._replace(wrong=wrong or ("" if together else fewer))
         if like and wish.exact and not found.wrong and found.told != like.told:
             found = found._replace(wrong=f"it came to {found.told}, undisturbed to {like.told}")
         self.played.append(found)

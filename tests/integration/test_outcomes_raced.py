@@ -4,6 +4,7 @@ import asyncio
 import random
 from collections import Counter
 from contextlib import AsyncExitStack
+from datetime import UTC, datetime
 
 import pytest
 
@@ -11,11 +12,13 @@ from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, Registry, Result, Tool
 from shared.bus import Bus
 from shared.domain import commands as c
+from shared.domain.commands import By
 from shared.domain.errors import Refused
 from shared.domain.session import Session
 from shared.events import facts
 from shared.events.values import ActionSpec, Effect, SessionSettings
 from shared.llm import ScriptedModel
+from shared.log import commit
 from shared.settings import Settings
 from shared.tools import ToolSpec
 from tests.support.stack import Person, working
@@ -75,10 +78,12 @@ async def test_a_stop_at_the_moment_in_which_a_call_returns(settings: Settings, 
             session_id = f"s{number}"
             bank.opens(session_id)
             person = await asks(bus, session_id, ActionSpec(id="1.1", tool="pay", effect="irreversible"))
+            await bank.began[session_id].wait()
+            seen = await person.load()  # what is on the screen: nothing has to be read any more
             await bank.returned[session_id].wait()
             await asyncio.sleep(dice.uniform(0, 0.001))  # the fault itself
             try:
-                await person.does(c.Stop())
+                await commit(bus.log, seen, c.Stop(), By("user:ann", datetime.now(UTC), "stop"))
             except Refused:
                 came["was over"] += 1
                 return
