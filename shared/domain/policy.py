@@ -27,12 +27,14 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
     return spec.model_copy(update={"ruling": "mutate" if spec.repairs else "proceed"})
 
 
-def stricter(session: Session, action: Action, tool: ToolRule) -> ActionSpec | None:
+def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionSpec | None:
     """The action ruled by its tool's own effect and policy, if that is stricter than its plan; else None.
 
-    What a person allowed stays allowed, unless the tool does more than they were shown or is denied.
+    What a person allowed stays allowed, unless the tool does more than they were shown or is denied by now. A tool
+    that nobody knows (None) is taken as it was planned.
     """
     planned = action.spec
+    tool = tool or ToolRule(effect=planned.effect, policy=planned.policy)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
     shown = None if action.allowed or understated else planned.approval
     spec = planned.model_copy(update={"effect": tool.effect, "policy": tool.policy, "approval": shown})

@@ -159,14 +159,14 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
 
 
 def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
-    """The wave starts, unless its tools' own effects and policies rule some of it more strictly than the plan does."""
+    """The wave starts, unless its tools' own effects, or policies that hold by now, rule some of it more strictly."""
     _my_turn(session, by, "executing")
     need(not running(session), "The wave is running already.")
     wave = ready(session.turn)
     if not wave or any(action in wave for action in undecided(session.turn)):
         raise OutOfTurn("No wave is ready to start.")
-    known = ((action, command.tools.get(action.spec.tool)) for action in wave)
-    anew = tuple(spec for action, tool in known if tool and (spec := stricter(session, action, tool)))
+    ruled_now = (stricter(session, action, command.tools.get(action.spec.tool)) for action in wave)
+    anew = tuple(spec for spec in ruled_now if spec)
     if anew and session.turn:
         ruled_again = {spec.id: spec for spec in anew}
         unbegun = (action.spec for action in session.turn.actions if action.status in paths.OPEN)

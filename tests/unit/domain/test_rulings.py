@@ -11,6 +11,7 @@ from shared.domain.session import Session, undecided
 from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.events import facts
 from shared.events.values import ActionSpec, PathPlan, ToolRule
+from shared.story import StoryLine
 from tests.unit.domain.spec import (
     AGAIN,
     ESCALATED,
@@ -251,3 +252,25 @@ def test_what_is_ruled_after_the_turn_was_left_changes_nothing() -> None:
     event = held.when(start()).then_event()
     rests = given(turn(nothing=True), answer(), begin=given(request("agentflow")).session).session
     assert evolve(rests, event.model_copy(update={"version": rests.version + 1})).phase == "resting"
+
+
+MAIL = act("1.2", "1.1", effect="irreversible").model_copy(update={"tool": "send_mail"})
+NEVER_AGAIN = c.Remember(tool="send_mail", policy="deny")
+
+
+@pytest.mark.parametrize(
+    ("approval", "lines"),
+    [
+        ("never", (start(READS), NEVER_AGAIN, done("1.1"))),
+        ("writes", (start(READS), done("1.1"), allow("1.2"), NEVER_AGAIN)),
+    ],
+)
+@pytest.mark.parametrize("known", [{}, {"send_mail": GONE}])
+def test_a_tool_denied_in_mid_turn_runs_no_more_in_it(
+    approval: str, lines: tuple[StoryLine, ...], known: dict[str, ToolRule]
+) -> None:
+    """Whether its call was never asked about or has been allowed already, and also where nobody knows the tool."""
+    waits = given(request("agentflow", approval=approval), turn(act("1.1"), MAIL), *lines)
+    assert waves(waits.session) == ("1.2",)
+    told = waits.when(c.Start(tools=known)).then("actions.ruled").leaves("verifying", "verifier")
+    assert status(told.session, "1.2") == "denied"
