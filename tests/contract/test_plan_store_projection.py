@@ -302,7 +302,7 @@ async def test_values_that_databases_dislike_stop_nothing(
     body = json.loads(dump_event(first)) | {"at": "0001-01-01T00:00:00+14:00"}
     log.publish("session.hostile.planner.message.received", json.dumps(body).encode())
     turn = facts.TurnPlanned(
-        id="2",
+        id="hostile:1:turn.planned",
         session_id=story.id,
         version=2,
         at=datetime.max.replace(tzinfo=UTC),

@@ -14,10 +14,12 @@ from tests.unit.test_executor_flows import Stove, kitchen
 
 
 async def append(walk: Walk, kind: type[SessionEvent], **fields: Any) -> None:
-    """An event that nothing decided."""
+    """An event that nothing decided, by the service that is due."""
     loaded = await walk.loaded()
-    envelope = {"id": f"forged-{loaded.position}", "session_id": walk.id, "version": loaded.session.version + 1}
-    event = kind.model_validate(envelope | {"at": "2030-01-01T00:00:00Z", "actor": "planner"} | fields)
+    work = loaded.session.work
+    assert work
+    envelope = {"id": f"{walk.id}:{work.version}:x", "session_id": walk.id, "version": loaded.session.version + 1}
+    event = kind.model_validate(envelope | {"at": "2030-01-01T00:00:00Z", "actor": work.service} | fields)
     await walk.log.append(event, after=loaded.position, due=due(evolve(loaded.session, event)))
 
 
