@@ -157,10 +157,7 @@ def chat(
 
     first = First(workflow, flow, confirm)
     words = " ".join(request or ())
-    _run(
-        "chat",
-        lambda settings: talk(settings, request=words, session_id=session or None, url=url, yes=yes, first=first),
-    )
+    _run("chat", lambda s: talk(s, request=words, session_id=session or None, url=url, yes=yes, first=first))
 
 
 @app.command()
@@ -184,17 +181,20 @@ def publish(
     workflow: Annotated[
         Literal["conversation", "agentflow", "execution_plan", "flow"] | None, typer.Option(help="With --text.")
     ] = None,
-    session: Annotated[str, typer.Option(help="With --text: the new session's id.")] = "",
-    user: Annotated[str, typer.Option(help="With --text: whose session it is.")] = "local",
+    command: Annotated[str, typer.Option(metavar="JSON", help='As {"approve": {"version": 2, "hash": "…"}}.')] = "",
+    session: Annotated[str, typer.Option(help="With --command; with --text: the new session's id.")] = "",
+    user: Annotated[str, typer.Option(help="With --text and --command: who says it.")] = "local",
     raw: Annotated[str, typer.Option(metavar="SUBJECT", help="With --file: these bytes there, unguarded.")] = "",
 ) -> None:
     """Write events straight onto the log, on their subject and with their guard, as any program can."""
-    if bool(text) == bool(file) or (raw and not file):
-        raise typer.BadParameter("give either --text or --file (with --raw SUBJECT for bytes as they are)")
+    if sum(map(bool, (text, file, command))) != 1 or (raw and not file) or (command and not session):
+        raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: as it is)")
     from cli import publish as publishing
 
     if text:
         _run("publish", lambda s: publishing.text(s, text, workflow=workflow, session_id=session, user=user))
+    elif command:
+        _run("publish", lambda s: publishing.command(s, command, session_id=session, user=user))
     elif raw:
         _run("publish", lambda s: publishing.raw(s, raw, publishing.read(file)))
     _run("publish", lambda s: publishing.body(s, publishing.read(file)))

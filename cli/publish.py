@@ -5,8 +5,10 @@ import sys
 import uuid
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import get_args
 
 from pydantic import ValidationError
+from pydantic.alias_generators import to_snake
 
 from cli.running import LOCAL_USER, Declined, Unreachable, bus
 from shared.bus import Bus, BusDown, MessageTooLarge
@@ -14,11 +16,13 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.consequences import complete
 from shared.domain.decide import decide, due
+from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
+from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, parse_event
 from shared.events.values import Workflow
-from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, guard, subject_of
+from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, commit, guard, subject_of
 from shared.settings import Settings
 
 PAGE = 1000
@@ -37,13 +41,51 @@ async def text(
     return 0
 
 
+COMMANDS = {to_snake(kind.__name__): kind for kind in get_args(PersonCommand) if kind is not c.Fork}
+
+
+async def command(settings: Settings, said: str, *, session_id: str, user: str = LOCAL_USER) -> int:
+    """Load the session, decide what this person wants of it, and append the event that comes of it.
+
+    `said`: `{"<command>": {<its fields>}}`, a command of `shared/domain/commands.py`. Raises Declined with the reason.
+    """
+    wanted, by = _command(said), By(actor=f"user:{user}", at=datetime.now(UTC), id=uuid.uuid4().hex)
+    async with bus(settings) as found:
+        loaded = await _load(found, session_id)
+        try:
+            _, event = await commit(found.log, loaded, wanted, by)
+        except (Refused, Unstorable) as error:
+            raise Declined(str(error)) from error
+        except LogDown as error:
+            raise Unreachable(str(error)) from error
+    print(f"stored {event.type} as version {event.version} of {session_id}")
+    return 0
+
+
+def _command(said: str) -> PersonCommand:
+    try:
+        [(name, fields)] = json.loads(said).items()
+        wanted: PersonCommand = COMMANDS[name].model_validate(fields)
+    except ValidationError as error:
+        raise Declined(f"This is no command {name}: {_problems(error)}") from error
+    except (AttributeError, KeyError, ValueError) as error:
+        every = ", ".join(COMMANDS)
+        raise Declined(f'A command is written {{"name": {{its fields}}}}. There are {every}.') from error
+    return wanted
+
+
+def _problems(error: ValidationError) -> str:
+    return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
+
+
 async def body(settings: Settings, data: bytes) -> int:
     """Publish one event given as JSON, if it is the next one of its session. Raises Declined with the reason."""
     try:
         event = parse_event(data)
     except ValidationError as error:
-        problems = "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()[:5])
-        raise Declined(f"This is no event of Parley: {problems}\ndocs/events.md tells what each looks like.") from error
+        raise Declined(
+            f"This is no event of Parley: {_problems(error)}\ndocs/events.md tells what each looks like."
+        ) from error
     async with bus(settings) as found:
         loaded = await _load(found, event.session_id)
         if event.version != loaded.session.version + 1:

@@ -23,19 +23,21 @@ type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | f
 
 def admissible(session: Session, event: SessionEvent) -> str:
     """Why this event cannot be the next one of the session; "" if it can."""
-    if wrong := _beginning(event):
-        return wrong
+    if event.version == 1 or event.type == "session.forked":
+        return _beginning(event)
     row = ROWS.get(event.type)
     return row(session, event) if row else ""
 
 
 def _beginning(event: SessionEvent) -> str:
-    """A session begins with a request or as a fork, and is begun once."""
-    forked = isinstance(event, facts.SessionForked)
-    begins = forked or (isinstance(event, facts.MessageReceived) and event.intent == "request")
-    if (event.version == 1 and not begins) or (event.version > 1 and forked):
-        return f"{event.type} cannot be version {event.version}"
-    return ""
+    """A session begins with a person's request or as a fork, and is begun once."""
+    match event:
+        case facts.MessageReceived(intent="request"):
+            return _by_a_person(event)
+        case facts.SessionForked(version=1):
+            return ""
+        case _:
+            return f"{event.type} cannot be version {event.version}"
 
 
 def _by_a_person(event: SessionEvent) -> str:

@@ -15,11 +15,14 @@ from cli import dead, publish, sessions, tail
 from cli.provision import provision
 from cli.running import Declined, Unreachable, quiet
 from shared.bus import Bus
+from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.events import dump_event, facts
+from shared.events.values import Step
 from shared.settings import Settings
 from shared.store import Store
 from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary
+from shared.story import Story
 from shared.testing import InMemoryStore
 from tests.support.gateway import FakeStore
 
@@ -106,6 +109,43 @@ async def test_an_event_is_published_with_its_guard_and_refused_when_the_log_has
         await publish.body(settings, dump_event(rename(session_id, 2, "Other")))
     with pytest.raises(Declined, match=r"title: .*"):
         await publish.body(settings, dump_event(rename(session_id, 3)).replace(b'"Mine"', b'""'))
+    assert (await loaded(bus, session_id)).version == 2
+
+
+async def test_a_command_is_decided_on_what_the_log_holds(
+    settings: Settings, bus: Bus, session_id: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    story = Story(session_id, log=bus.log)
+    reviewed = await story.commit(c.Say(text="A calculator"), c.DraftPlan(goal="Add", steps=(Step(text="add"),)))
+    assert reviewed.plan
+
+    def approve(version: int, hash_: str) -> str:
+        return json.dumps({"approve": {"version": version, "hash": hash_}})
+
+    for said, why in (
+        (approve(9, reviewed.plan.hash), "version 2 is"),
+        (approve(2, "deadbeef"), "content differs"),
+        ('{"approve": {}}', "version: Field required"),
+        ('{"destroy": {}}', "There are say, approve"),
+        ("approve", "A command is written"),
+    ):
+        with pytest.raises(Declined, match=why):
+            await publish.command(settings, said, session_id=session_id)
+    assert await publish.command(settings, approve(2, reviewed.plan.hash), session_id=session_id, user="ann") == 0
+    assert capsys.readouterr().out == f"stored plan.approved as version 3 of {session_id}\n"
+    [*_, event] = await InMemoryStore(bus.log).events(session_id)
+    assert (event.type, event.actor) == ("plan.approved", "user:ann")
+    assert (await loaded(bus, session_id)).phase == "coding"
+
+
+async def test_an_event_that_no_reader_would_take_is_not_published(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    story = Story(session_id, log=bus.log)
+    await story.commit(c.Say(text="A calculator"), c.DraftPlan(goal="Add", steps=(Step(text="add"),)))
+    fields = {"id": "x", "session_id": session_id, "version": 3, "at": AT, "actor": "user:ann", "plan_version": 2}
+    with pytest.raises(Declined, match="hash is not that of plan 2"):
+        await publish.body(settings, dump_event(facts.PlanApproved.model_validate(fields | {"hash": "deadbeef"})))
     assert (await loaded(bus, session_id)).version == 2
 
 

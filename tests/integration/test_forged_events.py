@@ -14,7 +14,6 @@ from shared.domain import commands as c
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
-from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.events import SessionEvent, dump_event, facts
 from shared.events.values import ActionSpec, Step
 from shared.llm import ScriptedModel

@@ -1,8 +1,10 @@
 """What an approval is bound to: the same hash for the same content in every language, another one for any other."""
 
+import hashlib
 from collections.abc import Callable
 
 import pytest
+import rfc8785
 from pydantic import JsonValue
 
 from shared.domain.state import Action, Code, Plan
@@ -89,3 +91,8 @@ def test_no_two_of_these_collide_and_none_fails(values: tuple[JsonValue, ...]) -
 
 def test_the_order_of_keys_does_not_count() -> None:
     assert canonical_hash({"a": {"x": 1, "y": 2}, "b": 0}) == canonical_hash({"b": 0, "a": {"y": 2, "x": 1}})
+
+
+def test_a_text_alone_is_written_as_the_library_writes_it() -> None:
+    text = "".join(map(chr, range(0x3000))) + "\U0001f600"
+    assert canonical_hash(text) == hashlib.sha256(rfc8785.dumps(text)).hexdigest()
