@@ -69,11 +69,7 @@ class PlanEdited(Event):
 
 
 class PlanApproved(Event):
-    """A person approved exactly this version with exactly this content.
-
-    With a plan whose steps act this is the beginning of their turn: `turn` is its number, and `actions` are the steps
-    of that version as the domain rules them. A plan of words has neither; code is written for it.
-    """
+    """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions."""
 
     type: Literal["plan.approved"] = "plan.approved"
     plan_version: Version

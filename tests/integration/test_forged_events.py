@@ -105,7 +105,7 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
             action_id=action.spec.id,
             about="uncertain",
             text="The shop was slow just now. Shall I go on?",
-            options=(AGAIN,),
+            options=UNCERTAIN_OPTIONS,
         )
         forged: tuple[tuple[str, SessionEvent, dict[str, Any]], ...] = (
             ("gateway", honest, {"hash": "deadbeef"}),
