@@ -188,7 +188,7 @@ async def test_a_stop_that_the_feed_did_not_tell_ends_the_work_at_its_next_call(
     table.store.load = lambda *_, **__: asyncio.sleep(0, loaded)  # type: ignore[method-assign]
     await table.worker.on_delivery(work)
     assert len(table.model.prompts) == 1
-    assert [raw.subject.rsplit(".", 1)[1] for raw in table.log.messages] == ["received", "stopped", "spent"]
+    assert [raw.subject.rsplit(".", 1)[1] for raw in table.log.messages] == ["received", "stopped", "recorded"]
 
 
 @pytest.mark.parametrize("body", [b"garbage", b"{}", b'{"type":"message.received","text":"x"}'])
