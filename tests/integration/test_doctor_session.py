@@ -5,7 +5,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from cli.checks import Check
 from cli.doctor_session import doctor_session, fold
+from cli.doctor_upgrade import check_upgrade
 from cli.running import Declined
 from services.plan_store.app import PlanStore
 from services.planner.prompt import PlanReply
@@ -20,6 +22,7 @@ from shared.testing import InMemoryStore
 from shared.worker import Desk
 from tests.conftest import person
 from tests.support.inbox import Inbox, consuming, settled, store
+from tests.support.newer import newer_message
 from tests.support.stack import Person, working
 
 Said = pytest.CaptureFixture[str]
@@ -184,3 +187,21 @@ async def test_a_fork_is_told_with_what_it_has_of_its_parent(settings: Settings,
     folded = await fold(bus.log, f"{ann.id}-2")
     assert folded.session == (await InMemoryStore(bus.log).load(f"{ann.id}-2")).session
     assert (await fold(bus.log, ann.id, until=1)).session.phase == "planning"
+
+
+async def test_a_session_that_a_newer_release_has_continued(
+    settings: Settings, bus: Bus, plan_store: PlanStore, ann: Person, capsys: Said
+) -> None:
+    await ann.does(c.Say(text="A calculator"))
+    subject, body, headers = newer_message(await ann.load())
+    position = (await bus.client.jetstream().publish(subject, body, headers=headers)).seq
+    await settled(bus, "plan_store")
+    code, text = await told(settings, ann, capsys)
+    assert code == 1
+    assert f"It goes on at position {position}" in text
+    assert "It is in the hands of a newer release: upgrade this Parley, all services" in text
+    broker = Check("NATS", "ok", "")
+    checked = await check_upgrade(settings, broker)
+    assert (checked.outcome, checked.found.split()[0]) == ("fail", "1")
+    assert "upgrade all services" in checked.advice
+    assert (await check_upgrade(settings, broker._replace(outcome="fail"))).outcome == "ok", "Parley is not running"

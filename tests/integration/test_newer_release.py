@@ -8,6 +8,7 @@ from typing import Any
 import httpx2
 import pytest
 
+from sdk import Parley, Refused
 from services.plan_store.app import PlanStore
 from services.planner.handlers import draft_plan
 from services.planner.prompt import PlanReply
@@ -111,6 +112,10 @@ async def test_people_are_told_in_words() -> None:
                 await http.post("/api/sessions/s/messages", json={"type": "stop"}),
             ]
             assert {(one.status_code, one.json()["code"]) for one in asked} == {(409, "upgrade_needed")}
+        async with Parley(f"http://{address}") as parley:
+            with pytest.raises(Refused, match="newer release") as refused:
+                await parley.session("s").stop()
+        assert refused.value.code == "upgrade_needed"
         assert len(world.log.messages) == 3
         await her.send("user_message", session_id="other", content="Another session goes on")
         await her.event("message.received")
