@@ -14,6 +14,7 @@ from shared.domain import commands as c
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
+from shared.domain.wording import UNCERTAIN_OPTIONS
 from shared.events import SessionEvent, dump_event, facts
 from shared.events.values import ActionSpec, Step
 from shared.llm import ScriptedModel
@@ -23,7 +24,7 @@ from shared.story import Story
 from tests.integration.test_agentflow import CANCEL, LOOK, WHO, allow, answer, stored, talking, turn
 from tests.support.stack import Person, working
 
-OWN = ActionSpec(id="1.1", tool=CANCEL.tool, arguments=dict(CANCEL.arguments), effect="write")
+OWN = ActionSpec.model_validate({"id": "1.1", "tool": CANCEL.tool, "arguments": CANCEL.arguments, "effect": "write"})
 
 
 async def append_as(nats: NatsServer, user: str, loaded: Loaded, event: SessionEvent) -> None:

@@ -165,8 +165,8 @@ async def test_the_sdk_does_not_wait_for_hours() -> None:
 
 
 async def test_a_fork_counts_as_the_copy_it_is() -> None:
-    world = World(stored_bytes_per_day=300 * 1024)
-    await world.story("s").plan(user="local")
+    world = World(stored_bytes_per_day=60_000)
+    await world.story("s").plan("A calculator. " * 3_000, user="local")
     async with serving(world.app) as address, rest(address) as http:
         forks = [(await http.post("/sessions/s/messages", json={"type": "fork"})).status_code for _ in range(2)]
         assert forks == [200, 429]

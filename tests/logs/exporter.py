@@ -1,0 +1,125 @@
+"""What decides about a session, in names of its own.
+
+A recorded state must stay readable when a class or a field of the domain is renamed, so nothing here is a dump: each
+name is written out, and is never changed. What only prompts read is left out.
+"""
+
+import hashlib
+import json
+from typing import Any
+
+from shared.domain.session import Session
+from shared.domain.state import Action, Code, Plan, Turn
+
+State = dict[str, Any]
+
+
+def exported(session: Session) -> State:
+    """The session's state as it is recorded. What has its default value is left out, but for version and phase."""
+    settings, spent = session.settings, session.spent
+    state: State = {
+        "owner": session.owner,
+        "workflow": session.workflow,
+        "rest_reason": session.reason if session.phase == "resting" else "",
+        "work": f"{session.work.service} since {session.work.version}" if session.work else "",
+        "halted_phase": session.halted or "",
+        "phase_began_version": session.since,
+        "paused": session.paused,
+        "question": _question(session),
+        "failure": f"{session.failure.stage}, retry {session.failure.retryable}" if session.failure else "",
+        "plan": _plan(session.plan) if session.plan else {},
+        "plan_count": session.plans,
+        "another_draft_wanted": session.replan,
+        "code": _code(session.code) if session.code else {},
+        "code_count": session.codes,
+        "sent_back": bool(session.problems),
+        "turn": _turn(session.turn) if session.turn else {},
+        "turn_count": session.turns,
+        "turns_of_earlier_requests": session.turns_before,
+        "outlived_their_turn": [_action(action) for action in session.loose],
+        "settled_changes": dict(sorted(session.memory.settled.items())),
+        "words_for_the_next_draft": len(session.feedback),
+        "words_not_looked_at": len(session.unread),
+        "answered": bool(session.answer),
+        "answer_accepted": session.accepted,
+        "answer_saved": session.saved,
+        "approval_setting": settings.approval,
+        "approval_timeout": settings.approval_timeout,
+        "max_turns": settings.max_turns,
+        "token_budget": settings.token_budget,
+        "cost_budget": settings.cost_budget,
+        "model_calls": spent.calls,
+        "tokens": spent.tokens,
+        "cost": round(spent.cost, 9),
+        "tool_policies": dict(sorted(session.policies.items())),
+        "shared_with": dict(sorted(session.shared_with.items())),
+        "forked_from": session.parent or "",
+        "commands_remembered": len(session.recent),
+    }
+    return {"version": session.version, "phase": session.phase} | _said(state)
+
+
+def digest(state: State) -> str:
+    """Eight characters that tell one state from another."""
+    return hashlib.sha256(json.dumps(state, sort_keys=True).encode()).hexdigest()[:8]
+
+
+def _said(state: State) -> State:
+    return {name: value for name, value in state.items() if value not in (None, "", 0, False, {}, [])}
+
+
+def _question(session: Session) -> State:
+    question = session.question
+    return {"action": question.action_id, "about": question.about, "options": [*question.options]} if question else {}
+
+
+def _plan(plan: Plan) -> State:
+    return {"version": plan.version, "number": plan.number, "kind": plan.kind, "status": plan.status, "hash": plan.hash}
+
+
+def _code(code: Code) -> State:
+    return {
+        "version": code.version,
+        "number": code.number,
+        "plan_version": code.plan_version,
+        "status": code.status,
+        "hash": code.hash,
+        "checks": {check.name: check.ok for check in code.checks},
+        "repairs": code.repairs,
+    }
+
+
+def _turn(turn: Turn) -> State:
+    verdict = turn.verdict
+    return _said(
+        {
+            "number": turn.number,
+            "actions": [_action(action) for action in turn.actions],
+            "actions_ever": turn.made,
+            "verdict": f"{verdict.status}, {verdict.next_action}" if verdict else "",
+            "final": turn.final,
+            "walks_a_path": turn.path is not None,
+            "chosen_action": turn.chosen,
+            "requested_by_a_person": turn.taken_over,
+        }
+    )
+
+
+def _action(action: Action) -> State:
+    spec = action.spec
+    return _said(
+        {
+            "id": spec.id,
+            "tool": spec.tool,
+            "status": action.status,
+            "effect": spec.effect,
+            "ruling": spec.ruling,
+            "tool_policy": spec.policy,
+            "needs_approval": bool(spec.approval),
+            "allowed": action.allowed,
+            "depends_on": [*spec.depends_on],
+            "hash": action.hash,
+            "started_by_work_of": action.began,
+            "left_in_doubt": action.left,
+        }
+    )

@@ -1,0 +1,229 @@
+"""What people say and do in the sessions that are recorded: a request of each workflow, and what can come between."""
+
+from collections.abc import Awaitable, Callable
+
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
+from shared.domain.session import Session
+from shared.events.values import ActionSpec, SessionSettings, Workflow
+from shared.log import fork
+from tests.conftest import person
+from tests.support.rehearsed import Rehearsed
+from tests.support.stack import Person
+from tests.support.stories import approve
+from tests.unit.domain.spec import edit_code
+
+REST = ("resting", "failed", "awaiting_input", "awaiting_approval", "escalated")
+CALCULATOR = "Help me create a simple calculator"
+CUSTOMER = "I am Tara Foster, zip 95837."
+CANCEL = f"{CUSTOMER} Cancel order #W3833642, I no longer need it."
+LOOKUP = f"{CUSTOMER} What is the state of order #W3833642, and what is in it?"
+STATES = "Which 5 states have the most pending orders?"
+
+
+class Play:
+    """One person in one session. Each step waits until nobody but a person is due."""
+
+    def __init__(self, bus: Bus, model: Rehearsed, session_id: str) -> None:
+        self.bus, self.model, self.id = bus, model, session_id
+        self._ann = Person(bus, session_id)
+
+    async def does(self, command: AnyCommand | Callable[[Session], AnyCommand], *phases: str) -> Session:
+        """One command, and the session when it has come to one of these phases."""
+        session = (await self._ann.load()).session
+        await self._ann.does(command(session) if callable(command) else command)
+        return await self._ann.phase(*(phases or REST), seconds=120)
+
+    async def says(self, text: str, *phases: str) -> Session:
+        return await self.does(c.Say(text=text), *phases)
+
+    async def asks(self, workflow: Workflow, text: str, *phases: str, **settings: object) -> Session:
+        """A request with a workflow and settings of its own."""
+        chosen = SessionSettings.model_validate(settings)
+        return await self.does(c.Say(text=text, workflow=workflow, settings=chosen), *phases)
+
+    async def decides(self, *, yes: bool = True) -> Session:
+        """Allow, or refuse, every action that waits."""
+        session = await self._ann.phase(*REST, seconds=120)
+        while session.phase == "awaiting_approval":
+            assert session.turn
+            action = next(a for a in session.turn.actions if a.status == "planned" and a.spec.approval)
+            about = {"version": session.version, "action_id": action.spec.id}
+            no = c.Reject(reason="I have changed my mind.", **about)
+            session = await self.does(c.Approve(hash=action.hash, **about) if yes else no)
+        return session
+
+
+async def conversation(play: Play) -> None:
+    """Feedback, an edit, approvals, a run, the next request, and the end."""
+    await play.asks("conversation", CALCULATOR)
+    session = await play.says("Add a step to write a short help text")
+    assert session.plan
+    await play.does(c.EditPlan(base=session.plan.version, steps=session.plan.steps[1:]))
+    await play.does(approve)
+    await play.says("Print the result with two decimals")
+    await play.does(edit_code("print(1 + 2)\n"))
+    await play.does(approve)
+    await play.does(c.Run())
+    await play.does(c.Continue())
+    await play.says("Now a program that prints FizzBuzz")
+    await play.does(c.Stop())
+    await play.does(c.Complete())
+
+
+async def another_plan(play: Play) -> None:
+    """A plan thrown away, one refused, and one deleted."""
+    await play.asks("conversation", CALCULATOR)
+    await play.does(c.Reject(replan=True))
+    await play.does(c.Reject())
+    await play.says("Only adding")
+    await play.does(c.CancelPlan())
+    await play.does(c.DeletePlan())
+    await play.does(c.Rename(title="Nothing came of it"))
+
+
+async def lookup(play: Play) -> None:
+    await play.asks("agentflow", LOOKUP)
+
+
+async def write(play: Play) -> None:
+    """A write with its approval."""
+    await play.asks("agentflow", CANCEL, world="own")
+    await play.decides()
+
+
+async def refused_write(play: Play) -> None:
+    """A write that is refused, then remembered as never to be asked about, and asked for again."""
+    await play.asks("agentflow", CANCEL, world="own")
+    await play.decides(yes=False)
+    await play.does(c.Remember(tool="cancel_pending_order", policy="deny"))
+    await play.says("Please cancel it after all")
+    await play.decides()
+
+
+async def missing(play: Play) -> None:
+    """What the request leaves out is asked for."""
+    await play.asks("agentflow", "Please cancel my order, I no longer need it.", world="own")
+    await play.says(CUSTOMER)
+    await play.says("#W3833642")
+    await play.decides()
+
+
+async def handed_over(play: Play) -> None:
+    """Escalated, taken over by a person, and handed back."""
+    session = await play.asks("agentflow", f"{CUSTOMER} I want to talk to a human.")
+    if session.phase == "escalated":
+        look = ActionSpec(id=f"{session.turns + 1}.1", tool="get_order_details", arguments={"order_id": "#W3833642"})
+        await play.does(c.TakeOver(sub_goal="Look at the order", actions=(look,)))
+        await play.says("It has been seen to. Tell the customer so.")
+
+
+async def path(play: Play) -> None:
+    """A question to the data: tables, SQL, the answer, one that goes on from it, and a judgement."""
+    await play.asks("flow", STATES)
+    await play.does(c.Answer(text="yes"))
+    await play.decides()
+    await play.asks("flow", "only in Texas", confirm="nothing")
+    await play.does(c.Judge(accepted=True, saved=True))
+
+
+async def changed_path(play: Play) -> None:
+    """The rest of a path is the person's to change, here to SQL of their own."""
+    await play.asks("flow", STATES)
+    session = await play.does(c.Answer(text="yes"))
+    assert session.turn
+    begun = [action.spec.id for action in session.turn.actions if action.status not in ("planned", "approved", "asked")]
+    names = ("validate_sql", "execute_sql", "format_final_response")
+    rest = tuple(ActionSpec(id="0", tool=f"text_to_sql.{name}") for name in names)
+    sql = "SELECT COUNT(*) AS pending FROM orders WHERE status = 'pending'"
+    await play.does(c.EditPath(actions=rest, given={"sql": sql}, after=begun[-1]))
+    await play.decides()
+
+
+async def confirmed_path(play: Play) -> None:
+    """The path itself is asked about first."""
+    session = await play.asks("flow", "How many orders are pending?", confirm="path")
+    if session.plan and session.plan.status == "pending_approval":
+        await play.does(approve)
+    await play.does(c.Answer(text="yes"))
+    await play.decides()
+
+
+async def complaint(play: Play) -> None:
+    """A flow with a write."""
+    text = "I want to complain: I no longer need order #W3833642, please cancel it. I am Tara Foster, zip 95837."
+    await play.asks("flow", text, confirm="nothing", world="own")
+    await play.decides()
+
+
+async def stopped(play: Play) -> None:
+    """Stopped while the planner works, retried, spoken to during work, paused and resumed."""
+    await play.model.fault(latency=2.0)
+    await play.asks("conversation", CALCULATOR, "planning")
+    await play.does(c.Stop())
+    await play.does(c.Retry(), "planning")
+    await play.says("Add a step to write a short help text", "planning")
+    await play.model.heal()
+    await play.does(c.Pause(), "planning", *REST)
+    await play.does(c.Resume())
+    await play.does(approve)
+
+
+async def failed(play: Play) -> None:
+    """The model fails, and does not when it is tried again."""
+    await play.model.fault(fault="500")
+    session = await play.asks("conversation", CALCULATOR)
+    assert session.phase == "failed"
+    await play.model.heal()
+    await play.does(c.Retry())
+
+
+async def budget(play: Play) -> None:
+    """A budget that is gone: raised, gone again, given up."""
+    await play.asks("agentflow", LOOKUP, token_budget=100)
+    await play.does(c.RaiseBudget(tokens=2_000))
+    await play.does(c.Stop())
+    await play.does(c.Retry())
+    await play.does(c.RaiseBudget(tokens=50_000))
+
+
+async def remarks(play: Play) -> None:
+    """A question in review, and one at rest."""
+    await play.asks("conversation", CALCULATOR)
+    session = await play.says("Why are there so many steps?")
+    if session.phase == "awaiting_input":
+        await play.says("Add a step to write a short help text")
+    await play.does(approve)
+    await play.does(approve)
+    await play.says("Thank you!")
+
+
+async def forked(play: Play) -> None:
+    """A fork of a program in review goes its own way; it is recorded under the name of the play."""
+    before = Play(play.bus, play.model, f"{play.id}-parent")
+    await before.asks("conversation", CALCULATOR)
+    parent = await before.does(approve)
+    await fork(play.bus.log, parent, play.id, person())
+    await play.says("Print the result with two decimals")
+    await play.does(approve)
+
+
+PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
+    conversation,
+    another_plan,
+    lookup,
+    write,
+    refused_write,
+    missing,
+    handed_over,
+    path,
+    changed_path,
+    confirmed_path,
+    complaint,
+    stopped,
+    failed,
+    budget,
+    remarks,
+    forked,
+)

@@ -1,0 +1,78 @@
+"""Random sessions by the machine of tests/unit/domain/test_machine.py, the same ones for the same seed."""
+
+import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from shared.domain.decide import due
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.events import SessionEvent, dump_event
+from shared.log import Raw, guard, subject_of
+from tests.logs.recorded import AT, Recorded, of
+from tests.unit.domain.test_machine import Schedules, Shape
+
+SEED, SESSIONS, RULES = 13, 1_000, 25
+WORKFLOWS = ("conversation", "agentflow", "flow")
+MOVES = ("good", "good", "good", "good", "bad", "bad", "doubt", "doubt", "ask", "budget", "fail", "other", "path")
+
+
+def random_sessions() -> Iterator[Recorded]:
+    """`SESSIONS` of them; a fork is one of its own."""
+    choice, count = random.Random(SEED), 0
+    while count < SESSIONS:
+        for session_id, events in _play(choice):
+            if len(events) > 1 and count < SESSIONS:
+                count += 1
+                yield of(session_id, _messages(events))
+
+
+def _play(choice: random.Random) -> list[tuple[str, list[SessionEvent]]]:
+    """One schedule, with the laws of the machine held against it."""
+    machine, logs = Schedules(), []
+    machine.begin(**_arguments(choice, ("workflow", "turns", "ahead")))
+    for _ in range(choice.choice((0, 0, 0, 6))):  # sent back again and again, which chance alone hardly ever does
+        machine.undisturbed(1)
+        if machine.world.session.work:
+            machine.trouble(number=0, move="bad")
+    for _ in range(RULES):
+        rule = choice.choice([rule for rule in machine.rules if all(holds(machine) for holds in rule.preconditions)])
+        before = machine.world.session.id, machine.world.log
+        rule.function(machine, **_arguments(choice, rule.arguments))
+        if machine.world.session.id != before[0]:
+            logs.append(before)
+    machine.teardown()
+    return [*logs, (machine.world.session.id, machine.world.log)]
+
+
+def _arguments(choice: random.Random, names: Iterable[str]) -> dict[str, Any]:
+    drawn: dict[str, Callable[[], Any]] = {
+        "number": lambda: choice.randint(0, 10_000),
+        "workflow": lambda: choice.choice(WORKFLOWS),
+        "turns": lambda: choice.randint(1, 3),
+        "ahead": lambda: choice.randint(0, 12),
+        "steps": lambda: choice.randint(1, 6),
+        "bound": lambda: choice.random() < 0.5,
+        "late": lambda: choice.random() < 0.5,
+        "move": lambda: choice.choice(MOVES),
+        "shape": lambda: _shape(choice),
+    }
+    return {name: drawn[name]() for name in names}
+
+
+def _shape(choice: random.Random) -> Shape:
+    """What each action depends on, whether it asks, its effect, and whether it was made before."""
+    actions = []
+    for at in range(choice.randint(1, 4)):
+        after = set(choice.sample(range(at), min(at, choice.randint(0, 2))))
+        effect = choice.choice(("read", "write", "irreversible"))
+        actions.append((after, choice.random() < 0.5, effect, choice.random() < 0.5))
+    return tuple(actions)
+
+
+def _messages(events: list[SessionEvent]) -> Iterator[Raw]:
+    session = Session(events[0].session_id)
+    for at, event in enumerate(events):
+        session = evolve(session, event)
+        headers = guard(session.id, at, event.id)
+        yield Raw(at + 1, subject_of(event, due(session)), headers, dump_event(event), AT)

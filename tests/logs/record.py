@@ -1,0 +1,62 @@
+"""Record all logs anew: `python -m tests.logs.record [PLAY]…`; without a name all plays and the random sessions.
+
+A play runs on a nats-server of its own, with the four services and the rehearsal model. README.md here says when
+recording anew is allowed.
+"""
+
+import asyncio
+import logging
+import sys
+import tempfile
+from pathlib import Path
+
+import structlog
+
+from cli.nats_server import nats_server
+from shared.bus import Bus
+from shared.bus.provision import provision
+from shared.log import Raw
+from shared.settings import Settings
+from tests.logs.plays import PLAYS, Play
+from tests.logs.random_sessions import random_sessions
+from tests.logs.recorded import RANDOM, Recorded, of, store, store_random
+from tests.support.rehearsed import rehearsed
+from tests.support.stack import working
+
+PATIENCE = 300  # seconds for one play
+
+
+async def recorded(name: str, folder: Path) -> Recorded:
+    """The log that this play leaves. Raises ValueError where one of its messages is no event."""
+    play = next(play for play in PLAYS if play.__name__ == name)
+    with nats_server(folder) as nats:
+        settings = Settings(nats_url=nats.url, parley_home=folder, database_url="")
+        await provision(settings)
+        bus = Bus(settings, "recorder")
+        await bus.connect()
+        try:
+            async with asyncio.timeout(PATIENCE), rehearsed(settings) as model, working(model.settings, model.model):
+                await play(Play(bus, model, name))
+            messages: list[Raw] = []
+            while page := await bus.log.read(name, after=messages[-1].position if messages else 0, leader=True):
+                messages += page
+        finally:
+            await bus.stop()
+    return of(name, messages)
+
+
+def main(names: list[str]) -> None:
+    """Record these plays; all of them, and the random sessions, where none is named."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+    for name in names or [play.__name__ for play in PLAYS]:
+        with tempfile.TemporaryDirectory(prefix="parley-record-") as folder:
+            log = asyncio.run(recorded(name, Path(folder)))
+        store(name, log)
+        print(f"{name}: {len(log.messages)} messages, {log.state['phase']}", flush=True)
+    if not names:
+        store_random(random_sessions())
+        print(f"random sessions: {RANDOM.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,142 @@
+"""Recorded logs are folded as they were when they were recorded, and foreign messages change nothing of that.
+
+Where one of these fails, a rule or a shape has changed: tests/logs/README.md says what that takes.
+"""
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import islice
+
+import pytest
+
+from shared.domain import drafts
+from shared.domain.session import Session
+from shared.events import EVENT_CLASSES, parse_event
+from shared.log import Loaded, Raw, accept, guard
+from tests.logs.exporter import exported
+from tests.logs.plays import PLAYS
+from tests.logs.recorded import AT, Recorded, differences, load, load_random, names
+
+EVERY = 10  # of the random sessions, for what is tried at each position
+
+
+@pytest.mark.parametrize("name", names())
+def test_a_recorded_log_is_folded_as_it_was(name: str) -> None:
+    assert differences(load(name)) == []
+
+
+def test_random_sessions_are_folded_as_they_were() -> None:
+    changed = {number: found for number, one in enumerate(load_random()) if (found := differences(one))}
+    assert changed == {}
+
+
+def test_every_play_and_nearly_every_event_is_recorded() -> None:
+    assert names() == sorted(play.__name__ for play in PLAYS)
+    kinds = {str(kind.model_fields["type"].default) for kind in EVENT_CLASSES}
+    random = {message.subject.split(".", 3)[3] for recorded in load_random() for message in recorded.messages}
+    assert kinds - random <= {"session.escalated"}, "no rule makes this one"
+    assert {message.subject.split(".", 3)[3] for name in names() for message in load(name).messages} >= {
+        "session.forked", "session.failed", "session.retried", "answer.judged", "question.answered"
+    }  # fmt: skip
+
+
+def test_another_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Once more a program may be sent back: a session of the old rule is folded differently."""
+    repaired = next(one for one in load_random() if one.state.get("code", {}).get("repairs", 0) >= 2)
+    assert differences(repaired) == []
+    monkeypatch.setattr(drafts, "MAX_REPAIRS", 3)
+    assert differences(repaired)
+
+
+# --- messages of strangers
+
+
+def stranger(data: bytes, kind: str = "planner.message.received", **headers: str) -> Callable[[Loaded, Raw], Raw]:
+    def message(loaded: Loaded, _: Raw) -> Raw:
+        return Raw(loaded.position + 1, f"session.{loaded.session.id}.{kind}", headers, data, AT)
+
+    return message
+
+
+def guarded(**changes: object) -> Callable[[Loaded, Raw], Raw]:
+    """The next event with another content, by somebody who knows the guard."""
+
+    def message(loaded: Loaded, following: Raw) -> Raw:
+        body = json.loads(following.data) | changes
+        headers = guard(loaded.session.id, loaded.position, body["id"])
+        return Raw(loaded.position + 1, following.subject, headers, json.dumps(body).encode(), AT)
+
+    return message
+
+
+def unguarded(loaded: Loaded, following: Raw) -> Raw:
+    """The very next event, but for the position that it follows."""
+    return following._replace(position=loaded.position + 1, headers={})
+
+
+def late(loaded: Loaded, following: Raw) -> Raw:
+    """The very next event, sent by somebody who has not seen the last message."""
+    headers = guard(loaded.session.id, max(loaded.position - 1, 0), "late")
+    return following._replace(position=loaded.position + 1, headers=headers)
+
+
+FOREIGN: dict[str, Callable[[Loaded, Raw], Raw]] = {
+    "no JSON": stranger(b"\xff garbage"),
+    "no event": stranger(b"{}"),
+    "unguarded": unguarded,
+    "late": late,
+    "an unknown type": guarded(type="session.teleported"),
+    "another session's": guarded(session_id="other"),
+    "another version": guarded(version=10_000),
+    "a missing time": guarded(at=None),
+    "a subject of another event": lambda loaded, following: guarded()(loaded, following)._replace(
+        subject=f"session.{loaded.session.id}.planner.nothing"
+    ),
+}
+
+
+def every_position(recorded: Recorded) -> Iterator[tuple[Loaded, Raw]]:
+    """The session before each of its messages but the first, and that message."""
+    loaded = accept(Loaded(Session(recorded.session_id), 0), recorded.messages[0])[0]
+    for following in recorded.messages[1:]:
+        yield loaded, following
+        loaded = accept(loaded, following)[0]
+
+
+def sessions() -> Iterator[Recorded]:
+    yield from (load(name) for name in names())
+    yield from islice(load_random(), 0, None, EVERY)
+
+
+@pytest.mark.parametrize("foreign", FOREIGN.values(), ids=FOREIGN)
+def test_a_foreign_message_changes_nothing_and_blocks_nothing(foreign: Callable[[Loaded, Raw], Raw]) -> None:
+    for recorded in sessions():
+        for loaded, following in every_position(recorded):
+            message = foreign(loaded, following)
+            parked, event, reason = accept(loaded, message)
+            assert (event, bool(reason), parked.session) == (None, True, loaded.session)
+            event_id = parse_event(following.data).id
+            moved = following._replace(
+                position=message.position + 1, headers=guard(loaded.session.id, message.position, event_id)
+            )
+            after, event, reason = accept(parked, moved)
+            assert (event is not None, reason) == (True, "")
+            assert after.session == accept(loaded, following)[0].session
+
+
+def test_a_newer_message_is_not_folded() -> None:
+    newer = guarded(needs=1_000, a_field_of_tomorrow=True)
+    for recorded in sessions():
+        for loaded, following in every_position(recorded):
+            after, event, _ = accept(loaded, newer(loaded, following))
+            assert (event, after.session) == (None, loaded.session)
+
+
+def test_a_foreign_first_message_keeps_nobody_from_beginning() -> None:
+    for recorded in sessions():
+        first = recorded.messages[0]
+        empty = Loaded(Session(recorded.session_id), 0)
+        parked, event, _ = accept(empty, Raw(1, first.subject, {}, b"garbage", AT))
+        assert (event, parked.session) == (None, empty.session)
+        again = first._replace(position=2, headers=guard(recorded.session_id, 1, parse_event(first.data).id))
+        assert exported(accept(parked, again)[0].session) == exported(accept(empty, first)[0].session)
