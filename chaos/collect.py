@@ -29,11 +29,11 @@ type Documents = dict[str, Any]
 async def read_log(log: JetStreamLog) -> dict[str, list[Raw]]:
     """Every message of every session, as any replica has it: wait until they agree."""
     found: dict[str, list[Raw]] = {}
-    for session_id in await log.session_ids():
-        raws: list[Raw] = []
-        while page := await log.read(session_id, after=raws[-1].position if raws else 0, limit=PAGE):
-            raws += page
-        found[session_id] = raws
+    after = 0
+    while page := await log.read_all(after=after, limit=PAGE):
+        for raw in page:
+            found.setdefault(raw.subject.split(".")[1], []).append(raw)
+        after = page[-1].position
     return found
 
 

@@ -54,6 +54,14 @@ class Loaded(NamedTuple):
     position: int
 
 
+class Extent(NamedTuple):
+    """The log as a whole: when it was made, and the positions between which its messages are."""
+
+    created: str
+    first: int
+    last: int  # below `first` where there are none
+
+
 class LostRace(Exception):
     """Somebody else appended first: read the tail, decide again."""
 
@@ -101,6 +109,12 @@ class Log(Protocol):
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         """The session's messages with a position over `after`, in order. Raises LogDown."""
+        ...
+
+
+class WholeLog(Protocol):
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+        """The messages of all sessions with a position over `after`, in order. Raises LogDown."""
         ...
 
 

@@ -9,11 +9,13 @@ from shared.domain.session import Session
 from shared.events import Due, SessionEvent
 from shared.log import (
     MESSAGE_ID,
+    Extent,
     Loaded,
     Log,
     LostRace,
     Raw,
     Unsure,
+    WholeLog,
     accept,
     body_of,
     guard,
@@ -26,7 +28,7 @@ class InMemoryLog:
     """A Log in a list. Every event goes through its JSON, as it would on the bus."""
 
     def __init__(self) -> None:
-        self.clustered = False
+        self.clustered, self.created = False, "in memory"
         self.messages: list[Raw] = []
         self.faults: list[Exception] = []  # raised by the next appends; Unsure("stored") stores first
         self._positions = itertools.count(1)
@@ -58,8 +60,13 @@ class InMemoryLog:
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
         return [raw for raw in self._of(session_id) if raw.position > after][:limit]
 
-    async def session_ids(self) -> list[str]:
-        return sorted({raw.subject.split(".")[1] for raw in self.messages})
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+        return [raw for raw in self.messages if raw.position > after][:limit]
+
+    async def extent(self) -> Extent:
+        if not self.messages:
+            return Extent(self.created, 1, 0)
+        return Extent(self.created, self.messages[0].position, self.messages[-1].position)
 
     async def message(self, position: int) -> Raw | None:
         return next((raw for raw in self.messages if raw.position == position), None)
@@ -70,6 +77,16 @@ class InMemoryLog:
 
     def _of(self, session_id: str) -> Sequence[Raw]:
         return [raw for raw in self.messages if raw.subject.startswith(f"session.{session_id}.")]
+
+
+async def session_ids(log: WholeLog) -> list[str]:
+    """Every session that has messages, in order of their ids."""
+    found: set[str] = set()
+    after = 0
+    while page := await log.read_all(after=after, limit=1000):
+        found |= {raw.subject.split(".")[1] for raw in page}
+        after = page[-1].position
+    return sorted(found)
 
 
 class InMemoryStore:

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, Table, Update, bindparam, update
+from sqlalchemy import ColumnElement, Table, Update, bindparam, or_, update
 
 Values = dict[str, Any]
 
@@ -32,11 +32,16 @@ class Remove(NamedTuple):
 Change = Put | Patch | Remove
 
 
-def patch(table: Table, key: Values, values: Values) -> Patch:
-    """Change columns of the rows with these values. The statement is made once: that takes longer than to run it."""
-    return Patch(_update(table, tuple(key)), values | {f"key_{name}": value for name, value in key.items()})
+def patch(table: Table, key: Values, values: Values, *, only: tuple[str, ...] = ()) -> Patch:
+    """Change columns of the rows with these values; `only` those in one of these statuses.
+
+    The statement is made once: that takes longer than to run it.
+    """
+    return Patch(_update(table, tuple(key), only), values | {f"key_{name}": value for name, value in key.items()})
 
 
 @cache
-def _update(table: Table, names: tuple[str, ...]) -> Update:
-    return update(table).where(*(table.c[name] == bindparam(f"key_{name}") for name in names))
+def _update(table: Table, names: tuple[str, ...], statuses: tuple[str, ...]) -> Update:
+    statement = update(table).where(*(table.c[name] == bindparam(f"key_{name}") for name in names))
+    # No IN: a statement with one cannot be run for many rows at once.
+    return statement.where(or_(*(table.c.status == status for status in statuses))) if statuses else statement

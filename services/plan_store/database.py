@@ -1,6 +1,7 @@
 """The connection to SQL: SQLite or PostgreSQL, one kind of error when it is down, migrations at the start."""
 
 import asyncio
+import fcntl
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager
@@ -20,6 +21,7 @@ from sqlalchemy.pool import ConnectionPoolEntry
 
 MIGRATIONS = Path(__file__).parent / "migrations"
 LOCK = 7_235_401  # of migrations and rebuilds, among PostgreSQL's advisory locks
+COMMAND_SECONDS = 60  # for one command to PostgreSQL
 BUSY_MS = 10_000  # how long SQLite waits for another writer
 
 
@@ -30,11 +32,15 @@ class DatabaseDown(Exception):
 class Database:
     """One process's pool of connections."""
 
-    def __init__(self, url: str) -> None:
-        place = make_url(url)
+    def __init__(self, url: str, *, schema: str = "", command_seconds: float | None = COMMAND_SECONDS) -> None:
+        """`schema`: of PostgreSQL, in which the tables are; else where the server's search_path says."""
+        place = self._place = make_url(url)
         self.is_sqlite = place.get_backend_name() == "sqlite"
         self._file = Path(place.database) if self.is_sqlite and place.database else None
-        patience: dict[str, Any] = {} if self.is_sqlite else {"connect_args": {"timeout": 5, "command_timeout": 60}}
+        arguments: dict[str, Any] = {"timeout": 5, "command_timeout": command_seconds}
+        if schema:
+            arguments["server_settings"] = {"search_path": schema}
+        patience: dict[str, Any] = {} if self.is_sqlite else {"connect_args": arguments}
         json: dict[str, Any] = {"json_serializer": _json, "json_deserializer": from_json}
         pool: dict[str, Any] = {"pool_size": 10, "pool_timeout": 10, "pool_pre_ping": not self.is_sqlite}
         self._engine = create_async_engine(place, **json, **pool, **patience)
@@ -75,6 +81,18 @@ class Database:
         except (DBAPIError, PoolTimeout, asyncpg.PostgresError, asyncpg.InterfaceError, OSError) as error:
             raise DatabaseDown(f"{self.shown}: {error}") from error
 
+    def beside(self, name: str) -> "Database":
+        """Another one: a file next to SQLite's, or a schema of this name in PostgreSQL."""
+        if self._file:
+            file = self._file.with_suffix(f".{name}{self._file.suffix}")
+            return Database(self._place.set(database=str(file)).render_as_string(hide_password=False))
+        return Database(self._place.render_as_string(hide_password=False), schema=name)
+
+    @property
+    def file(self) -> Path | None:
+        """SQLite's."""
+        return self._file
+
     async def migrate(self) -> None:
         """Bring the schema to this version; replicas that start together wait for each other."""
         if self._file:
@@ -86,11 +104,40 @@ class Database:
                 await connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": LOCK})
             await connection.run_sync(_upgrade)
 
+    async def replace(self, does: Callable[[Connection], None], source: Path | None, name: str) -> None:
+        """All of `does` as one transaction, however long it takes; with SQLite's file `source` as `name`."""
+        if self.is_sqlite:
+            await asyncio.get_running_loop().run_in_executor(self._thread, self._replace, does, str(source), name)
+            return
+        patient = Database(self._place.render_as_string(hide_password=False), command_seconds=None)
+        try:
+            async with patient.begin() as connection:
+                await connection.run_sync(does)
+        finally:
+            await patient.close()
+
+    def _replace(self, does: Callable[[Connection], None], source: str, name: str) -> None:
+        with self._faults(), self._plain.connect() as connection:
+            connection.exec_driver_sql(f"ATTACH DATABASE ? AS {name}", (source,))
+            connection.commit()
+            try:
+                with connection.begin():
+                    does(connection)
+            finally:
+                connection.rollback()
+                connection.exec_driver_sql(f"DETACH DATABASE {name}")
+
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[bool]:
-        """Whether nobody else is in here. On SQLite always: two would be slower, and come to the same."""
-        if self.is_sqlite:
-            yield True
+        """Whether nobody else is in here."""
+        if self._file:
+            with self._file.with_suffix(".lock").open("w") as file:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                except OSError:
+                    yield False
+                else:
+                    yield True
             return
         async with self.begin() as connection:
             lock = {"lock": LOCK + 1}

@@ -31,6 +31,7 @@ class Folded(NamedTuple):
     loaded: Loaded
     times: Times | None = None
     digest: str = ""
+    size: int = 0  # bytes of the sealed session's JSON
 
     @property
     def session(self) -> Session:
@@ -78,11 +79,17 @@ def _work_since(step: Step, old: Times | None) -> datetime | None:
 
 def sealed(folded: Folded) -> Folded:
     """The same with the digest of its own session."""
-    return folded._replace(digest=_digest(folded.session))
+    body = SESSION.dump_json(folded.session)
+    return folded._replace(digest=_digest(body), size=len(body))
 
 
-def _digest(session: Session) -> str:
-    return hashlib.sha256(SESSION.dump_json(session)).hexdigest()[:32]
+def size_of(folded: Folded) -> int:
+    """Bytes, of a sealed session."""
+    return folded.size
+
+
+def _digest(body: bytes) -> str:
+    return hashlib.sha256(body).hexdigest()[:32]
 
 
 def row(folded: Folded) -> dict[str, Any]:
@@ -124,9 +131,10 @@ def from_row(found: RowMapping) -> Folded | None:
         session = SESSION.validate_python(found["session"])
     except ValidationError:
         return None
-    if found["position"] and _digest(session) != found["digest"]:
+    body = SESSION.dump_json(session)
+    if found["position"] and _digest(body) != found["digest"]:
         return None
-    return Folded(Loaded(session, found["position"]), times(found), found["digest"])
+    return Folded(Loaded(session, found["position"]), times(found), found["digest"], len(body))
 
 
 def times(found: RowMapping) -> Times:

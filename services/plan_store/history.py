@@ -5,16 +5,16 @@ from typing import NamedTuple, Protocol
 
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.log import Loaded, Log, Raw, ReplicatedLog, accept
+from shared.log import Extent, Loaded, Log, Raw, ReplicatedLog, WholeLog, accept
 
 PAGE = 500
 EVERYTHING = 2**62  # beyond every position
 
 
-class StoreLog(ReplicatedLog, Protocol):
+class StoreLog(ReplicatedLog, WholeLog, Protocol):
     """What plan_store needs of the log besides appending and reading."""
 
-    async def session_ids(self) -> list[str]: ...
+    async def extent(self) -> Extent: ...
     async def message(self, position: int) -> Raw | None: ...
     async def purge(self, session_id: str) -> None: ...
 

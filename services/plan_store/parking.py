@@ -17,10 +17,12 @@ from shared.domain.session import Session
 from shared.events.values import SESSION_ID
 from shared.log import Loaded
 
+is_session_id = re.compile(SESSION_ID).fullmatch
+
 
 def bounded(session_id: str) -> str:
     """An id as it is stored: one that no session can have is cut, and stays unlike any other."""
-    if re.fullmatch(SESSION_ID, session_id):
+    if is_session_id(session_id):
         return session_id
     return f"{session_id[:40]}…{hashlib.sha256(session_id.encode()).hexdigest()[:16]}"
 

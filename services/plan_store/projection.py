@@ -1,6 +1,5 @@
 """The projection: a session's tail from the log into its rows, exactly once, whoever else does the same."""
 
-import re
 from contextlib import suppress
 from functools import partial
 
@@ -16,14 +15,12 @@ from services.plan_store.rows import changes
 from services.plan_store.tables import sessions
 from services.plan_store.writing import Held, Moved, Writer
 from shared.domain.session import Session
-from shared.events.values import SESSION_ID
 from shared.log import Loaded, Raw, UpgradeNeeded, follows, require_readable
 from shared.store_api import StoreError
 
 log = structlog.get_logger("plan_store")
 REMEMBERED = 512
 SOON = 0.02  # seconds: a message that a worker has is delivered here at the same time
-_is_session_id = re.compile(SESSION_ID).fullmatch
 
 
 class Projector:
@@ -54,7 +51,7 @@ class Projector:
 
         Raises DatabaseDown, LogDown.
         """
-        if not _is_session_id(session_id):
+        if not parking.is_session_id(session_id):
             await parking.park_all(self._log, self._database, session_id, "not the id of a session")
             return
         with suppress(StoreError):  # purged: what came is put aside

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from sqlalchemy import Table, and_, update
+from sqlalchemy import Table
 
 from services.plan_store import tables as t
 from services.plan_store.accepted import judged, proposed
-from services.plan_store.change import Change, Patch, Put, Values, patch
+from services.plan_store.change import Change, Put, Values, patch
 from services.plan_store.history import Step
 from services.plan_store.memories import begins, remembered
 from shared.domain import outcomes
@@ -18,6 +18,7 @@ from shared.domain.waves import end
 from shared.events import SessionEvent, facts
 
 PREVIEW = 300
+UNSTARTED = ("planned", "approved", "asked")
 Planned = facts.TurnPlanned | facts.TurnRequested
 
 
@@ -136,8 +137,7 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
 
 def _superseded(table: Table, session: Session, *waiting: str) -> Change:
     """What waited for a person does no more: there is a newer one."""
-    mine = and_(table.c.session_id == session.id, table.c.status.in_(waiting))
-    return Patch(update(table).where(mine), {"status": "superseded"})
+    return patch(table, {"session_id": session.id}, {"status": "superseded"}, only=waiting)
 
 
 # --- turns and their actions

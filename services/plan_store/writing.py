@@ -127,7 +127,7 @@ class Writer:
     async def _write(self, moves: Sequence[Move]) -> None:
         """All together, or, where one of them cannot be written, each alone. Raises DatabaseDown."""
         try:
-            await self._database.work(partial(_apply, moves))
+            await self._database.work(partial(apply, moves))
         except DatabaseDown:
             raise
         except Exception as error:
@@ -157,7 +157,7 @@ class _Contested(Exception):
     """Not all of the rows were where they are known to be."""
 
 
-def _apply(moves: Sequence[Move], tx: Connection) -> None:
+def apply(moves: Sequence[Move], tx: Connection) -> None:
     """Write them all, many rows with one statement. Raises _Contested; then nothing is written.
 
     The claims come first: SQLite then never has to turn a reader into a writer.

@@ -8,14 +8,14 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js.api import RawStreamMsg
 
-from shared.bus.api import AMBIGUOUS, subjects_of
+from shared.bus.api import AMBIGUOUS
 from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
 from shared.bus.replication import Replication
 from shared.bus.topology import SESSIONS
 from shared.bus.watched import watched_append
 from shared.events import Due, SessionEvent
-from shared.log import LogDown, LogFull, LostRace, Raw, Unsure, body_of, guard, subject_of
+from shared.log import Extent, LogDown, LogFull, LostRace, Raw, Unsure, body_of, guard, subject_of
 from shared.telemetry import tracing
 
 WRONG_SEQUENCE = 10071
@@ -75,20 +75,31 @@ class JetStreamLog:
         return found.seq
 
     async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
-        subjects = f"session.{session_id}.>"
+        return await self._read(f"session.{session_id}.>", after, limit, leader)
+
+    async def _read(self, subjects: str, after: int, limit: int, leader: bool) -> list[Raw]:
         try:
             read = self._read_one_by_one if leader else self._read_batches
             return await read(subjects, after, limit)
         except AMBIGUOUS as error:
             raise LogDown(f"The log cannot be read: {error!r}") from error
 
-    async def session_ids(self) -> list[str]:
-        """Every session that has messages, in order of their ids. For rebuild, not for requests."""
+    async def read_all(self, *, after: int, limit: int, leader: bool = False) -> list[Raw]:
+        """As `read`, of all sessions."""
+        return await self._read("session.>", after, limit, leader)
+
+    async def extent(self) -> Extent:
+        """Raises LogDown."""
         try:
-            subjects = await subjects_of(self._client, SESSIONS, "session.>", seconds=READ_TIMEOUT)
+            reply = await self._client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", b"", timeout=READ_TIMEOUT)
         except AMBIGUOUS as error:
             raise LogDown(f"The log cannot be read: {error!r}") from error
-        return sorted({subject.split(".")[1] for subject in subjects})
+        answer = json.loads(reply.data)
+        if "state" not in answer:
+            raise LogDown(f"The log cannot be read: {answer['error']['description']}. Run `parley provision`.")
+        state = answer["state"]
+        first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
+        return Extent(answer["created"], first, state["last_seq"])
 
     async def message(self, position: int) -> Raw | None:
         """The message at this position of the stream, if it is still there."""

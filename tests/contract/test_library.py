@@ -16,7 +16,7 @@ from shared.domain.commands import By
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.log import fork
 from shared.store_api import LibraryEntry
-from shared.testing import InMemoryLog
+from shared.testing import InMemoryLog, session_ids
 from tests.contract.test_plan_store_requests import Client
 from tests.support.plan_store import rows
 from tests.support.plan_store_paths import PLAIN, STATEMENT, WISH, Walk, planned, specs
@@ -65,7 +65,7 @@ class Library:
             await walk.judge(saved=saved)
 
     async def _seen(self) -> None:
-        for session_id in await self.log.session_ids():
+        for session_id in await session_ids(self.log):
             await self._projector.load(session_id)
 
 

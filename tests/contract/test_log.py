@@ -24,6 +24,7 @@ from shared.log import (
     EXPECTED,
     EXPECTED_SUBJECT,
     MESSAGE_ID,
+    Extent,
     Loaded,
     Log,
     LogDown,
@@ -31,6 +32,7 @@ from shared.log import (
     Raw,
     TooLarge,
     Unsure,
+    WholeLog,
     accept,
     commit,
     follows,
@@ -38,17 +40,17 @@ from shared.log import (
     guard,
     subject_of,
 )
-from shared.testing import InMemoryLog, InMemoryStore
+from shared.testing import InMemoryLog, InMemoryStore, session_ids
 from tests.conftest import person
 from tests.support.nats import kill9
 
 Publish = Callable[[str, bytes, dict[str, str]], Awaitable[None]]
 
 
-class WholeLog(Log, Protocol):
+class EveryLog(Log, WholeLog, Protocol):
     """What both logs have beside reading and appending."""
 
-    async def session_ids(self) -> list[str]: ...
+    async def extent(self) -> Extent: ...
 
     async def message(self, position: int) -> Raw | None: ...
 
@@ -58,7 +60,7 @@ class WholeLog(Log, Protocol):
 class Rig(NamedTuple):
     """A log, a way to put any message on its subjects, and the session that the test is about."""
 
-    log: WholeLog
+    log: EveryLog
     publish: Publish
     id: str
 
@@ -134,7 +136,11 @@ async def test_sessions_do_not_stand_in_each_others_way(rig: Rig) -> None:
     other, planner = said(Session(f"{rig.id}0"))  # its id begins with the other's
     await rig.log.append(other, after=0, due=planner)
     assert (await rig.does(c.Say(text="second"))).version == 2
-    assert await rig.log.session_ids() == [rig.id, f"{rig.id}0"]
+    assert await session_ids(rig.log) == [rig.id, f"{rig.id}0"]
+    everything = await rig.log.read_all(after=0, limit=10)
+    assert [raw.subject.split(".")[1] for raw in everything] == [rig.id, f"{rig.id}0", rig.id]
+    assert await rig.log.read_all(after=everything[0].position, limit=1, leader=True) == everything[1:2]
+    assert (await rig.log.extent())[1:] == (everything[0].position, everything[2].position)
 
 
 async def test_an_id_that_is_known_is_never_stored_again(rig: Rig) -> None:
@@ -278,7 +284,7 @@ async def test_patience_has_an_end(
     kill9(nats)
     with pytest.raises(LogDown):
         await commit(bus.log, Loaded(Session(session_id), 0), c.Say(text="hello"), person(), patience=0.2)
-    for asked in (bus.log.session_ids(), bus.log.message(1), bus.log.purge(session_id)):
+    for asked in (session_ids(bus.log), bus.log.extent(), bus.log.message(1), bus.log.purge(session_id)):
         with pytest.raises(LogDown):
             await asked
 
@@ -417,7 +423,7 @@ async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:
     await rig.log.append(event, after=0, due=planner)
     await rig.log.purge(rig.id)
     assert await rig.log.read(rig.id) == []
-    assert await rig.log.session_ids() == [f"{rig.id}0"]
+    assert await session_ids(rig.log) == [f"{rig.id}0"]
 
 
 async def test_nobody_goes_on_for_ever_in_a_session_that_was_purged(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.log import LogDown, fork
 from shared.store_api import StoreError
-from shared.testing import InMemoryLog
+from shared.testing import InMemoryLog, session_ids
 from tests.support.plan_store import rows
 from tests.support.stories import STEPS, Conversation, approve, spent
 
@@ -295,7 +295,7 @@ async def test_purge_forgets_the_session_for_good(
     assert await refused(client, api.SESSION_PURGE, **purge | {"user": "bob"}) == "forbidden"
     assert (await client.ask(api.SESSION_PURGE, **purge)).session_id == story.id
     assert await rows(database) == expected
-    assert await log.session_ids() == [other.id]
+    assert await session_ids(log) == [other.id]
     for verb in (api.SESSION_LOAD, api.SESSION_GET, api.JOURNAL_READ):
         assert await refused(client, verb, session_id=story.id) == "purged"
     assert await refused(client, api.SESSION_PURGE, **purge) == "purged"
@@ -360,7 +360,7 @@ async def test_a_purge_that_broke_off_is_ended_later(
     assert await refused(client, api.SESSION_PURGE, session_id=story.id, user="bob") == "forbidden"
     await client.ask(api.SESSION_PURGE, session_id=story.id, user="ann")
     assert await unfinished(database) == []
-    assert await log.session_ids() == []
+    assert await session_ids(log) == []
 
 
 async def test_without_a_database_every_request_says_so(log: InMemoryLog) -> None:

@@ -9,6 +9,7 @@ from playwright.async_api import Browser, expect
 from shared.domain import commands as c
 from shared.domain.session import ASKING
 from shared.story import Story
+from shared.testing import session_ids
 from tests.e2e.browser import Tab
 from tests.e2e.store_requests import BOTH, DELIVERED, ESCALATED, PENDING, Customer, Replies, cancelling
 from tests.e2e.test_page_access import Keys
@@ -28,7 +29,7 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
 @pytest_asyncio.fixture(loop_scope="package")
 async def ada(browser: Browser, parley: InProcess) -> AsyncIterator[Customer]:
     """Somebody for whom nothing waits yet."""
-    for session_id in await parley.log.session_ids():
+    for session_id in await session_ids(parley.log):
         story = Story(session_id, log=parley.log, user="local")
         if (await story.load()).phase in ASKING:
             await story.commit(c.Stop())

@@ -22,6 +22,7 @@ from shared.domain.session import Session
 from shared.log import Loaded, LogFull, commit
 from shared.settings import Settings
 from shared.store import Store
+from shared.testing import session_ids
 from tests.conftest import person
 from tests.support.gateway import client, serving
 from tests.support.lost import LOSES_SERVERS
@@ -55,7 +56,7 @@ async def parley(model: Rehearsed) -> AsyncIterator[str]:
 
 
 async def stored(bus: Bus) -> dict[str, list[bytes]]:
-    return {name: [raw.data for raw in await bus.log.read(name)] for name in await bus.log.session_ids()}
+    return {name: [raw.data for raw in await bus.log.read(name)] for name in await session_ids(bus.log)}
 
 
 async def test_an_append_without_room_is_refused_in_words(tmp_path: Path) -> None:

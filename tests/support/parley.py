@@ -24,6 +24,7 @@ from shared.bus import Bus
 from shared.llm import ModelByTask, OnPartial
 from shared.settings import Settings
 from shared.store import Store
+from shared.testing import session_ids
 from shared.tools import ToolSpec
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import gateway_settings, serving
@@ -103,7 +104,7 @@ async def plan_store(bus: FakeBus, settings: Settings) -> AsyncIterator[Store]:
     database = Database(settings.sql_url)
     await database.migrate()
     projector = Projector(bus.log, database)
-    for session_id in await bus.log.session_ids():
+    for session_id in await session_ids(bus.log):
         await projector.load(session_id)
     bus.consume("plan_store", partial(project, projector))
     for subject, respond in Requests(bus.log, database, projector).responders().items():
