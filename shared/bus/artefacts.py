@@ -1,9 +1,10 @@
 """Bodies too large for an event, in a JetStream object store.
 
-Every subject of an artefact carries its name, so that what a crash left half written goes with its session too:
+Names begin with their session. The subject of each chunk carries session and name, so that a session's artefacts are
+found without a look at any other's, and what a crash left half written goes with its session too:
 
-    $O.ARTEFACTS.C.<name>.<writing>   the chunks of one writing of it
-    $O.ARTEFACTS.M.<name>             what the object store knows of it; it counts as kept from here on
+    $O.ARTEFACTS.C.<session>.<name>.<writing>   the chunks of one writing of it, at least one
+    $O.ARTEFACTS.M.<name>                       what object stores know of it; it counts as kept from here on
 """
 
 import asyncio
@@ -64,14 +65,14 @@ class Artefacts:
         return body
 
     async def drop(self, prefix: str) -> None:
-        """Forget every artefact whose name begins so, and what was never wholly written of one."""
+        """Forget every artefact of a session whose name begins so, and what was never wholly written of one."""
+        chunks = f"$O.{BUCKET}.C.{_session(prefix)}"
         try:
-            for kind in ("C", "M"):
-                found = await subjects_of(self._client, ARTEFACTS, f"$O.{BUCKET}.{kind}.>", seconds=ANSWER)
-                for subject in {".".join(one.split(".")[:4]) for one in found}:
-                    if _name(subject.split(".")[3]).startswith(prefix):
-                        wanted = f"{subject}.*" if kind == "C" else subject
-                        await self._jetstream.purge_stream(ARTEFACTS, subject=wanted)
+            found = await subjects_of(self._client, ARTEFACTS, f"{chunks}.>", seconds=ANSWER)
+            for name in {subject.split(".")[4] for subject in found}:
+                if _name(name).startswith(prefix):  # its chunks, by which it is found, last
+                    await self._jetstream.purge_stream(ARTEFACTS, subject=f"$O.{BUCKET}.M.{name}")
+                    await self._jetstream.purge_stream(ARTEFACTS, subject=f"{chunks}.{name}.*")
         except nats.js.errors.NotFoundError:
             return  # no bucket, nothing kept
         except AMBIGUOUS as error:
@@ -103,7 +104,7 @@ class Artefacts:
 
     async def _write(self, name: str, data: bytes) -> None:
         """nats-py's own `put` chooses where the chunks lie, and nobody finds them when it is ended half way."""
-        writing = f"{_token(name)}.{self._client._nuid.next().decode()}"
+        writing = f"{_session(name)}.{_token(name)}.{self._client._nuid.next().decode()}"
         chunks = 0
         for chunk in _chunks(data):
             await self._jetstream.publish(f"$O.{BUCKET}.C.{writing}", chunk, stream=ARTEFACTS)
@@ -132,11 +133,16 @@ async def _bounded(failing: str) -> AsyncIterator[None]:
 
 
 def _chunks(data: bytes) -> Iterator[bytes]:
-    return (data[start : start + CHUNK] for start in range(0, len(data), CHUNK))
+    return (data[start : start + CHUNK] for start in range(0, max(len(data), 1), CHUNK))
 
 
 def _digest(data: bytes) -> str:
     return f"SHA-256={base64.urlsafe_b64encode(sha256(data).digest()).decode()}"
+
+
+def _session(name: str) -> str:
+    """The first part of a name, as one token of a subject."""
+    return _token(name.partition("/")[0])
 
 
 def _token(name: str) -> str:

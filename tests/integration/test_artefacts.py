@@ -10,6 +10,7 @@ import pytest
 
 from services.plan_store.app import PlanStore
 from shared.bus import Bus, BusDown
+from shared.bus.api import subjects_of
 from shared.bus.artefacts import MAX_BYTES
 from shared.bus.provision import check, provision
 from shared.domain import commands as c
@@ -85,6 +86,23 @@ async def test_what_a_crash_left_half_written_is_dropped(bus: Bus, monkeypatch: 
     assert await bus.fetch("s/1/1.1") == LARGE
     await bus.drop("s/")
     assert (await state(bus))["messages"] == 0
+
+
+async def test_no_other_sessions_artefacts_are_looked_at(bus: Bus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There may be millions of them."""
+    seen: list[int] = []
+
+    async def counted(*args: Any, **how: Any) -> dict[str, int]:
+        found = await subjects_of(*args, **how)
+        seen.append(len(found))
+        return found
+
+    monkeypatch.setattr("shared.bus.artefacts.subjects_of", counted)
+    for name in ("s/1/1.1", "s/2/1.1", "other/1/1.1", "s2/1/1.1", "s"):
+        await bus.keep(name, b"x")
+    await bus.drop("s/")
+    assert [await bus.fetch(name) for name in ("s/1/1.1", "other/1/1.1", "s2/1/1.1", "s")] == [None, b"x", b"x", b"x"]
+    assert seen == [3]
 
 
 async def test_a_body_that_is_too_large_is_refused(bus: Bus) -> None:
