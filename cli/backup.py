@@ -1,7 +1,8 @@
 """`parley backup` and `parley restore`: the log and what belongs to it as a folder of files, and back.
 
-The databases come first and the log after them: a projection that is behind its log catches up, one that is ahead of it
-would know what never happened.
+The sessions' database comes first, then the log, then the retail store's. A projection that is behind its log catches
+up; one that is ahead of it would know what never happened. A world that is ahead of the log answers a write by its key;
+one that is behind it would lack what the log says was done.
 """
 
 import asyncio
@@ -24,15 +25,16 @@ CONTENTS = "contents.json"
 FORMAT = 1
 LITE = "sqlite+aiosqlite:///"
 LATER = (
-    "Its PostgreSQL databases are not in it: dump them with pg_dump (the sessions' own can also be made again from the "
-    "log with `parley rebuild`, all but the ids of purged sessions)."
+    "Its PostgreSQL databases are not in it: dump them with pg_dump, the sessions' own before a backup and the retail "
+    "store's after it (the sessions' can also be made again from the log with `parley rebuild`, all but the ids of "
+    "purged sessions)."
 )
 
 
 async def backup(settings: Settings, folder: Path) -> int:
     """Copy everything into the folder, which must be new or empty. Raises Declined, Unreachable."""
     await asyncio.to_thread(_begin, folder)
-    databases = [name for name, path in _databases(settings).items() if await _copied(path, folder / name)]
+    databases = await _copies(settings, folder, "parley.db")
     kept: dict[str, Any] = {}
     async with bus(settings) as found:
         for stream in KEPT:
@@ -43,6 +45,7 @@ async def backup(settings: Settings, folder: Path) -> int:
             if told is not None:
                 kept[stream] = told
                 print(f"{stream:<14} {told['state']['messages']} messages")
+    databases += await _copies(settings, folder, "retail.db")
     contents = {"format": FORMAT, "at": datetime.now(UTC).isoformat(), "streams": kept, "databases": databases}
     (folder / CONTENTS).write_text(json.dumps(contents, indent=1), encoding="utf-8")  # last: without it, it is none
     for name in databases:
@@ -78,7 +81,10 @@ async def restore(settings: Settings, folder: Path) -> int:
             homes[name].parent.mkdir(parents=True, exist_ok=True)
             await _copied(folder / name, homes[name])
             print(f"{name:<14} copied")
-    print("Start Parley, then `parley rebuild`: the log may know more than the databases of the same backup.")
+    print(
+        "Run `parley rebuild` before the services start, or right after it where `parley up` starts your NATS: the log"
+    )
+    print("may know more than the databases of the same backup, and a database that survived more than the log.")
     return 0
 
 
@@ -108,6 +114,11 @@ def _databases(settings: Settings) -> dict[str, Path]:
     """Those that are files: name in a backup → where it is."""
     urls = {"parley.db": settings.sql_url, "retail.db": settings.retail_url}
     return {name: Path(url.removeprefix(LITE)) for name, url in urls.items() if url.startswith(LITE)}
+
+
+async def _copies(settings: Settings, folder: Path, *names: str) -> list[str]:
+    """The names of those that there are."""
+    return [name for name, path in _databases(settings).items() if name in names and await _copied(path, folder / name)]
 
 
 async def _copied(source: Path, target: Path) -> bool:

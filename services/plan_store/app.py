@@ -6,6 +6,7 @@ from functools import partial
 
 import structlog
 
+from services.plan_store.ahead import DatabaseAhead, check_behind
 from services.plan_store.database import Database
 from services.plan_store.figures import keep_counting
 from services.plan_store.handlers import Requests, project
@@ -40,6 +41,7 @@ class PlanStore:
         """Migrate, consume, answer. Waits for the database and NATS for as long as it takes."""
         await patiently(self.database.migrate)
         await self.bus.connect()
+        await patiently(partial(check_behind, self.database, self.bus.log))
         projector = Projector(self.bus.log, self.database)
         keeper = Keeper(self.bus, self.bus.log, self.database, projector, stuck_after=self._settings.stuck_after)
         projector.on_moved = keeper.moved
@@ -77,7 +79,13 @@ def main() -> None:
     async def live(stop: asyncio.Event) -> None:
         service = PlanStore(settings)
         async with health(settings.health_port, lambda: service.ready):
-            if await started(service.start(), stop):  # else it was still waiting for a database that is not there
+            try:
+                answers = await started(service.start(), stop)  # else it still waited for a database that is not there
+            except DatabaseAhead as error:
+                log.critical("database_ahead", hint=str(error))
+                await service.stop()
+                raise SystemExit(1) from error
+            if answers:
                 log.info("ready", database=service.database.shown)
                 await stop.wait()
             await service.stop()

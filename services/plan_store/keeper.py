@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
-from sqlalchemy import select
+from sqlalchemy import func, select
 
 from services.plan_store import upgrades
 from services.plan_store.database import Database, put
@@ -18,8 +18,8 @@ from services.plan_store.parking import bounded
 from services.plan_store.patience import DOWN
 from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
-from services.plan_store.tables import dead, sessions
-from shared.bus import BusDown, Delivery, Park
+from services.plan_store.tables import dead, journal, sessions
+from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Work
 from shared.domain.errors import OutOfTurn, Refused
@@ -38,7 +38,7 @@ class Broker(Protocol):
 
     async def arm(self, session_id: str, kind: str, at: datetime, payload: bytes) -> None: ...
     async def disarm(self, session_id: str, kind: str) -> None: ...
-    async def outstanding(self, durable: str) -> int: ...
+    async def consumer(self, durable: str) -> Consumer: ...
 
 
 class Deadline(BaseModel):
@@ -147,8 +147,11 @@ class Keeper:
         Sessions that a newer release has continued are not judged.
         """
         now = self._now()
-        for session_id, work in await self._old_work(now - self._stuck_after):
-            if await self._broker.outstanding(work.service) == 0:
+        done: dict[str, int] = {}
+        for session_id, work, position in await self._old_work(now - self._stuck_after):
+            if work.service not in done:
+                done[work.service] = (await self._broker.consumer(work.service)).done
+            if position <= done[work.service]:  # its message is acknowledged, however many others are not
                 await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
         for session_id in await self._overdue(now - self._stuck_after / 4):
             await self._expire(session_id)
@@ -160,13 +163,15 @@ class Keeper:
         """Go on with the sessions that an older release had to leave."""
         await upgrades.take_up(self._database, self._projector.nudge)
 
-    async def _old_work(self, before: datetime) -> list[tuple[str, Work]]:
-        columns = (sessions.c.id, sessions.c.work_service, sessions.c.work_version)
-        query = select(*columns).where(sessions.c.work_since < before, sessions.c.work_service.is_not(None))
-        query = query.where(upgrades.not_waiting())
+    async def _old_work(self, before: datetime) -> list[tuple[str, Work, int]]:
+        """Session, work, and the position of the message that gave it (that of the last one where it is not known)."""
+        s, j = sessions.c, journal.c
+        began = (j.session_id == s.id) & (j.version == s.work_version)
+        query = select(s.id, s.work_service, s.work_version, func.coalesce(j.position, s.position))
+        query = query.join_from(sessions, journal, began, isouter=True).where(upgrades.not_waiting())
         async with self._database.begin() as tx:
-            found = (await tx.execute(query)).all()
-        return [(row[0], Work(service=row[1], version=row[2])) for row in found]
+            found = (await tx.execute(query.where(s.work_since < before, s.work_service.is_not(None)))).all()
+        return [(row[0], Work(service=row[1], version=row[2]), row[3]) for row in found]
 
     async def _overdue(self, before: datetime) -> list[str]:
         async with self._database.begin() as tx:

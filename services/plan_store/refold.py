@@ -17,11 +17,13 @@ from services.plan_store.tables import parked as parked_table
 from services.plan_store.tables import sessions, waiting_for_upgrade
 from services.plan_store.writing import Held, Move, apply
 from shared.domain.session import Session
-from shared.log import Loaded, Raw, UpgradeNeeded, follows
+from shared.log import Loaded, LogDown, Raw, UpgradeNeeded, follows
+from shared.retry import retry_while_unavailable
 
 PAGE = 1000  # messages read at once
 MESSAGES, BYTES = 5_000, 16_000_000  # of one transaction, at most and a page
 REMEMBERED = 32_000_000  # bytes of folded sessions
+PATIENCE = 60.0  # seconds that a log which does not answer is asked again
 ASKED = 500  # ids in one query
 log = structlog.get_logger("rebuild")
 
@@ -56,6 +58,7 @@ class Refold:
         await self._store(position)
         yield position
 
+    @retry_while_unavailable(LogDown, patience=PATIENCE)
     async def _page(self, after: int) -> list[Raw]:
         """A replica may lag: the leader alone knows that there is nothing more."""
         page = await self._log.read_all(after=after, limit=PAGE)

@@ -13,11 +13,12 @@ import pytest
 from cli.backup import backup, restore
 from cli.nats_server import NatsServer, nats_server
 from cli.running import Declined
+from services.plan_store.ahead import DatabaseAhead
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import rebuild
-from shared.bus import Bus
+from shared.bus import Bus, snapshot
 from shared.bus.provision import check, provision
-from shared.bus.topology import TIMERS
+from shared.bus.topology import SESSIONS, TIMERS
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID, Loaded, commit
@@ -25,7 +26,7 @@ from shared.settings import Settings
 from shared.store import Store
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person
-from tests.support.stories import Conversation
+from tests.support.stories import STEPS, Conversation
 
 BEFORE = 300  # messages that are there when the backup begins
 
@@ -151,3 +152,56 @@ async def test_a_backup_that_broke_off_is_none(there: Settings, tmp_path: Path) 
     (tmp_path / "copy" / "contents.json").write_text('{"format": 7}')
     with pytest.raises(Declined, match="another version"):
         await restore(there, tmp_path / "copy")
+
+
+async def test_a_database_that_survived_is_not_believed(
+    settings: Settings, bus: Bus, there: Settings, tmp_path: Path
+) -> None:
+    """NATS came back as it was last night: for its messages the newer rows would say that all is done."""
+    service = PlanStore(settings)
+    await service.start()
+    story = Conversation(bus.log, "s")
+    await story.commit(c.Say(text="Write a calculator"))
+    await Store(bus).load("s")
+    await backup(settings, tmp_path / "copy")
+    await story.commit(c.DraftPlan(goal="A calculator", steps=STEPS))
+    await Store(bus).load("s", at_least=2)
+    await service.stop()
+    await restore(there, tmp_path / "copy")
+    survived = there.model_copy(update={"database_url": settings.sql_url.replace("+aiosqlite", "")})
+
+    ahead = PlanStore(survived)
+    with pytest.raises(DatabaseAhead, match=r"up to position 2, the log only up to 1: .* run `parley rebuild`"):
+        await ahead.start()
+    await ahead.stop()
+    report = await rebuild(survived, lambda *_: None)
+    assert (report.sessions, report.events) == (1, 1)
+    service = PlanStore(survived)
+    await service.start()
+    async with connected(there) as other:
+        assert (await Store(other).load("s")).session.work == c.Work(service="planner", version=1)
+    await service.stop()
+
+
+async def test_what_the_log_says_was_done_is_in_the_copy_of_the_world(
+    settings: Settings, bus: Bus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = settings.parley_home / "retail.db"
+    with closing(connect(world)) as db:
+        db.execute("create table effects (key text)")
+        db.commit()
+    saved = snapshot.save
+
+    async def acts_first(bus: Bus, stream: str, path: Path) -> snapshot.State | None:
+        """An executor writes, and records it, just before the log is copied."""
+        if stream == SESSIONS:
+            with closing(connect(world)) as db:
+                db.execute("insert into effects values ('s/1/1.1')")
+                db.commit()
+            await Conversation(bus.log, "s").commit(c.Say(text="It is done"))
+        return await saved(bus, stream, path)
+
+    monkeypatch.setattr("cli.backup.save", acts_first)
+    await backup(settings, tmp_path / "copy")
+    with closing(connect(tmp_path / "copy" / "retail.db")) as db:
+        assert db.execute("select key from effects").fetchall() == [("s/1/1.1",)]

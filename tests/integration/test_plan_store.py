@@ -177,21 +177,29 @@ async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
 
 
 async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus: Bus, session_id: str) -> None:
-    async def lose(_: Delivery) -> None:
+    """Though its service has other work in hand, which is not lost."""
+
+    async def lose(delivery: Delivery) -> None:
+        if delivery.subject.startswith("session.other."):
+            busy.set()
+            await asyncio.Event().wait()
         taken.set()
 
-    taken = asyncio.Event()
+    taken, busy = asyncio.Event(), asyncio.Event()
     worker = Bus(settings, "planner")
     worker.consume("planner", lose)
     await worker.start()
     try:
         impatient = settings.model_copy(update={"stuck_after": 0.4})
-        async with serving(impatient), told(bus, f"{session_id}.*.session.failed") as failed:
-            await act(bus, session_id, c.Say(text="Write a calculator"))
+        await act(bus, session_id, c.Say(text="Write a calculator"))
+        await taken.wait()
+        await act(bus, "other", c.Say(text="Write another"))
+        await busy.wait()
+        async with told(bus, f"{session_id}.*.session.failed") as failed, serving(impatient) as service:
             event = json.loads(await failed())
+            assert (await Store(service.bus).load("other")).session.phase == "planning"
     finally:
         await worker.stop()
-    assert taken.is_set()
     assert "lost" in event["reason"]
 
 
