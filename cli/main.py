@@ -178,9 +178,7 @@ def tail(
 def publish(
     text: Annotated[str, typer.Option(help="Begin a session with this request; prints its id.")] = "",
     file: Annotated[str, typer.Option("--file", "-f", help="One event as JSON; - is stdin.")] = "",
-    workflow: Annotated[
-        Literal["conversation", "agentflow", "execution_plan", "flow"] | None, typer.Option(help="With --text.")
-    ] = None,
+    workflow: Annotated[str | None, typer.Option(help="With --text: conversation, agentflow or flow.")] = None,
     command: Annotated[str, typer.Option(metavar="JSON", help='As {"approve": {"version": 2, "hash": "…"}}.')] = "",
     session: Annotated[str, typer.Option(help="With --command; with --text: the new session's id.")] = "",
     user: Annotated[str, typer.Option(help="With --text and --command: who says it.")] = "local",
@@ -191,6 +189,8 @@ def publish(
         raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: as it is)")
     from cli import publish as publishing
 
+    if workflow not in (None, *publishing.WORKFLOWS):
+        raise typer.BadParameter(f"--workflow is one of {', '.join(publishing.WORKFLOWS)}")
     if text:
         _run("publish", lambda s: publishing.text(s, text, workflow=workflow, session_id=session, user=user))
     elif command:

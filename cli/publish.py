@@ -23,6 +23,7 @@ from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, parse_event
 from shared.events.values import Workflow
 from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, commit, guard, subject_of
+from shared.protocol.names import WORKFLOWS as WORKFLOWS
 from shared.settings import Settings
 
 PAGE = 1000

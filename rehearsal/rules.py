@@ -17,6 +17,7 @@ from rehearsal.flows.text_to_sql import (
 )
 from rehearsal.plans import answer_plan
 from rehearsal.prompt import Prompt
+from rehearsal.remarks import answer_remark
 from rehearsal.retail.answers import answer_answer
 from rehearsal.retail.drafts import answer_task
 from rehearsal.retail.turns import answer_turn
@@ -48,5 +49,7 @@ TASKS = {
 
 def answer(prompt: Prompt) -> dict[str, Any] | str:
     """The reply as an object; the introduction as text for a prompt of no known task."""
+    if words := answer_remark(prompt):
+        return words
     task = TASKS.get(prompt.task)
     return task(prompt) if task else INTRODUCTION

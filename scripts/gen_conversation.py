@@ -5,11 +5,11 @@ from typing import Any
 
 from scripts.gen_story import ID, stories
 from services.gateway import derive, views
-from services.gateway.commands import WORKFLOWS
 from services.gateway.trouble import as_trouble, error_message
 from shared.domain.errors import Stale
 from shared.protocol import server as s
 from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.names import WORKFLOWS
 from shared.protocol.server import SERVER_MESSAGES
 
 CLIENT: dict[str, dict[str, Any]] = {

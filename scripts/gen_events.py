@@ -13,7 +13,6 @@ from scripts.gen_story import BEGAN, ID, stories
 from scripts.gen_tables import example, fields, fill, flat, table
 from scripts.gen_words import words
 from shared.bus.topology import SESSIONS
-from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
@@ -38,16 +37,10 @@ KEEPER = {"Expire"}
 
 @cache
 def examples() -> dict[str, Transition]:
-    """One of each type; what nothing makes yet is made here."""
+    """One of each type."""
     found: dict[str, Transition] = {}
     for told in stories():
         found.setdefault(told.event.type, told)
-    before = Session(ID, version=12, phase="executing")
-    reason = "The order cannot be found."
-    event = facts.SessionEscalated(
-        id=f"{ID}:12:session.escalated", session_id=ID, version=13, at=BEGAN, actor="verifier", reason=reason
-    )
-    found.setdefault(event.type, Transition(before, c.Fail(reason=reason), event, evolve(before, event)))
     for told in found.values():
         if parse_event(dump_event(told.event)) != told.event:
             raise ValueError(f"{told.event.type} does not survive its JSON")

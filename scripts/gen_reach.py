@@ -14,12 +14,13 @@ from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
 from shared.events import Due
-from shared.events.values import ActionSpec, Check, NextAction, SessionSettings, Step, ToolRule, Workflow
+from shared.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule, Workflow
 from shared.story import finish
 
 MOST = 1_500  # kinds of states looked at; the search ends by itself before that
-WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "execution_plan")
+WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "flow")
 VERDICTS: tuple[NextAction, ...] = ("continue", "retry", "escalate", "complete")
+PATH = PathPlan(nodes=("look",))
 TOOLS = (Step(text="Look", tool="look"),)
 _LOOK = ActionSpec(id="a", tool="look")
 _WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
@@ -81,11 +82,12 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
     yield from (
         c.RaiseBudget(tokens=500),
         c.Rename(title="x"),
-        c.Share(user="bob"),
+        c.Share(user="bob", role="viewer"),
         c.ChooseWorkflow(workflow="agentflow"),
     )
-    kind = "steps" if session.workflow == "execution_plan" else "text"
-    yield c.DraftPlan(goal="x", steps=TOOLS if kind == "steps" else STEPS, kind="steps" if kind == "steps" else "text")
+    path = session.workflow == "flow"
+    yield c.DraftPlan(goal="x", steps=TOOLS, kind="path", path=PATH) if path else c.DraftPlan(goal="x", steps=STEPS)
+    yield c.AnswerRemark(text="x")
     yield from (
         c.DraftCode(code=CODE),
         c.VerifyCode(checks=GOOD),

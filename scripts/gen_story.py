@@ -86,22 +86,24 @@ def conversation() -> list[Transition]:
             c.Say(text="Add a help text"),
             c.DraftPlan(goal=PLAN.goal, steps=(*STEPS, Step(text="Print a help text")), notes="For beginners."),  # 6
             c.EditPlan(base=6, steps=STEPS),  # 7
+            c.Say(text="Why is there no help text any more?"),
+            c.AnswerRemark(text="You took it out in your own version; say so if you want it back."),
             c.Approve(version=7),
-            WRITTEN,  # 9
+            WRITTEN,  # 11
             CHECKED,
-            c.EditCode(base=9, code=CODE + "print(add(2, 2))\n"),  # 11
+            c.EditCode(base=11, code=CODE + "print(add(2, 2))\n"),  # 13
             CHECKED,
-            c.Reject(version=11),
+            c.Reject(version=13),
             c.Say(text="Add support for floating point numbers"),
-            WRITTEN,  # 15
+            WRITTEN,  # 17
             CHECKED,
-            c.Approve(version=15),
+            c.Approve(version=17),
             c.Run(stdin="1.5\n2\n"),
             c.Start(),
             finish(action_id="1.1", ok=True, result={"exit_code": 0, "stdout": "3.5\n", "stderr": ""}, seconds=0.06),
             c.VerifyTurn(status="success", next_action="complete", reasoning="The sum was printed."),
             c.Rename(title="Calculator"),
-            c.Share(user="bob"),
+            c.Share(user="bob", role="viewer"),
             c.Continue(),
             c.Answer(text="Now make a to-do list"),
             c.Say(text="In memory only, please"),

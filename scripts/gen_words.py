@@ -19,8 +19,10 @@ FIELDS: dict[str, str] = {
     "ended": "the actions that this event ends without an outcome of their own; left out where there are none",
     # said
     "text": "the words",
-    "intent": "`request` begins a round, `feedback` is about what is in review, `steer` was said during work",
-    "workflow": "which workflow the session follows",
+    "intent": "`request` begins a round, `feedback` wants another version of what is in review, `remark` may only ask or tell something about what is in review or at rest, `steer` was said during work",
+    "workflow": "the name of the workflow that the session follows",
+    "begins_round": "the remark that it answers is a new request; else it is about what was in review",
+    "remark.answered.text": "the reply",
     "settings": "what the session may do; kept from before where it is not given",
     "knowledge": "what the planner is given beside the request",
     "about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",
@@ -31,7 +33,7 @@ FIELDS: dict[str, str] = {
     "Ended.id": "the action",
     "Ended.reason": "why it ends: an action that it depends on failed, the session was stopped, the plan was given up, or another turn took its place",
     # plans and code
-    "kind": "`text`: sentences; `steps`: tool calls; `path`: nodes of a flow",
+    "kind": "`text`: sentences; `path`: nodes of a flow",
     "goal": "what the plan is for, in a sentence",
     "steps": "what to do, in order",
     "notes": "anything the steps do not say",
@@ -155,7 +157,7 @@ FIELDS: dict[str, str] = {
     "author": "the actor that drafted or edited it",
     "title": "the session's title",
     "user": "whom it is about",
-    "write": "may act, not only look",
+    "session.shared.role": "what they may do from now on: `viewer` looks, `editor` also says and edits, `approver` also approves; none: nothing any more",
     # values
     "name": "what it is called",
     "max_turns": "turns before an honest answer is given",

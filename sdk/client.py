@@ -175,7 +175,7 @@ class Session:
         return answer
 
     async def say(self, text: str) -> int:
-        """A request at rest, feedback in a review, an answer to a question: what the moment makes of it."""
+        """A request, a remark in a review or at rest, an answer to a question: what the moment makes of it."""
         return await self.send(type="user_message", content=text)
 
     async def approve(self, action_id: str | None = None, *, remember: bool = False) -> int:

@@ -65,9 +65,6 @@ class Trace:
             return "answered"
         if session.failure is not None and session.phase == "failed":
             return f"failed: {session.failure.reason}"
-        last = [event.reason for event in self.events if isinstance(event, facts.SessionEscalated)]
-        if session.phase == "escalated" and last:
-            return f"escalated: {last[-1]}"
         return {"awaiting_input": "asked", "awaiting_approval": "waits for approval"}.get(session.phase, session.phase)
 
     def metadata(self) -> dict[str, Any]:

@@ -95,7 +95,7 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
         case "start" | "completed":
             return "What should be planned?"
         case "plan" | "code":
-            return "a number, or in words what to change"
+            return "a number, or words: a question, or what to change"
         case "feedback":
             return "What should be different?"
         case "reason":
@@ -149,7 +149,7 @@ def chosen(line: str, view: View) -> str:
 
 def _words(line: str, ask: Ask) -> Doing:
     match ask.kind:
-        case "plan" | "code" | "feedback":
+        case "feedback":
             return Send(c.Feedback(type="feedback", content=line))
         case "question":
             return Send(c.AnswerReply(type="answer", content=line, question_id=_question_id(ask)))

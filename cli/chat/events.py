@@ -39,11 +39,13 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
         case facts.BudgetRaised():
             about_it = isinstance(view.ask and view.ask.message, s.Question)
             return replace(view, ask=None) if about_it else view
-        case facts.SessionEscalated() | facts.TurnVerified() if view.session.phase == "escalated":
+        case facts.TurnVerified() if view.session.phase == "escalated":
             return replace(view, ask=Ask("escalated", event.version), draft=None, worker=None)
         case facts.MessageReceived(workflow=chosen) if chosen:
             view = replace(view, workflow=chosen)
-        case facts.PlanDrafted() | facts.CodeDrafted() | facts.CodeVerified() | facts.AnswerGiven():
+        case facts.RemarkAnswered() | facts.AnswerGiven():
+            view = replace(view, draft=None)
+        case facts.PlanDrafted() | facts.CodeDrafted() | facts.CodeVerified():
             view = replace(view, draft=None)
     if isinstance(event, facts.MessageReceived) and event.intent == "steer":
         return view

@@ -63,7 +63,7 @@ def _body(event: SessionEvent) -> str:
         results = [one.result for one in event.outcomes if isinstance(one.result, dict)]
         printed = [_fenced(str(text), "") for result in results if (text := result.get("stdout"))]
         return "\n\n".join([gist(event), *printed])
-    if isinstance(event, facts.AnswerGiven):
+    if isinstance(event, facts.AnswerGiven | facts.RemarkAnswered):
         return f"\n\n{event.text}"
     return gist(event)
 

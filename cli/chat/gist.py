@@ -38,6 +38,8 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             return "checked the code: " + (
                 ", ".join(f"{c.name} {'ok' if c.ok else 'FAILED'}" for c in event.checks) or "–"
             )
+        case facts.RemarkAnswered():
+            return f"replied: {short(event.text, WIDTH)}"
         case facts.CodeApproved():
             return "approved the code"
         case facts.QuestionAsked():
@@ -90,8 +92,6 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
             return f"{event.stage} failed{_because(event.reason)}"
         case facts.SessionRetried():
             return "tries again"
-        case facts.SessionEscalated():
-            return f"needs a person{_because(event.reason)}"
         case facts.SessionCompleted():
             return "done for now"
         case facts.SessionForked():
@@ -99,7 +99,7 @@ def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line 
         case facts.SessionRenamed():
             return f"named the session “{short(event.title)}”"
         case facts.SessionShared():
-            return f"shared with {event.user}, {'to act' if event.write else 'to read'}"
+            return f"shared with {event.user} as {event.role}" if event.role else f"no longer shared with {event.user}"
         case facts.WorkflowChosen():
             return f"next: workflow {event.workflow}"
     assert_never(event)

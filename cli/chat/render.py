@@ -32,6 +32,7 @@ _DOING: Mapping[str, str] = {
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # Told by the message that follows them, or by none.
 _QUIET = (
+    facts.RemarkAnswered,
     facts.AnswerJudged,
     facts.UsageRecorded,
     facts.ActionsStarted,

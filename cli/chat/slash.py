@@ -10,8 +10,9 @@ from pydantic import ValidationError
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, reject, replan
 from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
-from shared.events.values import ToolPolicy, Workflow
+from shared.events.values import ToolPolicy
 from shared.protocol import client as c
+from shared.protocol.names import WORKFLOWS
 
 
 class Command(NamedTuple):
@@ -71,7 +72,7 @@ def _take(_view: View, argument: str) -> Doing:
 
 
 def _workflow(view: View, argument: str) -> Doing:
-    if argument not in get_args(Workflow):
+    if argument not in WORKFLOWS:
         raise ValueError(argument)
     if not view.known:
         return Local("workflow", argument)

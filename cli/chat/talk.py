@@ -7,7 +7,6 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol
 
-from pydantic import TypeAdapter
 from rich.console import RenderableType
 from rich.text import Text
 
@@ -23,7 +22,6 @@ from cli.chat.view import fold
 from cli.visible import visible
 from sdk import Connection, Parley, ParleyError
 from sdk.socket import Link
-from shared.events.values import Workflow
 from shared.protocol import client as c
 from shared.protocol import server as s
 from shared.tools import Preview
@@ -262,7 +260,7 @@ class Talk:
             case Say(text=text) if text:
                 self._front.show(Text(text, style="yellow"))
             case Local(name="workflow", argument=argument):
-                self._first = self._first._replace(workflow=TypeAdapter(Workflow).validate_python(argument))
+                self._first = self._first._replace(workflow=argument)
                 self._front.show(Text(f"The next request follows the workflow {argument}.", style="dim"))
             case Local(name=name, argument=argument) if name in lists.NAMES:
                 self._front.show(await lists.listed(name, argument, self._parley))

@@ -13,6 +13,7 @@ from services.executor.walking import confirmed, elsewhere, state_of
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.paths import OPEN
+from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.waves import ready
@@ -102,7 +103,7 @@ class PathGuide:
         states: dict[str, dict[str, JsonValue]] = {}
         if ask.session_id:
             try:
-                session = (await self._store.load(ask.session_id)).session
+                session = drafting((await self._store.load(ask.session_id)).session)
             except StoreDown as error:
                 log.warning("request_unanswered", subject=subject, error=str(error))
                 return None

@@ -19,7 +19,6 @@ from services.gateway import acting, chat, entering, figures, health, login_link
 from services.gateway.answers import Answers
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.bodies import LoginFirst
-from services.gateway.commands import WORKFLOWS
 from services.gateway.hub import Hub
 from services.gateway.inbound import MAX_MESSAGE
 from services.gateway.keys import SESSION_ID, derive
@@ -41,6 +40,7 @@ from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
 from shared.log import ReplicatedLog
 from shared.logging import configure_logging
+from shared.protocol.names import WORKFLOWS
 from shared.protocol.server import Greeting
 from shared.sandbox import available
 from shared.settings import Settings

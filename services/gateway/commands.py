@@ -15,9 +15,8 @@ from shared.domain.waves import find
 from shared.events.values import Step, Workflow
 from shared.flows import FlowPage
 from shared.protocol import client as m
-from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
+from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN, WORKFLOWS
 
-WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "flow")  # those that can be chosen today
 NO_TOOLS: Tools = MappingProxyType({})
 
 SessionMessage = (
@@ -134,7 +133,7 @@ def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
 def _available(workflow: Workflow | None) -> None:
     if workflow is not None and workflow not in WORKFLOWS:
         hint = f"These can be chosen: {', '.join(WORKFLOWS)}."
-        raise Trouble("not_available", f"The workflow {workflow} is not available yet.", hint)
+        raise Trouble("not_available", f"There is no workflow “{workflow[:80]}”.", hint)
 
 
 def _with_a_person(session: Session) -> None:
@@ -185,7 +184,7 @@ def _tool(message: m.Approval, session: Session) -> str:
 def _feedback(message: m.Feedback, session: Session) -> c.Say:
     if not session.asking and session.phase not in SERVICE_OF:
         raise OutOfTurn("Nothing is in review and no work goes on: send a user_message instead.")
-    return c.Say(text=message.content)
+    return c.Say(text=message.content, feedback=True)
 
 
 def _edit(message: m.Edit, session: Session, flows: FlowPage) -> c.EditPlan | c.EditCode:

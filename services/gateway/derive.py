@@ -45,7 +45,8 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
 
 def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
     """What a person is asked for now, where this event changed that."""
-    offer = views.continue_(after) if before.phase != "resting" and after.reason == "answered" else None
+    said = before.remark is not None and after.remark is None
+    offer = views.continue_(after) if before.phase != "resting" and (said or after.reason == "answered") else None
     asked: list[s.ServerMessage | None] = [offer]
     if (review := views.review(after)) and (before.phase != "awaiting_approval" or _shown(before) != _shown(after)):
         asked.append(review)
@@ -78,8 +79,6 @@ def _handed_over(before: Session, event: SessionEvent, after: Session) -> str:
     if before.turn and before.turn.taken_over:
         return "Your turn is over. Act again, or hand the session back with a word about it."
     match event:
-        case facts.SessionEscalated():
-            return f"A person must take over: {event.reason}"
         case facts.TurnVerified():
             return f"A person must take over: {event.reasoning or 'the verifier says so.'}"
         case _:
@@ -88,6 +87,8 @@ def _handed_over(before: Session, event: SessionEvent, after: Session) -> str:
 
 def _worth_telling(event: SessionEvent) -> str:
     match event:
+        case facts.RemarkAnswered():
+            return event.text
         case facts.SessionPaused():
             return "Paused: the present step may end, no other begins."
         case facts.SessionResumed():

@@ -65,7 +65,7 @@ def _line(event: SessionEvent) -> str:
     """What a reader of the conversation wants to know of this event; "" for the rest."""
     who = event.actor.removeprefix("user:")
     match event:
-        case facts.MessageReceived() | facts.QuestionAnswered() | facts.AnswerGiven():
+        case facts.MessageReceived() | facts.QuestionAnswered() | facts.AnswerGiven() | facts.RemarkAnswered():
             line = f"**{who}:** {event.text}"
         case facts.QuestionAsked():
             line = f"**Parley** asks: {event.text}"

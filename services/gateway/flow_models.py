@@ -145,7 +145,7 @@ class PathMetadata(Answer):
 
 class ChatReply(Walk):
     """Where the session has come to: its `answer` or `failure`, or what it waits for: an answer to its `question`, the
-    `approval` of an action, or a yes to the path in `review`.
+    `approval` of an action, or a yes to the path in `review`. To a remark the `answer` is the reply in words.
 
     `sql` and `result`: what the path made under these names, if it did.
     """

@@ -39,9 +39,12 @@ def may_read(user: User, session: Session) -> None:
 
 
 def may_write(user: User, session: Session) -> None:
-    """Raises Trouble (not_found, forbidden) unless it is theirs, shared with them for acting, or not begun yet."""
+    """Raises Trouble (not_found, forbidden) unless it is theirs, not begun yet, or they are an approver in it.
+
+    To act is also to approve as long as messages are not told apart: an editor only reads.
+    """
     may_read(user, session)
-    if not (_own(user, session) or session.shared_with.get(user.id)):
+    if not (_own(user, session) or session.shared_with.get(user.id) == "approver"):
         raise Trouble("forbidden", "This session is shared with you for reading only.", "Fork it to go on from it.")
 
 

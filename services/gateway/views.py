@@ -11,14 +11,18 @@ from services.gateway.parts import (
     plan_view,
     turn_view,
 )
-from shared.domain.session import Session, reviewing, undecided
+from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
 from shared.protocol import server as s
 from shared.protocol.names import options, state_name
 
 
 def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
-    """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything."""
+    """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything.
+
+    What a remark is about can be decided on while it is being answered.
+    """
+    at = put_back(session)
     return s.Snapshot(
         session_id=session.id,
         version=session.version,
@@ -40,10 +44,10 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         answer=session.answer,
         answer_view=answer_view(session),
         failure=failure_view(session),
-        review=review(session),
+        review=review(at),
         feedback_request=feedback_request(session),
         question=question(session),
-        approval_request=approval_request(session),
+        approval_request=approval_request(at),
         continue_=continue_(session),
         draft=draft if session.work else None,
         usage=usage(session),

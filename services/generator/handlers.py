@@ -12,20 +12,23 @@ from services.generator.prompt import CodeReply, brief, program, shown
 from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.paths import PERSON, split
+from shared.domain.said import in_words
 from shared.domain.state import Turn
 from shared.worker import Desk
 
 SUPPORT = 3  # the last nodes of a path: on what they made the answer rests
 
 
-async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer:
+async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:
     if desk.session.phase == "coding":
         return await write_code(desk)
     return await (write_task if desk.session.settings.task else write_answer)(desk)
 
 
-async def write_code(desk: Desk) -> c.DraftCode:
+async def write_code(desk: Desk) -> c.DraftCode | c.AnswerRemark | c.Ask:
     reply = await desk.ask(brief(desk.session), CodeReply, kind="code", render=shown)
+    if not reply.code.strip():
+        return in_words(desk.session, (reply.reply or "").strip())
     return c.DraftCode(code=program(reply.code), explanation=reply.explanation.strip())
 
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from sqlalchemy import RowMapping
 
 from services.plan_store.history import Step
-from shared.domain.session import SESSION, Session
+from shared.domain.session import SESSION, Session, put_back
 from shared.log import Loaded
 from shared.protocol.names import state_name
 
@@ -44,8 +44,8 @@ class Folded(NamedTuple):
     @property
     def expires_at(self) -> datetime | None:
         """When the approval that is asked for now is given up."""
-        timeout = self.session.settings.approval_timeout
-        if self.times is None or self.session.phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
+        timeout, phase = self.session.settings.approval_timeout, put_back(self.session).phase
+        if self.times is None or phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
             return None
         return self.times.scene_since + timedelta(seconds=timeout)
 

@@ -8,7 +8,7 @@ from services.plan_store import tables as t
 from services.plan_store.change import Change, Patch, Put
 from services.plan_store.words import words
 from shared.domain.memory import Memory
-from shared.domain.session import Session
+from shared.domain.session import Session, put_back
 from shared.domain.state import Failure
 from shared.events import SessionEvent, facts
 
@@ -36,6 +36,8 @@ def remembered(before: Session, event: SessionEvent, after: Session, position: i
 
 def begins(before: Session, event: SessionEvent) -> bool:
     """Whether a request begins with it."""
+    if isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned):
+        return event.begins_round and before.remark is not None
     asked = isinstance(event, facts.MessageReceived) and event.intent == "request"
     return asked or (isinstance(event, facts.QuestionAnswered) and _between(before))
 
@@ -67,7 +69,8 @@ def _ended(event: SessionEvent, after: Session, outcome: str) -> Change:
 
 
 def _came_to(session: Session) -> str:
-    """What the request at hand came to, in words; "" while it is under way."""
+    """What the request at hand came to, in words; "" while it is under way. A remark on it is no part of it."""
+    session = put_back(session)
     match session.phase:
         case "failed":
             failure = session.failure or Failure("", "", retryable=False)

@@ -61,7 +61,7 @@ async def page(
 
 def visible_to(user: str) -> ColumnElement[bool]:
     """Their own sessions and those that were shared with them."""
-    mine = and_(t.shares.c.session_id == t.sessions.c.id, t.shares.c.user == user)
+    mine = and_(t.shares.c.session_id == t.sessions.c.id, t.shares.c.user == user, t.shares.c.role.is_not(None))
     return or_(t.sessions.c.owner == user, exists().where(mine))
 
 

@@ -69,7 +69,7 @@ def _told(event: SessionEvent) -> Iterator[Change]:
             fields = event.model_dump(mode="json", include={"version", "text", "confidence", "evidence"})
             yield Put(t.answers, key | fields | {"at": event.at})
         case facts.SessionShared():
-            yield Put(t.shares, key | {"user": event.user, "write": event.write})
+            yield Put(t.shares, key | {"user": event.user, "role": event.role})
         case facts.PlanDeleted():
             yield patch(t.plans, key, {"deleted": True})
         case _:

@@ -187,7 +187,7 @@ shares = Table(
     METADATA,
     _session_id(),
     Column("user", Words, primary_key=True),
-    Column("write", Boolean, nullable=False),
+    Column("role", Words),
     Index(None, "user"),
 )
 

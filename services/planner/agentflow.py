@@ -7,6 +7,7 @@ from services.planner.agentflow_prompt import TurnReply, brief, shown
 from services.planner.proposals import Proposal, standstill, weigh
 from shared.domain import commands as c
 from shared.domain.memory import history
+from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Recalled
 from shared.tools import ToolPage
@@ -23,9 +24,9 @@ class Tools(Protocol):
     async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage: ...
 
 
-async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c.Ask:
+async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c.Ask | c.AnswerRemark:
     """One model call where all goes well. What cannot be taken goes back with the reason, a bounded number of times."""
-    session = desk.session
+    session = drafting(desk.session)
     if session.settings.task:
         return c.PlanTurn(
             sub_goal="Draft a test task", actions=(), reasoning="The task is drafted from what was given."
@@ -36,9 +37,9 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
     searches = 0
     proposal = Proposal(())
     for _ in range(TRIES + SEARCHES):
-        reply = await desk.ask(brief(session, page, recalled, nudge), TurnReply, kind="plan", render=shown)
-        if asked := reply.asked():
-            return asked
+        reply = await desk.ask(brief(desk.session, page, recalled, nudge), TurnReply, kind="plan", render=shown)
+        if spoken := reply.spoken(desk.session, planned=reply.actions):
+            return spoken
         if reply.more_tools.strip() and not reply.actions and searches < SEARCHES:
             searches += 1
             page = await tools.fitting(reply.more_tools, _used(session))

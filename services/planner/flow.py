@@ -13,7 +13,9 @@ from services.planner.flow_prompt import NewNode, PathReply, brief, shown
 from services.planner.paths import Chain, Paths
 from shared.domain import commands as c
 from shared.domain.paths import named
+from shared.domain.said import drafting
 from shared.domain.session import Session
+from shared.domain.workers import WorkerCommand
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
@@ -56,8 +58,8 @@ class PathPlanner:
         self._examples = examples
         self._known = known
 
-    async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
-        session = desk.session
+    async def plan(self, desk: Desk) -> WorkerCommand:
+        session = drafting(desk.session)
         page = await self._flows.page(session.id)
         if only := session.settings.planning.flow:
             page = page.model_copy(update={"flows": tuple(flow for flow in page.flows if flow.name == only)})
@@ -72,11 +74,13 @@ class PathPlanner:
         if isinstance(planned, c.Ask):
             names = tuple(flow.name for flow in page.flows)
             return planned.model_copy(update={"options": planned.options or names})
+        if isinstance(planned, c.AnswerRemark):
+            return planned
         log.debug("path_planned", session_id=session.id, reasoning=planned.reasoning, **planned.path.model_dump())
         return _command(session, page, planned)
 
-    async def _way(self, desk: Desk, page: FlowPage) -> Planned | c.Ask:
-        session = desk.session
+    async def _way(self, desk: Desk, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
+        session = drafting(desk.session)
         planning = session.settings.planning
         if not planning.use_planning:
             return _everything(session, page, "The full graph was asked for.")
@@ -96,21 +100,21 @@ class PathPlanner:
             self._known.keep(key, planned.chain, planned.reasoning)
         return planned
 
-    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned | c.Ask:
+    async def _proposed(self, desk: Desk, page: FlowPage) -> Planned | c.Ask | c.AnswerRemark:
         """Raises NoPath after as many proposals as the session allows."""
-        session = desk.session
+        session = drafting(desk.session)
         examples = await self._examples(session)
         problems = _unwanted(session)
         meant: FlowSpec | None = None
         most = session.settings.planning.max_retries
         for attempt in range(1, most + 1):
-            messages = brief(session, page, examples, problems)
+            messages = brief(desk.session, page, examples, problems)
             try:
                 reply = await self._ask(desk, messages)
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
-            if asked := reply.asked():
-                return asked
+            if spoken := reply.spoken(desk.session, planned=reply.paths):
+                return spoken
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant

@@ -4,6 +4,7 @@ from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.flow import PathPlanner
 from services.planner.prompt import PlanReply, brief, shown
 from shared.domain import commands as c
+from shared.domain.workers import WorkerCommand
 from shared.events.values import Step
 from shared.worker import Desk
 
@@ -16,7 +17,7 @@ class Planner:
         self._recall = recall
         self._paths = paths
 
-    async def plan(self, desk: Desk) -> c.DraftPlan | c.PlanTurn | c.Ask | c.Fail:
+    async def plan(self, desk: Desk) -> WorkerCommand:
         match desk.session.workflow:
             case "conversation":
                 return await draft_plan(desk)
@@ -25,13 +26,13 @@ class Planner:
             case "flow":
                 return await self._paths.plan(desk)
             case other:
-                reason = f"The workflow “{other}” is not available yet: begin again with another one."
+                reason = f"There is no workflow “{other}”: begin again with conversation, agentflow or flow."
                 return c.Fail(reason=reason, retryable=False)
 
 
-async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask:
+async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:
     reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
-    if asked := reply.asked():
-        return asked
+    if spoken := reply.spoken(desk.session, planned=reply.steps):
+        return spoken
     steps = tuple(Step(text=text.strip()[:2000]) for text in reply.steps if text.strip())
     return c.DraftPlan(goal=reply.goal.strip(), steps=steps, notes=reply.notes.strip())

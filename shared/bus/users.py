@@ -26,13 +26,13 @@ PING = "ping"  # ping.<worker>: answered as long as its event loop turns
 _ANY_WORKER = ("usage.recorded", "session.failed", "question.asked")
 
 MAKES: dict[str, tuple[str, ...]] = {
-    "planner": (*_ANY_WORKER, "plan.drafted", "turn.planned"),
+    "planner": (*_ANY_WORKER, "remark.answered", "plan.drafted", "turn.planned"),
     "executor": (
         *(*_ANY_WORKER, "turn.changed"),
         *("actions.started", "actions.finished", "action.uncertain", "result.stored", "result.lost"),
     ),
     "verifier": (*_ANY_WORKER, "code.verified", "turn.verified"),
-    "generator": (*_ANY_WORKER, "code.drafted", "answer.given"),
+    "generator": (*_ANY_WORKER, "remark.answered", "code.drafted", "answer.given"),
     "plan_store": ("approval.expired", "session.failed", "action.uncertain", "result.lost"),  # the keeper's
     "gateway": (
         *("message.received", "question.answered", "question.asked", "answer.judged"),

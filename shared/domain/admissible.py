@@ -7,7 +7,7 @@ format and changes only with their number. Everything else (policies, limits, te
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.domain.session import Session, Target, reviewing, undecided
+from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
@@ -100,7 +100,11 @@ def _code_rejected(session: Session, event: facts.CodeRejected) -> str:
 
 
 def _in_review(session: Session, event: Decision, target: Target) -> str:
-    """The version is the one in review; of a replan, which is possible at rest too, the newest."""
+    """The version is the one in review; of a replan, which is possible at rest too, the newest.
+
+    What is in review stays so while a remark about it is being answered.
+    """
+    session = put_back(session)
     item, version = (
         (session.plan, event.plan_version)
         if isinstance(event, facts.PlanApproved | facts.PlanRejected)
@@ -116,7 +120,7 @@ def _in_review(session: Session, event: Decision, target: Target) -> str:
 
 
 def _action_decided(session: Session, event: facts.ApprovalGiven | facts.ApprovalDenied) -> str:
-    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    waiting = undecided(session.turn) if put_back(session).phase == "awaiting_approval" else ()
     action = next((action for action in waiting if action.spec.id == event.action_id), None)
     if action is None:
         return f"action {event.action_id} does not wait for approval"
@@ -181,7 +185,7 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,
-    **dict.fromkeys(("plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
+    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
     **dict.fromkeys(("actions.started",), _of_the_work),
     **dict.fromkeys(("code.verified", "turn.verified"), _of_the_work),
     **dict.fromkeys(("answer.given", "session.failed"), _of_the_work),

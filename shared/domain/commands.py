@@ -19,6 +19,7 @@ from shared.events.values import (
     PathPlan,
     PlanKind,
     Recalled,
+    Role,
     Service,
     SessionSettings,
     Status,
@@ -59,9 +60,10 @@ class Command(Value): ...
 
 
 class Say(Command):
-    """Text: a request, feedback, an answer, or a word during work; the session's phase tells which."""
+    """Text; the session's phase tells what it is. `feedback`: where a remark may be, it asks for another version."""
 
     text: str
+    feedback: bool = False
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: tuple[Knowledge, ...] = ()
@@ -102,13 +104,10 @@ class Answer(Command):
     action_id: str | None = None
 
 
-class Continue(Command):
-    """Ask me what comes next: “Continue with feedback”."""
+class Continue(Command): ...  # ask me what comes next
 
 
 class Run(Command):
-    """Run the approved code in the sandbox."""
-
     stdin: str = ""
     args: tuple[str, ...] = ()
 
@@ -180,22 +179,24 @@ class Rename(Command):
 
 class Share(Command):
     user: str
-    write: bool = False
+    role: Role | None
 
 
 class ChooseWorkflow(Command):
     workflow: Workflow
 
 
-class Fork(Command):
-    """Given to the empty session that the fork becomes."""
-
+class Fork(Command):  # given to the empty session that the fork becomes
     parent: str
     parent_version: int
     carried: Carried
 
 
 # --- a worker's
+
+
+class AnswerRemark(Command):
+    text: str
 
 
 class DraftPlan(Command):

@@ -9,16 +9,38 @@ from typing import assert_never
 
 from shared.domain import drafts, forks, outcomes, said, turns
 from shared.domain.changing import replace
-from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, settle
+from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, put_back, set_aside, settle
 from shared.domain.state import Failure
 from shared.domain.usage import counted
 from shared.domain.waves import end, mark
 from shared.events import SessionEvent, facts
 
+DECIDES = (
+    facts.PlanApproved
+    | facts.PlanRejected
+    | facts.PlanEdited
+    | facts.PlanCancelled
+    | facts.PlanDeleted
+    | facts.CodeApproved
+    | facts.CodeRejected
+    | facts.CodeEdited
+    | facts.CodeVerified
+    | facts.TurnRequested
+    | facts.TurnChanged
+    | facts.ApprovalGiven
+    | facts.ApprovalDenied
+    | facts.ApprovalExpired
+    | facts.ActionSkipped
+    | facts.TurnVerified
+    | facts.AnswerGiven
+    | facts.SessionCompleted
+)
+
 
 def evolve(session: Session, event: SessionEvent) -> Session:
     """The session after this event."""
-    after = _moved(counted(end(session, event.ended), event.usage), event)
+    accounted = counted(end(session, event.ended), event.usage)
+    after = _moved(_without_remark(accounted, event), event)
     # Of the actions that the event itself plans, those are ended that need one which is not run.
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
     recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
@@ -32,15 +54,29 @@ def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
 
 
 def _scene(session: Session) -> tuple[object, ...]:
-    """What a person has before them: when it changes, the clock of an approval begins anew."""
+    """What a person has before them: when it changes, the clock of an approval begins anew. A remark is no change."""
+    session = put_back(session)
     turn = (session.turn.number, *(a.spec for a in session.turn.actions)) if session.turn else ()
     return session.id, session.phase, session.work, session.plan, session.code, session.question, turn
+
+
+def _without_remark(session: Session, event: SessionEvent) -> Session:
+    """What an event that ends a remark finds: drafts have taken it in, decisions set it aside."""
+    if session.remark is None:
+        return session
+    match event:
+        case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned():
+            return said.taken_in(session, event.version, begins_round=event.begins_round)
+        case _:
+            return set_aside(session) if isinstance(event, DECIDES) else session
 
 
 def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR0911, PLR0912  one line a fact
     match event:
         case facts.MessageReceived():
             return said.heard(session, event)
+        case facts.RemarkAnswered():
+            return replace(put_back(session), reply=event.text)
         case facts.PlanDrafted() | facts.PlanEdited():
             return drafts.plan_made(session, event)
         case facts.PlanApproved():
@@ -111,8 +147,6 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return replace(settle(session, "failed"), halted=session.phase, failure=failure)
         case facts.SessionRetried():
             return turns.go_on(session, session.halted or "planning", event.version)
-        case facts.SessionEscalated():
-            return settle(session, "escalated")
         case facts.SessionCompleted():
             return settle(session, "resting", "completed")
         case facts.SessionForked():
@@ -120,7 +154,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.SessionRenamed():
             return replace(session, title=event.title)
         case facts.SessionShared():
-            return replace(session, shared_with={**session.shared_with, event.user: event.write})
+            others = {user: role for user, role in session.shared_with.items() if user != event.user}
+            return replace(session, shared_with=others | ({event.user: event.role} if event.role else {}))
         case facts.WorkflowChosen():
             return replace(session, workflow=event.workflow)
     assert_never(event)
@@ -140,7 +175,12 @@ def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
 
 
 def _stopped(session: Session) -> Session:
-    """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked."""
+    """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked.
+
+    A remark is taken back: what was in review is in review again.
+    """
+    if session.remark:
+        return put_back(session)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.halted if asked_by_a_phase else session.phase
     return replace(settle(session, "resting", "stopped"), halted=halted)

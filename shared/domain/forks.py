@@ -3,7 +3,7 @@
 import json
 
 from shared.domain.changing import replace
-from shared.domain.session import WORDS_KEPT, Session, newest, settle
+from shared.domain.session import WORDS_KEPT, Session, newest, set_aside, settle
 from shared.domain.state import Code, Plan, Round
 from shared.domain.waves import leave_turn
 from shared.events import facts
@@ -16,6 +16,7 @@ def carried(session: Session) -> Carried:
 
     Knowledge and words are bounded by their size as JSON, the newest first: the fork has to fit into one event.
     """
+    session = set_aside(session)
     words = newest((*session.feedback, *session.unread), WORDS_KEPT, _json)
     unread = session.unread[-len(words) :]
     return Carried(

@@ -7,7 +7,7 @@ from shared.domain import paths, reviews
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
 from shared.domain.policy import ruled
-from shared.domain.session import SERVICE_OF, Session
+from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import BUDGET_OPTIONS
@@ -41,12 +41,18 @@ PersonCommand = (
     | c.ChooseWorkflow
     | c.Fork
 )
+# About what is there, also while a remark about it is being answered.
+DECISIONS = (
+    c.Approve | c.Reject | c.EditPlan | c.EditCode | c.EditPath | c.Run | c.Skip | c.CancelPlan | c.DeletePlan | c.Judge
+)
 ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
 NOTHING_TO_SAVE = "Only what was found on a path through a flow can be saved to the library."
 
 
 def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEvent:  # noqa: C901, PLR0911, PLR0912
     """One line a command."""
+    if isinstance(command, DECISIONS):
+        session = set_aside(session)
     match command:
         case c.Say():
             return _say(session, command, by)
@@ -99,7 +105,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             return facts.SessionRenamed(**stamp(session, by, "session.renamed"), title=command.title)
         case c.Share():
             kind = "session.shared"
-            return facts.SessionShared(**stamp(session, by, kind), user=command.user, write=command.write)
+            return facts.SessionShared(**stamp(session, by, kind), user=command.user, role=command.role)
         case c.ChooseWorkflow():
             need(session.phase == "resting", "The workflow can be chosen while the session rests.")
             return facts.WorkflowChosen(**stamp(session, by, "session.workflow_chosen"), workflow=command.workflow)
@@ -114,10 +120,7 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     about = session.question.about if session.question else None
     if about not in (None, "continue") and not (about == "request" and command.knowledge):
         return _answer(session, c.Answer(text=command.text), by)
-    if session.phase in SERVICE_OF:
-        intent: facts.Intent = "steer"
-    else:
-        intent = "feedback" if session.asking and about != "continue" else "request"
+    intent = _intent(session, command)
     return facts.MessageReceived(
         **stamp(session, by, "message.received"),
         text=command.text,
@@ -126,6 +129,21 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
         settings=command.settings if intent == "request" else None,
         knowledge=command.knowledge,
     )
+
+
+def _intent(session: Session, command: c.Say) -> facts.Intent:
+    """What words are, by where they find the session. At rest a workflow or settings of their own ask for new work."""
+    if session.question:
+        return "request" if session.question.about == "continue" else "feedback"
+    at = set_aside(session)
+    if at.phase in SERVICE_OF:
+        return "steer"
+    if at.phase == "awaiting_approval":
+        return "feedback" if command.feedback else "remark"
+    if at.phase == "resting" and at.version:
+        as_it_is = command.workflow in (None, at.workflow) and command.settings in (None, at.settings)
+        return "remark" if as_it_is else "request"
+    return "feedback" if at.asking else "request"
 
 
 def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:

@@ -19,7 +19,7 @@ from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
 from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Said, Spent, Turn
-from shared.events.values import Knowledge, Service, SessionSettings, ToolPolicy, Workflow
+from shared.events.values import Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 
 Phase = Literal[
     "planning",
@@ -52,6 +52,19 @@ WISHES_KEPT = 8_000  # bytes of feedback that is in the code already
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What a person said of what is in review or at rest, and has not been answered.
+
+    `phase` and `halted` are those that the session returns to; `dialogue` is what the service asked meanwhile.
+    """
+
+    texts: tuple[str, ...]
+    phase: Phase
+    halted: Phase | None = None
+    dialogue: tuple[Said, ...] = ()
+
+
+@dataclass(frozen=True)
 class Session:
     """One session as its first `version` events left it."""
 
@@ -70,6 +83,8 @@ class Session:
     halted: Phase | None = None  # where it goes on: the phase that failed, was stopped, asked, or ran out of budget
     since: int = 0  # version of the event that brought the present phase, or what is now in review
     paused: bool = False
+    remark: Remark | None = None
+    reply: str = ""  # in words, to what was said last
     request: str = ""
     rounds: tuple[Round, ...] = ()
     feedback: tuple[str, ...] = ()  # what the next draft must take in
@@ -98,7 +113,7 @@ class Session:
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
-    shared_with: dict[str, bool] = field(default_factory=dict)  # user -> may act
+    shared_with: dict[str, Role] = field(default_factory=dict)
     parent: str | None = None
     recent: tuple[str, ...] = ()  # ids of the last commands people gave: a repeated one changes nothing
 
@@ -155,10 +170,10 @@ def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) 
 def begin(session: Session, phase: Phase, version: int) -> Session:
     """Enter a phase by the event of this version; a working phase makes its service due, unless paused.
 
-    Drafting phases take in what was said meanwhile.
+    Drafting phases take in what was said meanwhile, unless a remark is to be answered.
     """
     service = SERVICE_OF.get(phase)
-    drafting = phase in ("planning", "coding")
+    drafting = phase in ("planning", "coding") and session.remark is None
     return replace(
         session,
         phase=phase,
@@ -169,6 +184,20 @@ def begin(session: Session, phase: Phase, version: int) -> Session:
         feedback=newest(session.feedback + session.unread, WORDS_KEPT) if drafting else session.feedback,
         unread=() if drafting else session.unread,
     )
+
+
+def put_back(session: Session) -> Session:
+    """The session as it was before the remark that is being answered."""
+    if (remark := session.remark) is None:
+        return session
+    return replace(settle(session, remark.phase), halted=remark.halted, remark=None)
+
+
+def set_aside(session: Session) -> Session:
+    """The same, with the remark's words for the next draft: a person decides about what is there at once."""
+    if (remark := session.remark) is None:
+        return session
+    return replace(put_back(session), unread=newest((*session.unread, *remark.texts), WORDS_KEPT))
 
 
 def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Session:

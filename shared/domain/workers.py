@@ -7,7 +7,8 @@ from shared.domain import paths
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.policy import ruled, ruled_as, stricter
-from shared.domain.session import Phase, Session, undecided
+from shared.domain.said import begins_round, drafting
+from shared.domain.session import Phase, Session, put_back, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running
@@ -16,7 +17,8 @@ from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec, Option, content_hash
 
 WorkerCommand = (
-    c.DraftPlan
+    c.AnswerRemark
+    | c.DraftPlan
     | c.DraftCode
     | c.VerifyCode
     | c.Ask
@@ -61,9 +63,14 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
                 retryable=command.retryable,
                 raw=command.raw[:20_000],
             )
+        case c.AnswerRemark():
+            _my_turn(session, by)
+            need(session.remark is not None, "No remark waits for an answer.")
+            return facts.RemarkAnswered(**stamp(session, by, "remark.answered"), text=command.text)
         case c.DraftPlan():
             _my_turn(session, by, "planning")
-            return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command))
+            told = dict(command) | {"begins_round": begins_round(session)}
+            return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
         case c.DraftCode():
             return _draft_code(session, command, by)
         case c.VerifyCode():
@@ -95,8 +102,9 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
     need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
-    actions = tuple(ruled(session, spec) for spec in new_actions(session, command.actions))
-    told = dict(command) | {"actions": actions}
+    drafted_in = drafting(session)
+    actions = tuple(ruled(drafted_in, spec) for spec in new_actions(drafted_in, command.actions))
+    told = dict(command) | {"actions": actions, "begins_round": begins_round(session)}
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
 
 
@@ -213,6 +221,6 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
 
 
 def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    if session.phase != "awaiting_approval" or session.since != command.asked:
+    if put_back(session).phase != "awaiting_approval" or session.since != command.asked:
         raise OutOfTurn("The approval has been decided.")
     return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), asked=command.asked)

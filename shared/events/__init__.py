@@ -16,6 +16,7 @@ type Due = Service | Literal["user", "nobody"]
 
 SessionEvent = Annotated[
     facts.MessageReceived
+    | facts.RemarkAnswered
     | facts.PlanDrafted
     | facts.PlanEdited
     | facts.PlanApproved
@@ -52,7 +53,6 @@ SessionEvent = Annotated[
     | facts.SessionResumed
     | facts.SessionFailed
     | facts.SessionRetried
-    | facts.SessionEscalated
     | facts.SessionCompleted
     | facts.SessionForked
     | facts.SessionRenamed

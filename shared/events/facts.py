@@ -22,6 +22,7 @@ from shared.events.values import (
     PathPlan,
     PlanKind,
     Recalled,
+    Role,
     SessionId,
     SessionSettings,
     Status,
@@ -31,13 +32,16 @@ from shared.events.values import (
     Workflow,
 )
 
-Intent = Literal["request", "feedback", "steer"]
+Intent = Literal["request", "feedback", "steer", "remark"]
 About = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 
 
 class MessageReceived(Event):
-    """A person said something. Version 1 of a session is one of these, with workflow, settings and knowledge."""
+    """A person said something. Version 1 of a session is a request, with workflow, settings and knowledge.
+
+    A remark is said of what is in review, or at rest: it only makes a service due, whose event says what becomes of it.
+    """
 
     type: Literal["message.received"] = "message.received"
     text: Text
@@ -47,8 +51,18 @@ class MessageReceived(Event):
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
 
 
+class RemarkAnswered(Event):
+    """A service answered a remark in words: all else is as it was before the remark."""
+
+    type: Literal["remark.answered"] = "remark.answered"
+    text: Text
+
+
 class PlanDrafted(Event):
-    """The planner's proposal. Its version as a plan is the version of this event."""
+    """The planner's proposal. Its version as a plan is the version of this event.
+
+    `begins_round`, here and in the drafts below: the remark that it answers is a new request.
+    """
 
     type: Literal["plan.drafted"] = "plan.drafted"
     kind: PlanKind = "text"
@@ -56,6 +70,7 @@ class PlanDrafted(Event):
     steps: Steps
     notes: str = ""
     path: PathPlan | None = None
+    begins_round: bool = False
 
 
 class PlanEdited(Event):
@@ -107,6 +122,7 @@ class CodeDrafted(Event):
     plan_version: Version
     code: Text
     explanation: str = ""
+    begins_round: bool = False
 
 
 class CodeEdited(Event):
@@ -183,6 +199,7 @@ class TurnPlanned(Event):
     final: bool = False
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
     path: PathPlan | None = None
+    begins_round: bool = False
 
 
 class TurnRequested(Event):
@@ -371,13 +388,6 @@ class SessionRetried(Event):
     type: Literal["session.retried"] = "session.retried"
 
 
-class SessionEscalated(Event):
-    """A person must take over."""
-
-    type: Literal["session.escalated"] = "session.escalated"
-    reason: Text
-
-
 class SessionCompleted(Event):
     """The person is done for now; a later message still goes on in the same session."""
 
@@ -401,11 +411,11 @@ class SessionRenamed(Event):
 
 
 class SessionShared(Event):
-    """Another user may see this session (and, with `write`, act in it)."""
+    """What another user may do in this session from now on; without a role nothing any more."""
 
     type: Literal["session.shared"] = "session.shared"
     user: Line
-    write: bool = False
+    role: Role | None = None
 
 
 class WorkflowChosen(Event):

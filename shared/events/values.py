@@ -5,9 +5,8 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-Workflow = Literal["conversation", "agentflow", "execution_plan", "flow"]
 Service = Literal["planner", "executor", "verifier", "generator"]
-PlanKind = Literal["text", "steps", "path"]
+PlanKind = Literal["text", "path"]
 Effect = Literal["read", "write", "irreversible"]
 Policy = Literal["always", "writes", "never"]
 Status = Literal["success", "partial", "failure"]
@@ -19,11 +18,13 @@ Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 OutcomeCause = Literal["stopped", "budget", "timeout"]
 CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
+Role = Literal["viewer", "editor", "approver"]
 
 SESSION_ID = r"^[A-Za-z0-9_-]{1,64}$"  # one NATS subject token
 SessionId = Annotated[str, Field(pattern=SESSION_ID)]
 Text = Annotated[str, Field(min_length=1, max_length=50_000)]
 Line = Annotated[str, Field(min_length=1, max_length=500)]
+Workflow = Line  # a name: the gateway refuses one that it does not know, and the planner fails it
 ActionId = Annotated[str, Field(min_length=1, max_length=64)]
 Attempt = Annotated[int, Field(ge=1)]
 
@@ -113,7 +114,7 @@ class SessionSettings(Stored):
 
 
 class Step(Stored):
-    """One step of a plan: in a text plan a sentence, in the other kinds also a tool (or node) and its arguments.
+    """One step of a plan: in a text plan a sentence, in a path also a node and its arguments.
 
     `effect` and `policy` are the tool's. None: they are not known before the step is resolved, right before it begins.
     """

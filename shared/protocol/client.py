@@ -41,7 +41,7 @@ class ClientMessage(BaseModel):
 
 
 class UserMessage(ClientMessage):
-    """A request; feedback while something is in review; the answer to an open question; a word during work."""
+    """A request; a remark on what is in review, or at rest; the answer to an open question; a word during work."""
 
     type: Literal["user_message"]
     content: Text

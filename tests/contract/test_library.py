@@ -223,7 +223,7 @@ async def test_any_text_is_stored_and_a_bounded_part_of_it(library: Library) -> 
 async def test_the_library_is_the_owners(library: Library) -> None:
     walk = Walk(library.log)
     await walk.answered("How many are waiting?")
-    await walk.commit(c.Share(user="bob", write=True))
+    await walk.commit(c.Share(user="bob", role="approver"))
     walk.user = "bob"
     await walk.judge(saved=True)
     assert await library.requests() == ["How many are waiting?"]

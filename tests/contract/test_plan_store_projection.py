@@ -66,7 +66,7 @@ async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Databas
     a = t.actions.c
     assert await one(database, a.turn, a.id, a.tool, a.status, a.seconds) == [(1, "1.1", "run_code", "finished", 0.25)]
     assert await one(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
-    assert await one(database, t.shares.c.user, t.shares.c.write) == [("bob", True)]
+    assert await one(database, t.shares.c.user, t.shares.c.role) == [("bob", "approver")]
     versions = [version for (version,) in await one(database, t.journal.c.version)]
     assert versions == list(range(1, session.version + 1))
     assert await one(database, t.parked.c.position) == []

@@ -93,7 +93,7 @@ async def test_a_user_sees_their_own_and_what_was_shared_with_them(client: Clien
     for story in (hers, his):
         await client.ask(api.SESSION_GET, session_id=story.id)
     assert [s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions] == [his.id]
-    await hers.commit(c.Share(user="bob"))
+    await hers.commit(c.Share(user="bob", role="viewer"))
     await client.ask(api.SESSION_GET, session_id=hers.id)
     assert {s.id for s in (await client.ask(api.SESSION_LIST, user="bob")).sessions} == {hers.id, his.id}
     assert (await client.ask(api.PLAN_LIST, user="bob")).total == 2

@@ -113,12 +113,12 @@ async def test_sessions_belong_to_their_owner() -> None:
                 content = {"content": "mine!"} if message == "user_message" else {}
                 await he.send(message, session_id="s", **content)
                 await he.error("not_found")
-            await story.commit(c.Share(user="bob"), user="alice")
+            await story.commit(c.Share(user="bob", role="viewer"), user="alice")
             await he.send("resume", session_id="s")
             assert (await he.until("snapshot"))["owner"] == "alice"
             await he.send("approval", approved=True)
             await he.error("forbidden")
-            await story.commit(c.Share(user="bob", write=True), user="alice")
+            await story.commit(c.Share(user="bob", role="approver"), user="alice")
             await he.send("approval", approved=True)
             assert (await he.event("plan.approved"))["actor"] == "user:bob"
         await world.story("t").plan(user="alice")

@@ -119,7 +119,7 @@ async def test_previews_are_for_those_who_may_see_the_session() -> None:
         assert (await alice.post("/sessions/s/preview", json=call)).json()["known"] is True
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 404
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 404
-        await story.commit(c.Share(user="bob"), user="alice")
+        await story.commit(c.Share(user="bob", role="viewer"), user="alice")
         assert (await bob.get("/sessions/s/actions/1.1/preview")).status_code == 200
         assert (await bob.post("/sessions/s/preview", json=call)).status_code == 403
         assert (await alice.post("/sessions/s/preview", json=call | {"effect": "read"})).status_code == 422

@@ -32,7 +32,7 @@ from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SESSION = "s1"
-EVENTS = sorted({kind for made in MAKES.values() for kind in made} | {"session.escalated", "session.shared"})
+EVENTS = sorted({kind for made in MAKES.values() for kind in made} | {"session.shared"})
 API = "$JS.API"
 
 

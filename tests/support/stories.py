@@ -64,7 +64,7 @@ class Conversation(Story):
         await self.codes()
         return await self.commit(
             approve,
-            c.Share(user="bob", write=True),
+            c.Share(user="bob", role="approver"),
             c.Rename(title="My 100% calculator"),
             c.Run(stdin="1"),
             c.Start(),

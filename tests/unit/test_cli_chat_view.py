@@ -108,9 +108,11 @@ def test_an_approval_names_the_version_and_the_hash_on_the_screen() -> None:
     assert sent(understand("1", view)) == sent(understand("Approve", view)) == sent(approve(view)) == expected
 
 
-def test_words_at_a_review_are_feedback_and_never_approval() -> None:
+def test_words_at_a_review_are_a_remark_and_never_approval() -> None:
     view = coded(Told())
-    assert sent(understand("yes, but use floats", view)) == m.Feedback(type="feedback", content="yes, but use floats")
+    assert sent(understand("yes, but use floats", view)) == m.UserMessage(
+        type="user_message", content="yes, but use floats"
+    )
     assert isinstance(understand("7", view), Say)
 
 

@@ -11,6 +11,7 @@ from services.gateway.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
 from services.gateway.trouble import Trouble
 from services.gateway.users import LOCAL, User, may_read, may_write
 from shared.domain.session import Session
+from shared.events.values import Role
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
 
@@ -196,13 +197,20 @@ def test_a_wrong_bearer_is_not_helped_by_a_good_cookie() -> None:
 
 
 def test_sharing() -> None:
-    session = Session("s", version=1, owner="alice", shared_with={"bob": False, "carol": True})
+    roles: dict[str, Role] = {"bob": "viewer", "eve": "editor", "carol": "approver"}
+    session = Session("s", version=1, owner="alice", shared_with=roles)
     may_write(User("alice"), session)
     may_write(User("carol"), session)
     may_write(LOCAL, session)
     may_write(User("dave"), Session("new"))
     may_read(User("bob"), session)
-    for refuses, user, code in ((may_write, User("bob"), "forbidden"), (may_read, User("dave"), "not_found")):
+    may_read(User("eve"), session)
+    refusals = (
+        (may_write, User("bob"), "forbidden"),
+        (may_write, User("eve"), "forbidden"),
+        (may_read, User("dave"), "not_found"),
+    )
+    for refuses, user, code in refusals:
         with pytest.raises(Trouble) as caught:
             refuses(user, session)
         assert caught.value.code == code

@@ -93,7 +93,7 @@ def test_approving_actions() -> None:
 
 
 def test_feedback_is_for_work_and_reviews() -> None:
-    assert _orders('{"type": "feedback", "content": "More"}') == (c.Say(text="More"),)
+    assert _orders('{"type": "feedback", "content": "More"}') == (c.Say(text="More", feedback=True),)
     with pytest.raises(OutOfTurn):
         _orders('{"type": "feedback", "content": "More"}', _after(c.Stop(), session=IN_REVIEW))
 
@@ -118,7 +118,7 @@ def test_what_a_step_does_is_not_for_a_client_to_say() -> None:
 
 
 def _plan(*steps: Step) -> Plan:
-    return Plan(2, 1, "steps", "Goal", steps, "note", "planner")
+    return Plan(2, 1, "path", "Goal", steps, "note", "planner")
 
 
 def test_a_plan_reads_back_as_it_was_written() -> None:

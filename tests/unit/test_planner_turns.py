@@ -16,6 +16,7 @@ from shared.bus import BusDown
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import GIST, WHOLE, history
+from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Knowledge, Recalled, SessionSettings
 from shared.llm import ScriptedModel
@@ -111,6 +112,7 @@ def test_the_store_s_rules_hold_for_its_tools_only() -> None:
 
 def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
     session = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="x", confidence=1), say("and cancel it")).session
+    session = drafting(session)
     assert weigh(session, proposes(LOOK), PAGE.tools).problems == ()
     (why,) = weigh(session, proposes(CANCEL), PAGE.tools).problems
     assert "read its details first" in why
@@ -206,7 +208,7 @@ async def nothing(_: Session) -> tuple[Recalled, ...]:
 
 async def planned(
     session: Session, *replies: TurnReply, shelf: Shelf | None = None, recall: Any = nothing
-) -> tuple[c.PlanTurn | c.Ask, ScriptedModel]:
+) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
     # What a model call costs is a fact of the log; the session here is only what the planner looks at.

@@ -27,7 +27,7 @@ ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
 ABANDONED = {"Uncertain", "LoseResult"}  # what `shared.domain.outcomes.abandoned` gives
 # No service makes these: an operator can, with `parley publish`.
-NOBODY = {"plan.deleted", "session.escalated", "session.shared"}
+NOBODY = {"plan.deleted", "session.shared"}
 
 
 @cache

@@ -118,6 +118,21 @@ def request(workflow: Workflow, text: str = "cancel my order", **settings: Any) 
     return c.Say(text=text, workflow=workflow, settings=SessionSettings(**settings))
 
 
+def feedback(text: str) -> c.Say:
+    """Something else is wanted of what is in review."""
+    return c.Say(text=text, feedback=True)
+
+
+def anew(text: str) -> Callable[[Session], c.Say]:
+    """A request at rest: with settings of its own it cannot be a remark."""
+
+    def told(session: Session) -> c.Say:
+        other = session.settings.model_copy(update={"recall": not session.settings.recall})
+        return c.Say(text=text, settings=other)
+
+    return told
+
+
 def draft(*steps: str, goal: str = "a calculator", **more: Any) -> c.DraftPlan:
     return c.DraftPlan(goal=goal, steps=tuple(Step(text=text) for text in steps or ("add",)), **more)
 

@@ -17,11 +17,13 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     StoryLine,
+    anew,
     approve,
     checked,
     draft,
     edit,
     edit_code,
+    feedback,
     given,
     program,
     reject,
@@ -57,7 +59,7 @@ def test_a_plan_s_text_shows_tools_and_notes() -> None:
 
 
 def test_feedback_is_never_approval() -> None:
-    told = given(*TO_PLAN).when(say("yes, and floats")).then("message.received", intent="feedback")
+    told = given(*TO_PLAN).when(feedback("yes, and floats")).then("message.received", intent="feedback")
     told.leaves("planning", "planner", feedback=("yes, and floats",))
     assert told.session.plan is not None
     assert told.session.plan.status == "rejected"
@@ -156,7 +158,7 @@ def test_editing_the_plan_while_its_code_is_in_review_puts_the_code_aside() -> N
 
 
 def test_old_code_is_not_edited_past_a_plan_that_nobody_approved() -> None:
-    given(*TO_DONE, say("another"), draft("b")).when(edit_code("x = 1")).refused(OutOfTurn, "approve the plan first")
+    given(*TO_DONE, anew("another"), draft("b")).when(edit_code("x = 1")).refused(OutOfTurn, "approve the plan first")
 
 
 @pytest.mark.parametrize(
@@ -216,10 +218,10 @@ def test_feedback_on_code_begins_the_repairs_anew() -> None:
         program(),
         checked(ok=False),
     )
-    told = given(*broken).when(say("use floats")).then("message.received", intent="feedback")
+    told = given(*broken).when(feedback("use floats")).then("message.received", intent="feedback")
     told.leaves("coding", "generator", feedback=("use floats",), problems=())
     told.given.when(program("y")).then("code.drafted").leaves("verifying", "verifier", feedback=())
-    again = given(*broken, say("use floats"), program("y")).when(checked(ok=False)).then("code.verified")
+    again = given(*broken, feedback("use floats"), program("y")).when(checked(ok=False)).then("code.verified")
     again.leaves("coding", "generator")
 
 
@@ -246,7 +248,7 @@ def test_approved_code_is_run_when_the_person_asks() -> None:
     assert action.spec.arguments == arguments
 
 
-@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, say("more"))])
+@pytest.mark.parametrize("before", [TO_PLAN, TO_CODE, (*TO_DONE, anew("more"))])
 def test_only_approved_code_is_run_at_rest(before: tuple[StoryLine, ...]) -> None:
     given(*before).when(c.Run()).refused(OutOfTurn, "Only approved code")
 
@@ -289,11 +291,11 @@ def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[StoryL
     told.leaves("resting", "nobody", reason="completed", question=None, halted=None)
     told.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
     plan = told.session.plan
-    told.given.when(say("more")).then("message.received", intent="request").leaves("planning", "planner", plan=plan)
+    told.given.when(anew("more")).then("message.received", intent="request").leaves("planning", "planner", plan=plan)
 
 
 def test_what_failed_after_a_completed_round_can_be_completed_too() -> None:
-    given(*TO_DONE, c.Complete(), say("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
+    given(*TO_DONE, c.Complete(), anew("more"), c.Fail(reason="no")).when(c.Complete()).then("session.completed")
 
 
 @pytest.mark.parametrize("before", [(say(),), TO_PLAN])
@@ -305,7 +307,7 @@ def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> No
     ("before", "outcome"),
     [
         (TO_DONE, "code approved for the plan: a calculator"),
-        ((*TO_DONE, say("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
+        ((*TO_DONE, anew("b"), draft(goal="other"), c.Stop()), "plan pending_approval: other"),
         ((*TO_PLAN, reject, c.Stop()), "plan rejected: a calculator"),
         ((say(), c.Stop()), "stopped"),
         ((say(), c.Stop(), c.Continue()), "stopped"),
@@ -313,14 +315,14 @@ def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> No
     ],
 )
 def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[StoryLine, ...], outcome: str) -> None:
-    session = given(*before, say("next")).session
+    session = given(*before, anew("next")).session
     assert session.rounds[-1].outcome == outcome
     assert session.rounds[0].request == "write a calculator"
 
 
 def test_the_summary_stays_bounded() -> None:
     story: list[StoryLine] = [
-        one for number in range(ROUNDS_KEPT + 3) for one in (say(f"{number} " + "x" * 900), c.Stop())
+        one for number in range(ROUNDS_KEPT + 3) for one in (anew(f"{number} " + "x" * 900), c.Stop())
     ]
     session = given(*story).session
     assert len(session.rounds) == ROUNDS_KEPT

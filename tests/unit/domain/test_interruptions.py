@@ -29,6 +29,7 @@ from tests.unit.domain.spec import (
     VERIFYING,
     StoryLine,
     act,
+    anew,
     answer,
     approve,
     checked,
@@ -36,6 +37,7 @@ from tests.unit.domain.spec import (
     draft,
     edit,
     edit_code,
+    feedback,
     given,
     program,
     reject,
@@ -105,13 +107,13 @@ def test_words_during_a_run_wait_for_its_end() -> None:
 
 
 def test_what_was_said_before_a_stop_is_taken_in_by_the_next_work() -> None:
-    session = given(*TO_PLAN, say("floats"), say("and tests"), c.Stop(), say("go on")).session
+    session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), anew("go on")).session
     assert session.request == "go on"
     assert session.feedback == ("floats", "and tests")
 
 
 def test_a_new_plan_from_scratch_still_hears_what_no_draft_has_taken_in() -> None:
-    story = (*TO_PLAN, say("floats"), c.Fail(reason="model down"))
+    story = (*TO_PLAN, feedback("floats"), c.Fail(reason="model down"))
     given(*story).when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", feedback=("floats",))
 
 
@@ -144,7 +146,7 @@ def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> Non
     told = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
     told.leaves("resting", "nobody", reason="stopped", work=None, question=None)
     told.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
-    told.given.when(say("else")).then("message.received", intent="request").leaves("planning", "planner")
+    told.given.when(anew("else")).then("message.received", intent="request").leaves("planning", "planner")
 
 
 @pytest.mark.parametrize(
@@ -224,7 +226,7 @@ def test_a_started_action_s_outcome_is_recorded_after_a_stop() -> None:
 
 
 def test_a_started_action_s_outcome_is_recorded_under_the_next_request() -> None:
-    told = given(*STARTED, c.Stop(), say("else")).when(done()).then("actions.finished")
+    told = given(*STARTED, c.Stop(), anew("else")).when(done()).then("actions.finished")
     told.leaves("planning", "nobody", loose=(), turn=None)
 
 
@@ -247,7 +249,7 @@ def test_a_failure_keeps_stage_reason_and_raw() -> None:
 
 
 def test_an_edit_after_a_failure_leaves_the_failure_behind() -> None:
-    given(*TO_PLAN, say("x"), c.Fail(reason="no")).when(edit("mine")).then("plan.edited").leaves(
+    given(*TO_PLAN, feedback("x"), c.Fail(reason="no")).when(edit("mine")).then("plan.edited").leaves(
         "awaiting_approval", "user", failure=None, halted=None
     )
 
@@ -289,7 +291,7 @@ def test_the_step_at_work_may_end_but_no_new_one_begins(
     [
         (TO_PLAN, approve, "coding", "generator"),
         (CODING, program(), "verifying", "verifier"),
-        (TO_PLAN, say("floats"), "planning", "planner"),
+        (TO_PLAN, feedback("floats"), "planning", "planner"),
         (STARTED, done(), "verifying", "verifier"),
     ],
 )
@@ -307,7 +309,7 @@ def test_a_session_that_came_to_rest_is_no_longer_paused() -> None:
     told = given(*TO_CODE, c.Pause()).when(approve).then("code.approved").leaves("resting", "nobody", paused=False)
     told.given.when(c.Resume()).refused(OutOfTurn, "not paused")
     told.given.when(c.Pause()).refused(OutOfTurn, "nothing to pause")
-    told.given.when(say("more")).then("message.received").leaves("planning", "planner")
+    told.given.when(anew("more")).then("message.received").leaves("planning", "planner")
 
 
 def test_a_run_that_was_stopped_can_be_judged_or_run_again() -> None:

@@ -17,6 +17,7 @@ from tests.unit.domain.spec import (
     StoryLine,
     act,
     allow,
+    anew,
     answer,
     given,
     request,
@@ -120,7 +121,7 @@ def test_a_change_that_is_planned_twice_in_one_turn_is_refused() -> None:
 
 
 def test_a_new_request_begins_with_an_empty_page() -> None:
-    story = (*FLOW, *looked(1, "x" * 500, effect="write"), turn(nothing=True), answer(), say("and now?"))
+    story = (*FLOW, *looked(1, "x" * 500, effect="write"), turn(nothing=True), answer(), anew("and now?"))
     session = given(*story).session
     assert session.memory.deeds == ()
     assert session.memory.settled == {}
@@ -134,7 +135,7 @@ def test_a_new_request_begins_with_an_empty_page() -> None:
 def test_of_earlier_requests_what_is_short_is_kept_first() -> None:
     story: list[StoryLine] = [*FLOW, *looked(1, "mia_li_3668")]
     story += [told for number in range(2, 12) for told in looked(number, "d" * 900)]
-    session = given(*story, say("else"), c.Stop(), say("next")).session
+    session = given(*story, anew("else"), c.Stop(), anew("next")).session
     assert len(session.memory.earlier) == EARLIER
     assert session.memory.earlier[0].text == "mia_li_3668"
     assert [deed.turn for deed in session.memory.earlier] == sorted(deed.turn for deed in session.memory.earlier)
@@ -144,14 +145,14 @@ def test_words_that_a_turn_took_in_do_not_leak_into_the_next_request() -> None:
     """The answer to a question of the last request says nothing about this one."""
     asked = (*FLOW, c.Ask(text="Which order?"), say("#W1"))
     assert given(*asked, *looked(1)).session.feedback == ("#W1",)
-    told = given(*asked, *looked(1), c.Stop(), say("What is my balance?"))
+    told = given(*asked, *looked(1), c.Stop(), anew("What is my balance?"))
     assert (told.session.feedback, told.session.dialogue) == ((), ())
-    unheard = given(*asked, c.Stop(), say("What is my balance?"))
+    unheard = given(*asked, c.Stop(), anew("What is my balance?"))
     assert unheard.session.feedback == ("#W1",)
 
 
 def test_words_said_after_the_last_turn_go_on_to_the_next_request() -> None:
-    story = (*FLOW, say("first"), turn(act("1.1")), *looked(2), say("second"), c.Stop(), say("else"))
+    story = (*FLOW, say("first"), turn(act("1.1")), *looked(2), say("second"), c.Stop(), anew("else"))
     session = given(*story).session
     assert session.feedback == ("second",)
 
@@ -163,7 +164,7 @@ def test_an_outcome_that_comes_late_is_remembered_and_counts_as_done() -> None:
     write = act("1.1", effect="write", arguments={"order": 1})
     going = given(*FLOW, turn(write), c.Start())
     work = going.session.work
-    left = given(c.Stop(), say("and my invoice?"), begin=going.session)
+    left = given(c.Stop(), anew("and my invoice?"), begin=going.session)
     late = left.when(finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
     told = late.then("actions.finished").leaves("planning", "nobody", loose=())
     assert [(deed.turn, deed.text) for deed in told.session.memory.deeds] == [(0, "cancelled")]
@@ -174,7 +175,7 @@ def test_an_outcome_that_comes_late_is_remembered_and_counts_as_done() -> None:
 
 def test_what_still_runs_is_not_begun_again_unasked() -> None:
     write = act("1.1", effect="write", arguments={"order": 1})
-    left = given(*FLOW, turn(write), c.Start(), c.Stop(), say("again"))
+    left = given(*FLOW, turn(write), c.Start(), c.Stop(), anew("again"))
     told = left.when(turn(act("2.1", effect="write", arguments={"order": 1}))).then("turn.planned")
     told.leaves("awaiting_approval", "user")
     assert told.session.turn is not None
@@ -239,7 +240,7 @@ def test_what_was_recalled_stays_for_the_request() -> None:
     first = turn(act("1.1"), recalled=(hint,))
     session = given(*FLOW, first, c.Start(), finish(action_id="1.1", ok=True), verdict("continue"), turn(act("2.1")))
     assert session.session.memory.recalled == (hint,)
-    assert given(say("x"), c.Stop(), say("new"), begin=session.session).session.memory.recalled == ()
+    assert given(anew("x"), c.Stop(), anew("new"), begin=session.session).session.memory.recalled == ()
 
 
 def test_a_problem_is_told_until_the_next_turn_takes_it_in() -> None:
@@ -264,7 +265,7 @@ def test_a_fork_in_the_middle_carries_words_but_neither_deeds_nor_licences() -> 
     child = story(parent).fork("s2").session
     assert (child.memory, child.turn, child.turns, child.loose, child.policies) == (memory.Memory(), None, 0, (), {})
     assert (child.request, child.feedback, child.phase) == (parent.request, ("hurry",), "resting")
-    child = story(child).apply(say("go on"))
+    child = story(child).apply(anew("go on"))
     told = given(begin=child).when(turn(write.model_copy(update={"id": "1.1"}))).then("turn.planned")
     told.leaves("awaiting_approval", "user")
 

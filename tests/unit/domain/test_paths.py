@@ -13,7 +13,21 @@ from shared.domain.session import Session
 from shared.domain.waves import ready
 from shared.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
 from shared.story import finish
-from tests.unit.domain.spec import TO_DONE, StoryLine, allow, answer, done, given, request, say, status, story, verdict
+from tests.unit.domain.spec import (
+    TO_DONE,
+    StoryLine,
+    allow,
+    anew,
+    answer,
+    done,
+    feedback,
+    given,
+    request,
+    say,
+    status,
+    story,
+    verdict,
+)
 
 NODES = ("sql.look", "sql.write", "sql.run", "sql.tell")
 ASKED = (request("flow", "how many orders"),)
@@ -249,11 +263,11 @@ def test_a_path_whose_steps_name_no_nodes_keeps_what_was_planned() -> None:
 
 
 def test_what_was_said_of_a_path_in_review_is_known_to_its_nodes_but_not_to_the_next_request() -> None:
-    shown = given(*ASKED, drafted(), say("only in Texas"), drafted())
+    shown = given(*ASKED, drafted(), feedback("only in Texas"), drafted())
     assert shown.session.feedback == ("only in Texas",)
     walking = given(approve, begin=shown.session)
     assert walking.session.feedback == ("only in Texas",)
-    asked = given(c.Stop(), say("how many users"), begin=walking.session).session
+    asked = given(c.Stop(), anew("how many users"), begin=walking.session).session
     assert (asked.request, asked.feedback) == ("how many users", ())
 
 
@@ -269,7 +283,7 @@ def test_a_fork_knows_what_the_paths_before_it_made() -> None:
 def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:
     story = (*PLANNED, *walk(1, sql="select 1"), *walk(2, rows="x" * 5_000), *walk(3), *walk(4, answer="7"))
     answered = given(*story, verdict("complete"), answer("7"))
-    after = given(say("only in Texas"), begin=answered.session).session
+    after = given(anew("only in Texas"), begin=answered.session).session
     assert after.before == {"sql": ({"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"},)}
     other = replace(answered.session.turn, actions=()) if answered.session.turn else None
     assert other is not None
@@ -321,7 +335,7 @@ def test_an_answer_is_accepted_saved_and_taken_back() -> None:
     liked.given.when(c.Judge(accepted=True)).refused(AlreadyDone)
     saved = liked.given.when(c.Judge(accepted=True, saved=True)).then("answer.judged", saved=True)
     back = saved.given.when(c.Judge(accepted=False)).then("answer.judged").leaves("resting", "nobody", accepted=False)
-    given(say("more"), begin=saved.session).when(c.Judge(accepted=False)).refused(OutOfTurn, "no answer")
+    given(anew("more"), begin=saved.session).when(c.Judge(accepted=False)).refused(OutOfTurn, "no answer")
     assert back.session.saved is False
 
 
@@ -346,5 +360,5 @@ def test_only_what_a_path_found_is_saved() -> None:
 
 
 def test_the_next_request_is_not_judged_yet() -> None:
-    after = given(*ANSWERED, c.Judge(accepted=True), say("next")).session
+    after = given(*ANSWERED, c.Judge(accepted=True), anew("next")).session
     assert (after.accepted, after.saved) == (False, False)

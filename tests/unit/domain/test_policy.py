@@ -17,8 +17,10 @@ from tests.unit.domain.spec import (
     StoryLine,
     act,
     allow,
+    anew,
     answer,
     done,
+    feedback,
     given,
     request,
     say,
@@ -130,7 +132,7 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
             ),
             "skip",
         ),
-        ((c.Stop(), say("cancel it after all")), "require_approval"),
+        ((c.Stop(), anew("cancel it after all")), "require_approval"),
         ((c.Skip(action_id="1.1"), verdict("continue", "failure")), "require_approval"),
     ],
     ids=["done", "failed", "it happened", "run again", "stopped", "skipped"],
@@ -147,7 +149,7 @@ def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_r
     spec = ruled(*refused, spec=write("2.1"))
     assert (spec.ruling, spec.why, spec.approval) == ("deny", "this very call was refused before", None)
     assert ruled(*refused, spec=write("2.1", arguments={"order": 2})).ruling == "require_approval"
-    asked_anew = (*refused, turn(nothing=True), answer(), say("yes, do cancel it"))
+    asked_anew = (*refused, turn(nothing=True), answer(), anew("yes, do cancel it"))
     assert ruled(*asked_anew, spec=write("3.1")).ruling == "require_approval"
 
 
@@ -176,7 +178,7 @@ def test_two_changes_of_which_the_first_fails() -> None:
 
 def test_words_at_an_approval_put_the_turn_aside_and_the_yes_given_before_with_it() -> None:
     pair = (write("1.1"), write("1.2", arguments={"order": 2}))
-    told = given(*FLOW, turn(*pair), allow("1.1")).when(say("wait, only the second")).then("message.received")
+    told = given(*FLOW, turn(*pair), allow("1.1")).when(feedback("wait, only the second")).then("message.received")
     told.leaves("planning", "planner", turn=None)
     assert [(deed.id, deed.status) for deed in told.session.memory.deeds] == [("1.1", "skipped"), ("1.2", "skipped")]
     again = told.given.when(turn(write("2.1"))).then("turn.planned").leaves("awaiting_approval", "user")

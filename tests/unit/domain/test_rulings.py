@@ -157,9 +157,10 @@ def test_on_a_path_one_node_starts_at_a_time() -> None:
     assert waves(two.session) == ("1.1",)
 
 
-def test_a_change_in_an_approved_plan_of_steps_is_asked_for_with_its_effect() -> None:
-    steps = c.DraftPlan(goal="g", steps=({"text": "cancel", "tool": "orders"},), kind="steps")
-    approved = given(request("execution_plan"), steps, c.Approve(version=2))
+def test_a_change_in_an_approved_path_is_asked_for_with_its_effect() -> None:
+    path = PathPlan(nodes=("orders",))
+    steps = c.DraftPlan(goal="g", steps=({"text": "cancel", "tool": "orders"},), kind="path", path=path)
+    approved = given(request("flow"), steps, c.Approve(version=2))
     approved.when(start()).then("turn.changed").leaves("awaiting_approval", "user")
 
 

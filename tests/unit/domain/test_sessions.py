@@ -25,11 +25,13 @@ from tests.unit.domain.spec import (
     TO_DONE,
     TO_PLAN,
     StoryLine,
+    anew,
     approve,
     by,
     check,
     draft,
     edit,
+    feedback,
     given,
     program,
     request,
@@ -76,7 +78,7 @@ def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     [
         (TO_PLAN, "awaiting_approval", "text"),
         (TO_CODE, "awaiting_approval", "code"),
-        ((*TO_DONE, say("more"), draft("b")), "awaiting_approval", "text"),
+        ((*TO_DONE, anew("more"), draft("b")), "awaiting_approval", "text"),
         ((*TO_CODE, edit("other")), "awaiting_approval", "text"),
         ((say(), c.Stop()), "resting", None),
     ],
@@ -87,10 +89,10 @@ def test_a_fork_shows_what_was_last_under_way(before: tuple[StoryLine, ...], pha
 
 
 def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
-    child = fork_of(given(*TO_PLAN, say("floats"), say("tests"), c.Stop()).session)
+    child = fork_of(given(*TO_PLAN, feedback("floats"), say("tests"), c.Stop()).session)
     assert child.feedback == ("floats",)
     assert child.unread == ("tests",)
-    given(begin=child).when(say("go on")).then("message.received", intent="feedback").leaves(
+    given(begin=child).when(feedback("go on")).then("message.received", intent="feedback").leaves(
         "planning", "planner", feedback=("floats", "go on", "tests")
     )
 
@@ -115,7 +117,7 @@ def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
     told = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
     told.leaves("resting", "nobody", plan=None, code=None, reason="completed")
     told.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
-    given(*TO_PLAN, say("x")).when(c.DeletePlan()).refused(OutOfTurn, "stop or cancel it first")
+    given(*TO_PLAN, feedback("x")).when(c.DeletePlan()).refused(OutOfTurn, "stop or cancel it first")
     given(*TO_DONE).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
 
 
@@ -127,7 +129,7 @@ def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
     ("command", "kind", "state"),
     [
         (c.Rename(title="Sums"), "session.renamed", {"title": "Sums"}),
-        (c.Share(user="bob", write=True), "session.shared", {"shared_with": {"bob": True}}),
+        (c.Share(user="bob", role="approver"), "session.shared", {"shared_with": {"bob": "approver"}}),
         (c.Remember(tool="orders", policy="never"), "policy.remembered", {"policies": {"orders": "never"}}),
         (c.RaiseBudget(tokens=5), "budget.raised", {}),
     ],
@@ -162,7 +164,6 @@ def test_the_commands_remembered_are_bounded() -> None:
 def test_evolve_takes_every_fact_in_any_state() -> None:
     """Whatever a log holds is folded: `decide` may refuse, `evolve` never does."""
     strays = [
-        fact(facts.SessionEscalated, reason="by hand"),
         fact(facts.PlanApproved, plan_version=1, hash=""),
         fact(facts.PlanEdited, base=1, goal="g", steps=[{"text": "a"}]),
         fact(facts.PlanRejected, plan_version=1),
@@ -188,11 +189,6 @@ def test_evolve_takes_every_fact_in_any_state() -> None:
             assert (after.id, after.version) == ("s1", version)
 
 
-def test_a_person_is_named_by_an_escalation() -> None:
-    after = evolve(given(say()).session, fact(facts.SessionEscalated, 2, reason="too hard"))
-    assert (after.phase, after.work) == ("escalated", None)
-
-
 def test_a_turn_of_nothing_is_judged() -> None:
     assert advance(Session("s1"), 1).phase == "verifying"
 
@@ -213,7 +209,7 @@ def test_every_fact_has_a_name_of_its_own_in_the_past_tense(kind: type[Event]) -
     entity, _, verb = name.partition(".")
     assert entity in {
         "message", "plan", "code", "question", "turn", "approval", "actions", "action", "answer", "usage", "budget",
-        "policy", "session", "path", "result",
+        "policy", "session", "remark", "result",
     }  # fmt: skip
     assert verb
     assert kind.__doc__

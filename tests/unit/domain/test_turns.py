@@ -10,7 +10,7 @@ from shared.domain.commands import Work
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
 from shared.domain.waves import find
-from shared.events.values import ActionAttempt, ActionSpec, Step
+from shared.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
@@ -20,10 +20,12 @@ from tests.unit.domain.spec import (
     StoryLine,
     act,
     allow,
+    anew,
     answer,
     approve,
     done,
     draft,
+    feedback,
     given,
     request,
     runs,
@@ -37,6 +39,7 @@ from tests.unit.domain.spec import (
 FLOW = (request("agentflow"),)
 PAIR = (*FLOW, turn(act("1.1"), act("1.2"), act("1.3", "1.1", "1.2")))
 GUARDED = (*FLOW, turn(act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3")))
+A_PATH = (draft(kind="path", path=PathPlan(nodes=("note",))), approve)
 STARTED = (*FLOW, turn(), c.Start())
 FREE = request("agentflow", approval="never")
 CHANGES = (FREE, turn(act("1.1", effect="write"), act("1.2", effect="write")), c.Start())
@@ -88,7 +91,7 @@ def test_turns_that_could_never_end_are_refused(actions: tuple[ActionSpec, ...],
 
 
 def test_an_action_has_an_id_that_no_other_of_the_session_has() -> None:
-    again = given(*STARTED, c.Stop(), say("else")).when(turn(act("1.1"), act("x", "1.1"))).then("turn.planned")
+    again = given(*STARTED, c.Stop(), anew("else")).when(turn(act("1.1"), act("x", "1.1"))).then("turn.planned")
     assert waves(again.session) == ("2.1",)
     assert again.session.turn is not None
     assert [a.spec.depends_on for a in again.session.turn.actions] == [(), ("2.1",)]
@@ -136,7 +139,8 @@ def test_an_action_s_approval_is_bound_to_its_arguments() -> None:
 
 def test_the_approval_of_an_earlier_screen_does_not_pass_for_this_one() -> None:
     steps = (Step(text="refund", tool="refund", arguments={"id": 7}),)
-    plan = (request("execution_plan"), c.DraftPlan(goal="g", steps=steps, kind="steps"), approve, c.Start(), done())
+    path = c.DraftPlan(goal="g", steps=steps, kind="path", path=PathPlan(nodes=("refund",)))
+    plan = (request("flow"), path, approve, c.Start(), done())
     story = (*plan, verdict("continue"), turn(act("2.1", ask="a write")))
     given(*story).when(c.Approve(version=2)).refused(Stale, "has been decided")
     given(*story).when(c.Approve(version=7)).then("approval.given", action_id="2.1")
@@ -149,12 +153,12 @@ def test_a_later_wave_asks_when_it_is_its_turn() -> None:
 
 
 def test_words_in_an_approval_are_feedback_and_nothing_runs() -> None:
-    told = given(*GUARDED, allow("1.1")).when(say("cancel only one")).then("message.received", intent="feedback")
+    told = given(*GUARDED, allow("1.1")).when(feedback("cancel only one")).then("message.received", intent="feedback")
     told.leaves("planning", "planner", turn=None, feedback=("cancel only one",))
 
 
 def test_editing_the_plan_while_actions_wait_puts_them_aside() -> None:
-    story = (request("execution_plan"), draft(kind="steps"), approve, c.Start(), done(), verdict("continue"))
+    story = (request("flow"), *A_PATH, c.Start(), done(), verdict("continue"))
     waiting = given(*story, turn(act("2.1", ask="a write")))
     edit = c.EditPlan(base=2, steps=(Step(text="other"),))
     told = waiting.when(edit).then("plan.edited").leaves("awaiting_approval", "user", turn=None)
@@ -162,7 +166,7 @@ def test_editing_the_plan_while_actions_wait_puts_them_aside() -> None:
 
 
 def test_replanning_while_actions_wait_wants_another_plan() -> None:
-    story = (request("execution_plan"), draft(kind="steps"), approve, c.Start(), done(), verdict("continue"))
+    story = (request("flow"), *A_PATH, c.Start(), done(), verdict("continue"))
     waiting = given(*story, turn(act("2.1", ask="a write")))
     waiting.when(c.Reject(replan=True)).then("plan.rejected").leaves("planning", "planner", turn=None)
 
@@ -323,7 +327,7 @@ def test_the_answer_rests() -> None:
     told = given(*STARTED, done(), verdict()).when(answer()).then("answer.given", evidence=("1.1",))
     told.leaves("resting", "nobody", reason="answered", answer="It is done.", confidence=0.9, evidence=("1.1",))
     assert told.given.session.rounds == ()
-    after = told.given.when(say("and my invoice?")).then("message.received").leaves("planning", "planner", answer="")
+    after = told.given.when(anew("and my invoice?")).then("message.received").leaves("planning", "planner", answer="")
     assert (after.session.confidence, after.session.evidence) == (0, ())
     assert after.session.rounds[0].outcome == "answered: It is done."
 
@@ -337,7 +341,7 @@ def test_the_turns_of_a_request_are_bounded_and_end_with_an_answer() -> None:
 
 def test_the_next_request_has_all_its_turns() -> None:
     ended = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict(), answer())
-    second = (say("next"), turn(act("2.1")), c.Start(), done("2.1"))
+    second = (anew("next"), turn(act("2.1")), c.Start(), done("2.1"))
     given(*ended, *second).when(verdict("continue")).then("turn.verified").leaves("answering", "generator")
     more = (request("agentflow", max_turns=2), turn(), c.Start(), done(), verdict(), answer())
     given(*more, *second).when(verdict("continue")).then("turn.verified").leaves("planning", "planner")
@@ -355,20 +359,20 @@ def test_a_person_takes_over_or_hands_back() -> None:
 
 
 def test_handing_back_goes_to_the_planner_whatever_code_lies_there() -> None:
-    code = (*TO_DONE[:-1], c.Reject(), c.Stop(), c.ChooseWorkflow(workflow="agentflow"), say("order"))
+    code = (*TO_DONE[:-1], c.Reject(), c.Stop(), c.ChooseWorkflow(workflow="agentflow"), anew("order"))
     escalated = (*code, turn(), c.Start(), done(), verdict("escalate"))
     given(*escalated).when(say("go on")).then("message.received").leaves("planning", "planner")
 
 
-# --- execution_plan
+# --- plans that act
 
 
 def steps_plan() -> tuple[StoryLine, ...]:
-    steps = (Step(text="find", tool="orders", arguments={"id": 7}), Step(text="tell"))
-    return (request("execution_plan"), c.DraftPlan(goal="g", steps=steps, kind="steps"))
+    steps = (Step(text="find", tool="orders", arguments={"id": 7}), Step(text="tell", tool="note"))
+    return (request("flow"), c.DraftPlan(goal="g", steps=steps, kind="path", path=PathPlan(nodes=("orders", "note"))))
 
 
-def test_an_approved_plan_of_steps_is_carried_out_step_by_step() -> None:
+def test_an_approved_path_is_carried_out_step_by_step() -> None:
     told = given(*steps_plan()).when(approve).then("plan.approved").leaves("executing", "executor", turns=1)
     assert told.session.turn is not None
     first, second = (action.spec for action in told.session.turn.actions)

@@ -15,7 +15,7 @@ from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.policy import STRENGTH, policy_of
-from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, reviewing, undecided
+from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
 from shared.domain.waves import blocked, find, running
 from shared.events import SessionEvent, dump_event, facts, parse_event
@@ -24,7 +24,8 @@ from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
 MADE_BY_WORK = (
-    facts.PlanDrafted
+    facts.RemarkAnswered
+    | facts.PlanDrafted
     | facts.CodeDrafted
     | facts.CodeVerified
     | facts.TurnPlanned
@@ -36,15 +37,18 @@ MADE_BY_WORK = (
 )
 PLANS = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 TAKES_IN = facts.PlanDrafted | facts.PlanEdited | facts.CodeDrafted | facts.CodeEdited | facts.AnswerGiven
+DRAFTS = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
 REACHED: set[str] = set()  # the types of all events that ever happened in any world
 
 
 def good(session: Session) -> AnyCommand:
-    """What a worker that does its job says next."""
+    """What a worker that does its job says next; every other remark asks for nothing but words."""
+    if session.remark and session.version % 2:
+        return c.AnswerRemark(text="because")
     match session.phase:
         case "planning":
             number = f"{session.turns + 1}.1"
-            return draft() if session.workflow in ("conversation", "execution_plan") else turn(act(number))
+            return draft() if session.workflow == "conversation" else turn(act(number))
         case "coding":
             return program(f"print({session.version})")
         case "executing":
@@ -120,7 +124,7 @@ class World:
         by = By(ANN, NOON)
         parent = self.session
         event = decide(child, c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent)), by)
-        kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, parent.request)]
+        kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, *parent.request.splitlines())]
         self.__init__(forks=forks)  # type: ignore[misc]
         self.session = self.read = child
         self.accept(event, by)
@@ -218,6 +222,7 @@ class World:
 
     def _said(self, before: Session, event: SessionEvent, by: By) -> None:
         """A word is taken in by a draft or answer whose work began with it or after, or by the person's own edit."""
+        self._remarked(before, event, by)
         if isinstance(event, TAKES_IN):
             after = evolve(before, event)
             for text in set(before.feedback) - set(after.feedback):
@@ -234,6 +239,14 @@ class World:
                 return  # it is the action's result
             self.words[event.text] = event.version
 
+    def _remarked(self, before: Session, event: SessionEvent, by: By) -> None:
+        """A remark is answered, taken in or taken back."""
+        for text in (
+            _words_of(before) if isinstance(event, facts.SessionStopped | facts.RemarkAnswered | DRAFTS) else ()
+        ):
+            said = self.words.pop(text, 0)
+            assert by.work is None or said <= by.work.version
+
     # --- what must hold of every session
 
     def state(self, session: Session) -> None:
@@ -249,6 +262,7 @@ class World:
         self._due(session)
         self._kept(session)
         self._review(session)
+        self._remark(session)
         ways_on(session)
 
     def _bounded(self, session: Session) -> None:
@@ -282,12 +296,23 @@ class World:
         assert work is not None or session.paused or session.phase not in SERVICE_OF
 
     def _kept(self, session: Session) -> None:
-        rounds = [one.request for one in session.rounds]
+        rounds = [line for one in session.rounds for line in one.request.splitlines()]
         for text in [text for text in self.words if text in rounds]:
             del self.words[text]  # an earlier request: from here on the summary has it
-        lost = [t for t in self.words if t not in (session.request, *session.feedback, *session.unread)]
+        known = (*session.request.splitlines(), *session.feedback, *session.unread, *_words_of(session))
+        lost = [text for text in self.words if text not in known]
 
         assert not lost, f"nobody will read {lost}"
+
+    def _remark(self, session: Session) -> None:
+        """While one is answered, what was there before it is there, and can be decided on."""
+        if session.remark is None:
+            return
+        assert session.phase in ("planning", "coding", "awaiting_input", "failed")
+        at = put_back(session)
+        assert at.phase in ("awaiting_approval", "resting")
+        assert at.work is None
+        self._review(at)
 
     def _review(self, session: Session) -> None:
         if session.phase != "awaiting_approval":
@@ -301,6 +326,12 @@ class World:
         else:
             assert session.plan is not None
             assert session.plan.status == "pending_approval"
+
+
+def _words_of(session: Session) -> tuple[str, ...]:
+    """What was said since the remark that waits for its answer."""
+    remark = session.remark
+    return (*remark.texts, *(said.answer for said in remark.dialogue)) if remark else ()
 
 
 def _changed(before: Session, after: Session) -> list[tuple[str | None, Action]]:
@@ -339,4 +370,6 @@ def ways_on(session: Session) -> None:
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())
         assert stopped is not None
-        assert (stopped.phase, due(stopped)) == ("resting", "nobody")
+        at = put_back(session)  # a remark is taken back, and what was there is there again
+        assert stopped.phase == (at.phase if session.remark else "resting")
+        assert due(stopped) == ("user" if stopped.asking else "nobody")

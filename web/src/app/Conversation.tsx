@@ -3,7 +3,7 @@ import { ActionIcon } from "@mantine/core";
 import { useEffect, useRef } from "react";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
-import { worker } from "../state/state";
+import { answering, worker } from "../state/state";
 import { useFollow } from "../ui/hooks";
 import { Down } from "../ui/icons";
 import { DraftView } from "./DraftView";
@@ -34,7 +34,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} workflow={state.snapshot?.workflow ?? ""} />}
+            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} workflow={state.snapshot?.workflow ?? ""} answers={answering(state.snapshot)} />}
             <div ref={review}>
               <Review />
             </div>

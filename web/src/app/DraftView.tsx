@@ -14,8 +14,8 @@ const TITLES: Record<DraftKind, string> = {
 
 const PLANNING: Record<string, string> = { agentflow: "Planning the next turn", flow: "Planning the path" };
 
-export function DraftView({ draft, workflow }: { draft: Draft; workflow: string }) {
-  const title = (draft.kind === "plan" && PLANNING[workflow]) || TITLES[draft.kind];
+export function DraftView({ draft, workflow, answers }: { draft: Draft; workflow: string; answers: boolean }) {
+  const title = answers ? "Answering what you said" : (draft.kind === "plan" && PLANNING[workflow]) || TITLES[draft.kind];
   const text = draft.torn ? "…" : draft.text;
   const asCode = draft.kind === "code" || draft.kind === "tests" || /^\s*[{[]/.test(text);
   return (

@@ -2,7 +2,7 @@ import { Button, Loader, Tooltip } from "@mantine/core";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseSign, PlaySign, StopSign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { worker } from "../state/state";
+import { answering, worker } from "../state/state";
 import { useAct, useCan, useSession } from "./session";
 
 // Where the same phase is another kind of work.
@@ -27,7 +27,7 @@ export function StatusLine() {
   const stop = () => stopping.send({ type: "stop" });
   useStopKeys(can("stop"), service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
-  const words = ELSEWHERE[state.snapshot?.workflow ?? ""]?.[phase] ?? DOING[phase] ?? "is at work";
+  const words = answering(state.snapshot) ? "is answering what you said" : ELSEWHERE[state.snapshot?.workflow ?? ""]?.[phase] ?? DOING[phase] ?? "is at work";
   const doing = service ? `${service} ${words}` : "";
   const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? "Enter sends, Shift+Enter begins a new line" : "";
   return (

@@ -110,7 +110,7 @@ function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (!snapshot) return missing ? "" : "Loading…";
   if (snapshot.question) return "Your answer";
   if (working(snapshot)) return "Add a word: it is taken in before the next draft";
-  if (snapshot.phase.startsWith("awaiting")) return snapshot.approval_request ? "Or say what to do instead" : "What should be different?";
+  if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? "What should be different?" : snapshot.approval_request ? "Or ask, or say what to do instead" : "Ask about it, or say what should be different";
   if (snapshot.phase === "escalated") return "Hand back: say how to go on";
   return "What next?";
 }

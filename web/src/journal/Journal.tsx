@@ -4,6 +4,7 @@ import { useNameOf, useSession } from "../app/session";
 import { type Entry, entries } from "./entries";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
 import { clock } from "../ui/format";
+import { Markdown } from "../ui/Markdown";
 
 const TurnCard = lazy(() => import("./TurnCard"));
 const FlowCard = lazy(() => import("../flow/FlowCard"));
@@ -39,9 +40,15 @@ function ShownEntry({ entry }: { entry: Entry }) {
     case "said":
       return (
         <article className={`said ${by === "You" ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
-          {entry.intent !== "request" && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
+          {(entry.intent === "feedback" || entry.intent === "steer") && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
           <p>{entry.text}</p>
           {entry.knowledge.length > 0 && <span className="said-meta">with {entry.knowledge.join(", ")}</span>}
+        </article>
+      );
+    case "reply":
+      return (
+        <article className="said" data-testid="reply" aria-label={`${by}, ${clock(entry.at)}`}>
+          <Markdown text={entry.text} />
         </article>
       );
     case "plan":

@@ -19,6 +19,17 @@ it("tells of a plan, its approval and its code with the checks", () => {
   expect(all[3]).toMatchObject({ number: 1, checks: [{ name: "tests", ok: false }] });
 });
 
+it("tells of a remark and its reply, and leaves what is in review as it is", () => {
+  const planned = { type: "turn.planned", turn: 1, sub_goal: "g", actions: [{ id: "1.1", tool: "x" }], sub_goals: [], required_skills: [], recalled: [] };
+  const all = of(planned, { type: "message.received", text: "why?", intent: "remark", knowledge: [] }, { type: "remark.answered", text: "Because." });
+  expect(all).toMatchObject([{ kind: "turn", actions: [{ state: "planned" }] }, { kind: "said", intent: "remark" }, { kind: "reply", text: "Because." }]);
+});
+
+it("takes a remark that began a round for the request that it was", () => {
+  const all = of({ type: "message.received", text: "another", intent: "remark", knowledge: [] }, { type: "plan.drafted", goal: "g", steps: [], notes: "", begins_round: true });
+  expect(all[0]).toMatchObject({ kind: "said", intent: "request" });
+});
+
 it("makes one entry of a run, from its plan to its verdict", () => {
   const all = of(
     { type: "turn.requested", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "run_code" }] },

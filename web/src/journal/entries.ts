@@ -30,6 +30,7 @@ export interface TurnEntry extends Base {
 }
 export type Entry = Base &
   (
+    | { kind: "reply"; text: string }
     | { kind: "said"; text: string; intent: EventOf<"message.received">["intent"]; knowledge: string[] }
     | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited">; path: PathPlan | null }
     | { kind: "code"; number: number; event: EventOf<"code.drafted"> | EventOf<"code.edited">; checks: EventOf<"code.verified">["checks"] | null }
@@ -59,7 +60,11 @@ function told(all: Entry[], event: SessionEvent): void {
     case "message.received":
       all.push({ ...base, kind: "said", text: event.text, intent: event.intent, knowledge: event.knowledge.map((one) => one.name) });
       return;
+    case "remark.answered":
+      all.push({ ...base, kind: "reply", text: event.text });
+      return;
     case "plan.drafted":
+      if (event.begins_round) begun(all);
       all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event, path: event.path });
       return;
     case "plan.edited": {
@@ -102,6 +107,7 @@ function told(all: Entry[], event: SessionEvent): void {
       answered(all, event);
       return;
     case "turn.planned":
+      if (event.begins_round) begun(all);
       all.push({ ...base, kind: "turn", ...turnOf(event) });
       return;
     case "turn.requested":
@@ -171,9 +177,6 @@ function told(all: Entry[], event: SessionEvent): void {
     case "session.retried":
       note("tried again");
       return;
-    case "session.escalated":
-      note(`needs a person: ${event.reason}`, "bad");
-      return;
     case "session.completed":
       note("marked this as complete", "good");
       return;
@@ -184,7 +187,7 @@ function told(all: Entry[], event: SessionEvent): void {
       note(`renamed this to “${event.title}”`);
       return;
     case "session.shared":
-      note(`shared this with ${event.user}`);
+      note(event.role ? `shared this with ${event.user} (${event.role})` : `no longer shares this with ${event.user}`);
       return;
     case "session.workflow_chosen":
       note(`chose the workflow ${event.workflow}`);
@@ -192,6 +195,11 @@ function told(all: Entry[], event: SessionEvent): void {
     default:
       return unknown(event);
   }
+}
+
+/** The remark that this draft answers was a new request. */
+function begun(all: Entry[]): void {
+  change(all, "said", (one) => one.intent === "remark", { intent: "request" });
 }
 
 /** What a newer gateway records and this page does not know is left out. */

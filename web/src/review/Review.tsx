@@ -49,7 +49,7 @@ export function Review() {
           </Suspense>
         )
       ) : (
-        <Folded folded={!deciding} hidden={busy} label={snapshot.code ? "plan and code" : "plan"}>
+        <Folded folded={!deciding} hidden={busy && !deciding} label={snapshot.code ? "plan and code" : "plan"}>
           <Subjects snapshot={snapshot} />
         </Folded>
       )}

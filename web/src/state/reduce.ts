@@ -33,6 +33,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
         replyTo: message.reply_to,
       });
     case "log":
+      if (state.events.at(-1)?.type === "remark.answered" && state.last === message.version) return state; // the journal has it
       return noticed(state, { kind: "info", code: "log", text: message.content, hint: "", replyTo: null });
     case "text_plan_review":
     case "code_review":
@@ -81,7 +82,7 @@ function longer(whole: Draft, going: Draft | null): Draft {
 }
 
 // These end whatever was being written: what they tell replaces it.
-const ENDS_DRAFT = /^(plan|code)\.(drafted|edited|rejected|cancelled|approved)$|^(turn\.|path\.|action\.finished|answer\.|question\.asked|code\.verified|session\.(stopped|failed|escalated|completed)$)/;
+const ENDS_DRAFT = /^(plan|code)\.(drafted|edited|rejected|cancelled|approved)$|^(turn\.|path\.|action\.finished|answer\.|question\.asked|code\.verified|remark\.|session\.(stopped|failed|completed)$)/;
 
 function withEvent(state: SessionState, event: SessionEvent): SessionState {
   const heard = Math.max(state.heard, event.version);

@@ -82,6 +82,11 @@ export function worker(snapshot: Snapshot | null): string | null {
   return (snapshot && !snapshot.paused && WORKERS[snapshot.phase]) || null;
 }
 
+/** A service is at work on what the person said of what is still in review. */
+export function answering(snapshot: Snapshot | null): boolean {
+  return !!worker(snapshot) && !!(snapshot?.review || snapshot?.approval_request);
+}
+
 /** The screen is not what the log says: something was lost on the way, or is still coming. */
 export function behind(state: SessionState): boolean {
   if (state.sessionId === null || state.missing !== null) return false;

@@ -8,7 +8,6 @@ const verdict = (number: number, next_action: string, reasoning: string) => ({ t
 
 it("tells why a person is needed", () => {
   expect(of(turn(1, "planner"), verdict(1, "escalate", "The card is unknown."))).toEqual({ why: "The card is unknown.", mine: false });
-  expect(of(turn(1, "planner"), { type: "session.escalated", reason: "No way out." })).toEqual({ why: "No way out.", mine: false });
 });
 
 it("still tells after the person has acted, and does not take their own turn's verdict for it", () => {

@@ -4,7 +4,6 @@ import type { SessionEvent } from "../protocol";
 export function escalation(events: readonly SessionEvent[]): { why: string; mine: boolean } {
   let mine = false;
   for (const event of events.toReversed()) {
-    if (event.type === "session.escalated") return { why: event.reason, mine };
     if (event.type === "turn.verified" && event.next_action === "escalate" && !mine) return { why: event.reasoning, mine };
     if (event.type === "turn.planned") return { why: whyOf(events, event.turn), mine };
     if (event.type === "turn.requested") mine = true;

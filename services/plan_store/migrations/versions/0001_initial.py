@@ -164,7 +164,7 @@ def upgrade() -> None:
         "shares",
         sa.Column("session_id", sa.Text(), nullable=False),
         sa.Column("user", sa.Text(), nullable=False),
-        sa.Column("write", sa.Boolean(), nullable=False),
+        sa.Column("role", sa.Text(), nullable=True),
         sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_shares_session_id", ondelete="CASCADE"),
         sa.PrimaryKeyConstraint("session_id", "user", name="pk_shares"),
     )

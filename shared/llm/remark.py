@@ -1,0 +1,37 @@
+"""What prompts tell of a remark: the words, and what they are about."""
+
+from shared.domain.memory import text_of
+from shared.domain.session import Session, put_back, reviewing, undecided
+from shared.domain.state import Action
+
+REMARK_RULES = """
+<remark> is what the person has just said of what is before them (<review>). If it only asks or tells something, and
+nothing is to be changed or done, answer it under reply in a few honest sentences and leave everything else empty: then
+all stays as it is. Otherwise leave reply null and do as it says.
+"""
+
+
+def remark_sections(session: Session) -> dict[str, str | tuple[str, ...] | None]:
+    """The sections `review` and `remark`; empty where none is to be answered."""
+    if session.remark is None:
+        return {}
+    return {"review": _review(put_back(session)), "remark": session.remark.texts}
+
+
+def _review(session: Session) -> str | tuple[str, ...] | None:
+    """What a person can decide on now, or what the last request came to."""
+    plan, code = session.plan, session.code
+    if session.phase != "awaiting_approval":
+        return session.answer or None
+    match reviewing(session):
+        case "actions":
+            return tuple(map(_line, undecided(session.turn)))
+        case "code":
+            return code.explanation if code else None
+        case _:
+            return plan.text if plan else None
+
+
+def _line(action: Action) -> str:
+    spec = action.spec
+    return f"{spec.tool} {text_of(spec.arguments)}: {spec.text} (asks because: {spec.approval})"

@@ -1,0 +1,304 @@
+"""What a person says of what is in review, or at rest: a service is due, and its event says what becomes of it."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand, due
+from shared.domain.errors import OutOfTurn, Stale
+from shared.domain.evolve import evolve
+from shared.domain.forks import carried
+from shared.domain.session import SERVICE_OF, Session, put_back, set_aside
+from shared.events import facts
+from tests.unit.domain.spec import (
+    ASKED,
+    CODING,
+    ESCALATED,
+    NOTES,
+    TO_ALLOW,
+    TO_CODE,
+    TO_DONE,
+    TO_PLAN,
+    Given,
+    StoryLine,
+    act,
+    allow,
+    anew,
+    answer,
+    approve,
+    done,
+    draft,
+    edit,
+    edit_code,
+    feedback,
+    given,
+    program,
+    reject,
+    request,
+    say,
+    spend,
+    turn,
+    verdict,
+)
+
+WORDS = c.AnswerRemark(text="Because it is short.")
+DONE_TURN = (request("agentflow"), turn(), c.Start(), done(), verdict(), answer())
+AT_REST = [TO_DONE, DONE_TURN, (say(), c.Stop()), (*TO_DONE, c.Complete())]
+IN_REVIEW = [TO_PLAN, TO_CODE, TO_ALLOW]
+
+
+def service(before: tuple[StoryLine, ...]) -> str:
+    return "generator" if before == TO_CODE else "planner"
+
+
+def same(session: Session, before: Session) -> bool:
+    """But for its version, the ids of commands, and what was said."""
+    kept = {"version": session.version, "recent": session.recent, "reply": session.reply}
+    return vars(session) == vars(before) | kept
+
+
+@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
+def test_a_remark_makes_a_service_due_and_an_answer_in_words_leaves_all_as_it_was(
+    before: tuple[StoryLine, ...],
+) -> None:
+    start = given(*before).session
+    told = given(*before).when(say("why so short?")).then("message.received", intent="remark", workflow=None)
+    told.leaves("coding" if before == TO_CODE else "planning", service(before), plan=start.plan, code=start.code)
+    told.leaves(told.session.phase, service(before), turn=start.turn, answer=start.answer, since=start.since)
+    said = told.given.when(WORDS).then("remark.answered", text=WORDS.text)
+    assert same(said.session, start)
+    assert said.session.reply == WORDS.text
+    assert due(said.session) == ("user" if start.asking else "nobody")
+
+
+@pytest.mark.parametrize("before", IN_REVIEW)
+def test_a_draft_that_takes_the_remark_in_is_what_feedback_would_have_led_to(before: tuple[StoryLine, ...]) -> None:
+    made = draft("floats") if before == TO_PLAN else program("x = 2.0") if before == TO_CODE else turn(act("2.1"))
+    told = given(*before, say("use floats")).when(made).then_event()
+    assert isinstance(told, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned)
+    assert not told.begins_round
+    by_remark = given(*before, say("use floats"), made).session
+    assert by_remark == given(*before, feedback("use floats"), made).session
+
+
+@pytest.mark.parametrize("before", AT_REST)
+def test_at_rest_a_draft_begins_a_round(before: tuple[StoryLine, ...]) -> None:
+    start = given(*before).session
+    number = f"{start.turns + 1}.1"
+    made = draft("b", goal="other") if start.workflow == "conversation" else turn(act(number, arguments={"id": "1.1"}))
+    event = given(*before, say("another")).when(made).then_event()
+    assert isinstance(event, facts.PlanDrafted | facts.TurnPlanned)
+    assert event.begins_round
+    begun = given(*before, say("another"), made).session
+    at_once = given(*before, anew("another"), made).session
+    assert vars(begun) == vars(at_once) | {"settings": begun.settings}
+
+
+def test_what_was_done_for_the_last_request_is_done_again_for_a_new_one() -> None:
+    refund = act("1.1", effect="write", arguments={"order": 1})
+    first = (request("agentflow", approval="never"), turn(refund), c.Start(), done(), verdict(), answer())
+    again = refund.model_copy(update={"id": "2.1"})
+    told = given(*first, say("once more")).when(turn(again)).then("turn.planned", begins_round=True)
+    assert told.leaves("executing", "executor").session.turn is not None
+    assert told.session.turn is not None
+    assert told.session.turn.actions[0].spec.ruling == "proceed"
+
+
+@pytest.mark.parametrize(
+    ("before", "words", "intent"),
+    [
+        (TO_DONE, anew("floats"), "request"),
+        (TO_DONE, say("orders", workflow="flow"), "request"),
+        (TO_DONE, say("floats", workflow="conversation"), "remark"),
+        ((*TO_DONE, c.Continue()), say("floats"), "request"),
+        ((say(), c.Fail(reason="no")), say("floats"), "request"),
+        (TO_PLAN, feedback("floats"), "feedback"),
+        (TO_DONE, feedback("floats"), "remark"),
+        ((*TO_PLAN, reject), say("floats"), "feedback"),
+        (ESCALATED, say("floats"), "feedback"),
+        (CODING, say("floats"), "steer"),
+        (ASKED, say("floats", knowledge=(NOTES,)), "feedback"),
+    ],
+)
+def test_which_words_are_a_remark(before: tuple[StoryLine, ...], words: StoryLine, intent: str) -> None:
+    given(*before).when(words).then("message.received", intent=intent)  # type: ignore[arg-type]
+
+
+def test_a_second_remark_is_answered_with_the_first() -> None:
+    told = given(*TO_PLAN, say("why?")).when(say("and floats")).then("message.received", intent="remark")
+    told.leaves("planning", "planner")
+    late = told.given.when(WORDS, work=c.Work(service="planner", version=3))
+    late.refused(OutOfTurn, "no longer yours")
+    told.given.when(draft("b")).then("plan.drafted").leaves("awaiting_approval", "user", remark=None, feedback=())
+    begun = given(*TO_DONE, say("a list"), say("of friends"), draft("b")).session
+    assert begun.request == "a list\nof friends"
+
+
+def test_what_a_remark_brings_is_known() -> None:
+    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), WORDS).session.knowledge == (NOTES,)
+
+
+# --- decisions while it is being answered
+
+
+@pytest.mark.parametrize(
+    ("before", "decision", "kind", "phase"),
+    [
+        (TO_PLAN, approve, "plan.approved", "coding"),
+        (TO_PLAN, reject, "plan.rejected", "awaiting_input"),
+        (TO_PLAN, c.Reject(replan=True), "plan.rejected", "planning"),
+        (TO_PLAN, edit("mine"), "plan.edited", "awaiting_approval"),
+        (TO_PLAN, c.CancelPlan(), "plan.cancelled", "resting"),
+        (TO_PLAN, c.DeletePlan(), "plan.deleted", "resting"),
+        (TO_PLAN, c.Expire(asked=2), "approval.expired", "resting"),
+        (TO_PLAN, feedback("longer"), "message.received", "planning"),
+        (TO_CODE, approve, "code.approved", "resting"),
+        (TO_CODE, edit_code("x = 2"), "code.edited", "verifying"),
+        (TO_ALLOW, allow("1.1"), "approval.given", "executing"),
+        (TO_ALLOW, c.Reject(action_id="1.1"), "approval.denied", "verifying"),
+        (TO_ALLOW, c.Skip(action_id="1.1"), "action.skipped", "verifying"),
+        (TO_DONE, c.Run(), "turn.requested", "executing"),
+    ],
+)
+@pytest.mark.parametrize("trouble", [(), (c.Fail(reason="model down"),), (c.Ask(text="which?"),)])
+def test_what_is_there_can_be_decided_on_and_the_words_wait_for_the_next_draft(
+    before: tuple[StoryLine, ...], decision: StoryLine, kind: str, phase: str, trouble: tuple[StoryLine, ...]
+) -> None:
+    if trouble and isinstance(decision, c.Say):
+        return  # to a question they are the answer
+    told = given(*before, say("why?"), *trouble).when(decision).then(kind)  # type: ignore[arg-type]
+    assert (told.session.phase, told.session.remark) == (phase, None)
+    assert "why?" in (*told.session.unread, *told.session.feedback)
+
+
+def test_a_remark_makes_no_approval_good_that_is_stale() -> None:
+    given(*TO_PLAN, say("why?")).when(c.Approve(version=1)).refused(Stale, "version 2 is")
+    given(*TO_DONE, say("why?")).when(c.Approve(version=2)).refused(OutOfTurn, "no plan or code in review")
+
+
+def test_the_answer_can_be_judged_while_a_remark_on_it_is_answered() -> None:
+    told = given(*DONE_TURN, say("why?")).when(c.Judge(accepted=True)).then("answer.judged")
+    told.leaves("planning", "nobody", accepted=True)
+    assert told.session.remark is not None
+    told.given.when(WORDS).then("remark.answered").leaves("resting", "nobody", accepted=True)
+
+
+def test_an_answer_too_late_changes_nothing() -> None:
+    asked = given(*TO_PLAN, say("why?"))
+    decided = given(approve, begin=asked.session)
+    decided.when(WORDS, "planner", work=asked.session.work).refused(OutOfTurn, "no longer yours")
+    given(say()).when(WORDS).refused(OutOfTurn, "No remark")
+
+
+# --- trouble on the way
+
+
+@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
+@pytest.mark.parametrize("trouble", [(), (c.Ask(text="which?"),), (c.Ask(text="more?", about="budget"),)])
+def test_a_stop_takes_the_remark_back(before: tuple[StoryLine, ...], trouble: tuple[StoryLine, ...]) -> None:
+    told = given(*before, say("why?"), *trouble).when(c.Stop()).then("session.stopped")
+    assert same(told.session, given(*before).session)
+
+
+@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
+def test_a_failure_is_tried_again_or_asked_again(before: tuple[StoryLine, ...]) -> None:
+    failed = given(*before, say("why?")).when(c.Fail(reason="model down")).then("session.failed")
+    again = failed.leaves("failed", "nobody").given.when(c.Retry()).then("session.retried")
+    assert same(again.given.when(WORDS).then("remark.answered").session, given(*before).session)
+    asked = (
+        failed.given.when(say("well?"))
+        .then("message.received", intent="remark")
+        .leaves(again.session.phase, service(before))
+    )
+    assert asked.session.remark is not None
+    assert asked.session.remark.texts == ("why?", "well?")
+
+
+@pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
+def test_a_question_on_the_way_is_part_of_the_remark(before: tuple[StoryLine, ...]) -> None:
+    asked = given(*before, say("it is wrong"), c.Ask(text="what?"))
+    asked.when(say("the sum")).then("question.answered").leaves(
+        "coding" if before == TO_CODE else "planning", service(before), dialogue=(), feedback=()
+    )
+    in_words = given(say("the sum"), WORDS, begin=asked.session).session
+    assert same(in_words, given(*before).session)
+
+
+def test_an_answer_on_the_way_is_taken_in_by_the_draft() -> None:
+    asked = (*DONE_TURN, say("cancel it"), c.Ask(text="which order?"), say("#W1"))
+    session = given(*asked, turn(act("2.1"))).session
+    assert (session.request, session.feedback) == ("cancel it", ("#W1",))
+    assert [(one.question, one.answer) for one in session.dialogue] == [("which order?", "#W1")]
+    noted = given(*TO_PLAN, say("no"), c.Ask(text="why?"), say("see", knowledge=(NOTES,)), draft("b")).session
+    assert (noted.feedback, noted.remark) == ((), None)
+
+
+def test_a_budget_that_is_raised_goes_on_with_the_remark() -> None:
+    story = (*TO_PLAN, say("why?"), c.Ask(text="more?", about="budget"))
+    raised = given(*story).when(c.RaiseBudget(tokens=5)).then("budget.raised").leaves("planning", "planner")
+    raised.given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user", remark=None)
+
+
+def test_a_paused_session_answers_when_it_goes_on() -> None:
+    told = given(*TO_PLAN, c.Pause(), say("why?")).when(c.Resume()).then("session.resumed")
+    told.leaves("planning", "planner").given.when(WORDS).then("remark.answered").leaves("awaiting_approval", "user")
+    held = given(*TO_PLAN, say("why?"), c.Pause(), WORDS).session
+    assert (held.phase, held.paused) == ("awaiting_approval", True)
+    assert given(*TO_DONE, say("why?"), c.Pause(), WORDS).session.paused is False
+
+
+def test_the_clock_of_an_approval_does_not_begin_anew() -> None:
+    story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), c.Ask(text="why what?"), say("all"), WORDS)
+    for ended in range(len(TO_PLAN), len(story) + 1):
+        assert given(*story[:ended]).session.since == 2
+
+
+def test_a_fork_takes_the_words_over_but_not_the_work() -> None:
+    parent = given(*TO_PLAN, say("floats")).session
+    fork = c.Fork(parent="s1", parent_version=parent.version, carried=carried(parent))
+    child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
+    assert (child.phase, child.remark, child.unread) == ("awaiting_approval", None, ("floats",))
+
+
+def test_words_said_before_are_not_mixed_with_a_remark() -> None:
+    waves = turn(act("1.1"), act("1.2", "1.1", ask="a write"))
+    story = (request("agentflow"), waves, c.Start(), say("hurry"), done(), say("why?"))
+    session = given(*story).session
+    assert (session.unread, session.feedback) == (("hurry",), ())
+    assert given(*story, WORDS).session.unread == ("hurry",)
+    assert given(*story, turn(act("2.1"))).session.feedback == ("why?", "hurry")
+
+
+def test_a_draft_without_a_remark_begins_no_round() -> None:
+    event = given(*TO_PLAN, feedback("b")).when(draft("b")).then_event()
+    assert isinstance(event, facts.PlanDrafted)
+    forged = event.model_copy(update={"begins_round": True})
+    assert evolve(given(*TO_PLAN, feedback("b")).session, forged).rounds == ()
+
+
+STRAY = {"id": "x", "session_id": "s1", "version": 9, "at": datetime(2030, 1, 1, tzinfo=UTC), "actor": "user:ann"}
+
+
+@pytest.mark.parametrize(
+    ("before", "phase"), [(CODING, "coding"), (ESCALATED, "planning"), ((say(), c.Fail(reason="x")), "planning")]
+)
+def test_a_published_remark_is_understood_wherever_the_session_stands(
+    before: tuple[StoryLine, ...], phase: str
+) -> None:
+    session = evolve(given(*before).session, facts.MessageReceived(**STRAY, text="and floats", intent="remark"))
+    assert (session.phase, session.remark) == (phase, None)
+    assert "and floats" in (*session.unread, *session.feedback)
+
+
+def test_a_published_answer_without_a_remark_changes_nothing() -> None:
+    session = given(*TO_PLAN).session
+    assert same(evolve(session, facts.RemarkAnswered(**STRAY, text="x")), session)
+    assert put_back(session) is session
+    assert set_aside(session) is session
+    assert session.phase not in SERVICE_OF
+
+
+def test_its_cost_is_recorded_like_any_other() -> None:
+    told: AnyCommand = spend()
+    given(*TO_PLAN, say("why?")).when(told).then("usage.spent").leaves("planning", "nobody")
