@@ -63,24 +63,28 @@ def _work(found: Fold, after: Session, at: datetime) -> None:
 
 
 def _note(found: Fold, keys: dict[str, str], event: SessionEvent, before: Session) -> None:
+    started = [one.action_id for one in event.actions] if isinstance(event, facts.ActionsStarted) else []
+    for action_id in (*event.begins, *started):
+        action, turn = find(found.session, action_id), found.session.turn
+        if action is None or turn is None:
+            continue
+        keys[action_id] = f"{found.session.id}/{turn.number}/{action_id}/{action.attempt}"
+        found.started[keys[action_id]] = action.spec.tool
+        if action.spec.tool == NOTE:
+            found.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))
+    for one in event.ended:  # a quiet read that a stop ended: what comes of it is not waited for
+        found.started.pop(keys.get(one.id, ""), None)
     match event:
-        case facts.ActionsStarted():
-            for action_id, attempt in ((one.action_id, one.attempt) for one in event.actions):
-                action, turn = find(found.session, action_id), found.session.turn
-                if action is None or turn is None:
-                    continue
-                keys[action_id] = f"{found.session.id}/{turn.number}/{action_id}/{attempt}"
-                found.started[keys[action_id]] = action.spec.tool
-                if action.spec.tool == NOTE:
-                    found.notes[keys[action_id]] = str(action.spec.arguments.get("text", ""))
         case facts.ActionsFinished():
-            for one in (one for one in event.outcomes if one.action_id in keys):
-                found.outcomes[keys[one.action_id]] = one
-                found.storing |= {keys[one.action_id]} if one.size is not None else set()
+            for outcome in (outcome for outcome in event.outcomes if outcome.action_id in keys):
+                key = keys[outcome.action_id]
+                found.outcomes[key] = outcome
+                found.storing |= {key} if outcome.size is not None else set()
         case facts.ResultStored() | facts.ResultLost():
             found.storing.discard(keys.get(event.action_id, ""))
         case facts.ActionUncertain() | facts.ActionSkipped():
-            if key := keys.get(event.action_id):
+            if event.action_id in keys:
+                key = keys[event.action_id]
                 found.outcomes[key] = event
                 found.given_up |= {key} if before.phase != "executing" else set()
         case _:

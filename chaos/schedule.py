@@ -12,6 +12,7 @@ SERVICES = ("gateway", "planner", "generator", "verifier", "executor", "plan_sto
 PROGRAMS = (*SERVICES, *SERVICES, "rehearsal")
 AMBUSHES = (  # who is killed, right after an event that gives it work
     *("executor actions.started", *["executor approval.given"] * 4),  # a write follows
+    "executor turn.planned",  # quiet reads are running by it
     *("planner message.received", "planner turn.verified", "generator plan.approved", "verifier code.drafted"),
     *("verifier actions.finished", "generator turn.verified", "plan_store plan.drafted", "gateway plan.drafted"),
 )

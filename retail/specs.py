@@ -43,8 +43,9 @@ def _spec(name: str, effect: Effect, description: str, **parameters: JsonValue) 
         "required": list(parameters),
         "additionalProperties": False,
     }
-    keyed = effect != "read"
-    return ToolSpec(name=name, description=description, parameters=schema, effect=effect, origin=ORIGIN, keyed=keyed)
+    reads = effect == "read"
+    kind = {"effect": effect, "keyed": not reads, "quiet": reads}
+    return ToolSpec(name=name, description=description, parameters=schema, origin=ORIGIN, **kind)
 
 
 _OLD_ITEMS = _items("The item ids in the order that are to be replaced.")

@@ -16,6 +16,8 @@ FIELDS: dict[str, str] = {
     "needs": "the format that a reader must know to fold this event; left out where it is 1",
     "rules": "from this event on the session is folded by the rules of this number; left out where it raises nothing",
     "type": "what happened",
+    "begins": "the quiet reads that this event sets running: they are started by no event of their own; left out where there are none",
+    "quiet": "a read that no event of its own begins; counts only where nobody has to allow it",
     "ended": "the actions that this event ends without an outcome of their own; left out where there are none",
     # said
     "text": "the words",

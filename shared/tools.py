@@ -14,7 +14,8 @@ class ToolSpec(Value):
     """One tool. `parameters` is a JSON schema of type object; `policy` None: the session's own policy holds for it.
 
     `origin` is "parley", the name of a world ("retail"), or that of an MCP server. `keyed`: it remembers the
-    idempotency key of a call with its effect, so a call whose outcome is unknown may simply be made again.
+    idempotency key of a call with its effect, so a call whose outcome is unknown may simply be made again. `quiet`: a
+    read without any effect, also on time or money, which is worth no event of its own when it begins.
     """
 
     name: Line
@@ -24,6 +25,7 @@ class ToolSpec(Value):
     policy: ToolPolicy | None = None
     origin: Line = "parley"
     keyed: bool = False
+    quiet: bool = False
 
 
 class ListTools(Value):

@@ -11,8 +11,12 @@ from shared.events.values import ActionAttempt, ModelCall
 WIDTH = 160
 
 
-def gist(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line a fact
+def gist(event: SessionEvent) -> str:
     """What happened, without who and when: "plan: Print the primes (3 steps)"."""
+    return f"{_what(event)}{f'; runs {", ".join(event.begins)}' if event.begins else ''}"
+
+
+def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line a fact
     match event:
         case facts.MessageReceived():
             return short(event.text, WIDTH)

@@ -18,8 +18,10 @@ from services.executor.recording import Begun, Recorder, uninterrupted
 from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain import wording
+from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
-from shared.domain.waves import ready, running
+from shared.domain.policy import stricter
+from shared.domain.waves import running, to_start
 from shared.events import facts
 from shared.telemetry import metrics
 from shared.worker import Desk
@@ -45,7 +47,7 @@ class Executor:
         self._guide = guide
 
     async def run_wave(self, desk: Desk) -> None:
-        """One `actions.started`, then the outcome of each.
+        """One `actions.started` unless there are only quiet reads, which run already; then one outcome each.
 
         A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
         """
@@ -53,11 +55,16 @@ class Executor:
         recorder = Recorder(desk, self._keeps)
         if running(desk.session):
             await _take_up(desk, recorder, tools)
-        else:
-            if self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
-                return
+        elif self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
+            return
+        try:
             if not await _start(desk, recorder, tools):
                 return
+        except OutOfTurn:
+            if desk.session.work != desk.work or not running(desk.session):
+                raise
+            await self.run_wave(desk)  # another delivery has started it: to this one it comes again
+            return
         begun = _begun(desk, tools)
         reads = [one for one in begun if one.action.spec.effect == "read"]
         writes = [one for one in begun if one.action.spec.effect != "read"]
@@ -110,23 +117,34 @@ async def _start(desk: Desk, recorder: Recorder, tools: Tools) -> bool:
     try:
         return await uninterrupted(_started(desk, tools))
     except asyncio.CancelledError:
-        if desk.stopped and (untouched := _begun(desk, tools)):
+        untouched = [one for one in _begun(desk, tools) if one.action.status == "started"]
+        if desk.stopped and untouched:
             await uninterrupted(recorder.not_run(untouched))
         raise
 
 
 async def _started(desk: Desk, tools: Tools) -> bool:
-    """Not if a tool does more than its plan says, or needs a yes that nobody gave."""
-    wave = (tools.get(action.spec.tool) for action in ready(desk.session.turn))
-    rules = {tool.spec.name: rule for tool in wave if tool and (rule := tool.rule(desk.session))}
-    planned = {action.spec.id: action.spec for action in desk.session.turn.actions} if desk.session.turn else {}
+    """Whether the wave runs now, in this work: its quiet reads do already, of the rest that is recorded first.
+
+    Not if a tool does more than its plan says, or needs a yes that nobody gave. Raises OutOfTurn.
+    """
+    session = desk.session
+    if session.work != desk.work:
+        return False  # what nobody can tell about has ended the wave
+    begun, waiting = running(session), to_start(session)
+    known = {tool.spec.name: tool for action in (*begun, *waiting) if (tool := tools.get(action.spec.tool))}
+    rules = {name: rule for name, tool in known.items() if (rule := tool.rule(session))}
+    quiet = ((action, rules.get(action.spec.tool)) for action in begun if action.status == "running")
+    if begun and not waiting and not any(stricter(session, action, rule) for action, rule in quiet):
+        return True
+    planned = {action.spec.id: action.spec for action in session.turn.actions} if session.turn else {}
     event = await desk.record(c.Start(tools=rules))
     if not isinstance(event, facts.TurnChanged):
         return True
     for spec in (spec for spec in event.actions if spec != planned.get(spec.id)):
         metrics.RULED.labels(spec.ruling).inc()
         log.warning("action_ruled_again", action_id=spec.id, tool=spec.tool, effect=spec.effect, ruling=spec.ruling)
-    return False
+    return desk.session.work == desk.work
 
 
 async def _take_up(desk: Desk, recorder: Recorder, tools: Tools) -> None:
@@ -135,7 +153,7 @@ async def _take_up(desk: Desk, recorder: Recorder, tools: Tools) -> None:
         if action.storing:
             await recorder.lost(action, RESULT_LEFT)
     for begun in _begun(desk, tools):
-        if not begun.again:
+        if begun.action.status == "started" and not begun.again:
             await recorder.uncertain(begun.action, "the executor was ended while it ran")
 
 

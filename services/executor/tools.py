@@ -66,7 +66,7 @@ class Tool(NamedTuple):
         """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
         if self.fails and self.fails(session):
             return None
-        return ToolRule(effect=self.spec.effect, policy=self.policy(session))
+        return ToolRule(effect=self.spec.effect, policy=self.policy(session), quiet=self.spec.quiet)
 
 
 class Source(Protocol):

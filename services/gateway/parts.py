@@ -54,7 +54,7 @@ def action_view(action: Action) -> s.ActionView:
         arguments=action.spec.arguments,
         text=action.spec.text,
         effect=action.spec.effect,
-        status=action.status,
+        status=action.shown_status,
         approval=action.spec.approval,
         hash=action.hash,
         result=action.result,

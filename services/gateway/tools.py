@@ -90,6 +90,7 @@ def _spec(action: OwnAction, action_id: str, session: Session, tools: Tools) -> 
         effect=tool.effect,
         depends_on=action.depends_on,
         policy=tool.policy,
+        quiet=tool.quiet,
     )
     if policy_of(session, spec) == "deny":
         raise Invalid(f"The tool {tool.name} must not be used here.")

@@ -175,7 +175,7 @@ def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
             place += 1
             yield Put(t.actions, _new_action(event, new.number, action, place))
         elif was != action:
-            state = _action_state(action, event, was=was.status)
+            state = _action_state(action, event, was=was.shown_status)
             ruled = _specified(action) if action.spec != was.spec else {}
             yield patch(t.actions, key | {"id": action.spec.id}, ruled | state)
 
@@ -244,14 +244,19 @@ def _specified(action: Action) -> Values:
 
 def _came_of(action: Action) -> Values:
     artefact = action.artefact.model_dump(mode="json") if action.artefact else None
-    told = {"status": action.status, "result": action.result, "error": action.explanation, "tokens": action.tokens}
+    told = {
+        "status": action.shown_status,
+        "result": action.result,
+        "error": action.explanation,
+        "tokens": action.tokens,
+    }
     return told | {"artefact": artefact}
 
 
 def _action_state(action: Action, event: SessionEvent, was: ActionStatus) -> Values:
     """The times are those of a change of status: model calls are told of while it runs, and afterwards."""
     state = _came_of(action)
-    if action.status == "started" != was:
+    if action.shown_status == "started" != was:
         state["started_at"] = event.at
     elif action.status in DONE and action.status != was:
         state["ended_at"] = event.at

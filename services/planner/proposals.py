@@ -47,6 +47,7 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
                 depends_on=_names(planned, turn, number, len(reply.actions)),
                 policy=spec.policy,
                 repairs=repaired.repairs,
+                quiet=spec.quiet,
             )
         )
     if problems:

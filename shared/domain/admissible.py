@@ -15,7 +15,7 @@ from shared.events.values import ActionAttempt, ActionSpec
 
 PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost
-UNDER_WAY: frozenset[ActionStatus] = frozenset({"started", "uncertain"})
+UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 AGAIN = "load the session and decide again"
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
@@ -46,7 +46,7 @@ def _by_a_person(event: SessionEvent) -> str:
     return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
 
 
-def _said(_: Session, event: facts.MessageReceived) -> str:
+def _said(_: Session, event: facts.MessageReceived | facts.TurnRequested) -> str:
     return _by_a_person(event)
 
 
@@ -180,6 +180,7 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "approval.given": _action_decided,
     "approval.denied": _action_decided,
     "turn.changed": _turn_changed,
+    "turn.requested": _said,
     "question.asked": _asked,
     "actions.finished": _outcomes,
     "result.stored": _result,

@@ -1,4 +1,4 @@
-"""What an event brings about beyond its own content: the actions that it ends without an outcome of their own.
+"""What an event brings about beyond its own content: actions that it ends, and quiet reads that it sets running.
 
 `decide` calls `complete` last, so the log says it and `evolve` only applies it. So does a program that builds events
 itself.
@@ -7,22 +7,27 @@ itself.
 from shared.domain import paths
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.domain.waves import blocked, end
+from shared.domain.waves import blocked, end, quiet_reads
 from shared.events import SessionEvent, facts
 from shared.events.values import Ended, EndReason
 
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event that follows this session, with its `ended` filled in, whatever it held there. Pure."""
-    bare = event.model_copy(update={"ended": ()}) if event.ended else event
-    ended = _ended(session, bare, evolve(session, bare))
-    return bare.model_copy(update={"ended": ended}) if ended else bare
+    """The event that follows this session, with `ended` and `begins` filled in, whatever it held there. Pure."""
+    event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
+    after = evolve(session, event)
+    if ended := _ended(session, event, after):
+        event = event.model_copy(update={"ended": ended})
+        after = evolve(session, event)
+    begins = tuple(action.spec.id for action in quiet_reads(after))
+    return event.model_copy(update={"begins": begins}) if begins else event
 
 
 def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:
     reason = _reason(before, event, after)
-    open_ = [a.spec.id for a in before.turn.actions if a.status in paths.OPEN] if before.turn and reason else []
-    left = tuple(Ended(id=action_id, reason=reason) for action_id in open_ if reason)
+    actions = before.turn.actions if before.turn and reason else ()
+    held = (action for action in actions if action.status in (*paths.OPEN, "running"))
+    left = tuple(Ended(id=action.spec.id, reason=reason) for action in held if reason)
     if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without what was said meanwhile
         left += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
     needing = blocked(end(after, left).turn)

@@ -12,7 +12,7 @@ from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, put_back, set_aside, settle
 from shared.domain.state import Failure
 from shared.domain.usage import counted
-from shared.domain.waves import end, mark
+from shared.domain.waves import begin_quiet, end, mark
 from shared.events import SessionEvent, facts
 
 DECIDES = (
@@ -43,6 +43,7 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     after = _moved(_without_remark(accounted, event), event)
     # Of the actions that the event itself plans, those are ended that need one which is not run.
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
+    after = begin_quiet(after, event)
     recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
     since = session.since if _scene(after) == _scene(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)

@@ -94,9 +94,12 @@ def changed(turn: Turn, event: facts.TurnChanged) -> Turn:
 
 
 def _ruled_again(action: Action, spec: ActionSpec) -> Action:
-    """The same action if it has begun, or if nothing differs and nobody has to allow it any more."""
+    """The same action if it has been started, or if nothing differs and nobody has to allow it any more.
+
+    A read that is running can turn out to be no quiet one: it was not run.
+    """
     same = action.spec == spec and (action.allowed or spec.approval is None)
-    return action if same or action.status not in OPEN else planned(spec)
+    return action if same or action.status not in (*OPEN, "running") else planned(spec)
 
 
 def _set_by_person(turn: Turn, event: facts.TurnChanged) -> tuple[Action, ...]:

@@ -37,11 +37,13 @@ def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionS
     tool = tool or ToolRule(effect=planned.effect, policy=planned.policy)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
     shown = None if action.allowed or understated else planned.approval
-    spec = planned.model_copy(update={"effect": tool.effect, "policy": tool.policy, "approval": shown})
-    if action.allowed and not understated and policy_of(session, spec) != "deny":
+    ruling = {"effect": tool.effect, "policy": tool.policy, "approval": shown, "quiet": tool.quiet}
+    spec = planned.model_copy(update=ruling)
+    as_planned = not understated and (tool.quiet or not action.quiet)
+    if action.allowed and as_planned and policy_of(session, spec) != "deny":
         return None
     anew = ruled(session, spec)
-    if anew.ruling in ("proceed", "mutate") and not understated:
+    if anew.ruling in ("proceed", "mutate") and as_planned:
         return None
     if anew.approval is None or shown:
         return anew

@@ -27,10 +27,10 @@ PlanStatus = Literal[
 ]
 CodeStatus = Literal["checking", "review", "approved", "rejected", "superseded"]
 ActionStatus = Literal[
-    "planned", "approved", "denied", "started", "asked", "finished", "failed", "skipped", "uncertain"
+    "planned", "approved", "denied", "running", "started", "asked", "finished", "failed", "skipped", "uncertain"
 ]
 
-
+UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started"})  # a quiet read is running, all else started
 DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
 
 
@@ -161,6 +161,16 @@ class Action:
         return canonical_hash({"tool": spec.tool, "arguments": spec.arguments, "effect": spec.effect})
 
     @property
+    def quiet(self) -> bool:
+        """No event of its own begins it: the event that makes the executor due does."""
+        return self.spec.quiet and self.spec.effect == "read" and self.spec.approval is None
+
+    @property
+    def shown_status(self) -> ActionStatus:
+        """What clients are told: to them a read that is running was started like any other."""
+        return "started" if self.status == "running" else self.status
+
+    @property
     def explanation(self) -> str:
         """Why it came to nothing, in words; "" where nothing is known or to be said."""
         if self.error or self.cause == "stopped":
@@ -170,7 +180,7 @@ class Action:
     @property
     def under_way(self) -> bool:
         """It has no outcome yet, or not the whole of it: nothing else of its turn begins."""
-        return self.status == "started" or self.storing
+        return self.status in UNDER_WAY or self.storing
 
     @property
     def out_of_budget(self) -> bool:

@@ -7,6 +7,7 @@ from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.session import Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
+from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Ended
 
 
@@ -24,6 +25,35 @@ def ready(turn: Turn | None) -> tuple[Action, ...]:
 def running(session: Session) -> tuple[Action, ...]:
     """The actions of the turn that were started and have no outcome yet, or not the whole of it."""
     return tuple(a for a in session.turn.actions if a.under_way) if session.turn else ()
+
+
+def to_start(session: Session) -> tuple[Action, ...]:
+    """What of the wave at hand has yet to be started; its quiet reads are running.
+
+    Nothing while a person is to decide about some of it, or while a work before this one has left something under way.
+    """
+    began = session.work.version if session.work else session.version
+    if session.turn is None or any(action.began < began for action in running(session)):
+        return ()
+    of_this_wave = {action.spec.id for action in session.turn.actions if action.began == began}
+    wave = tuple(a for a in ready(session.turn) if of_this_wave.isdisjoint(a.spec.depends_on))
+    return () if any(action in wave for action in undecided(session.turn)) else wave
+
+
+def quiet_reads(session: Session) -> tuple[Action, ...]:
+    """Those that begin with the event that has just made the executor due."""
+    turn, work = session.turn, session.work
+    begins = work and work.service == "executor" and work.version == session.version
+    if turn is None or turn.path is not None or not begins or running(session):
+        return ()
+    return tuple(action for action in ready(turn) if action.quiet)
+
+
+def begin_quiet(session: Session, event: SessionEvent) -> Session:
+    """The same session with the quiet reads running that this event begins."""
+    actions = session.turn.actions if session.turn and event.begins else ()
+    ids = [a.spec.id for a in actions if a.spec.id in event.begins and a.quiet and a.status in ("planned", "approved")]
+    return mark(session, ids, "running", began=event.version) if ids else session
 
 
 def find(session: Session, action_id: str) -> Action | None:
@@ -72,9 +102,10 @@ def end(session: Session, ended: Iterable[Ended]) -> Session:
         return session
 
     def ending(action: Action) -> Action:
-        if action.status not in paths.OPEN or action.spec.id not in reasons:
+        if action.spec.id not in reasons or action.status not in (*paths.OPEN, "running"):
             return action
-        return replace(action, status="skipped", end_reason=reasons[action.spec.id])
+        status: ActionStatus = "failed" if action.status == "running" else "skipped"
+        return replace(action, status=status, end_reason=reasons[action.spec.id])
 
     return replace(session, turn=replace(session.turn, actions=tuple(map(ending, session.turn.actions))))
 
@@ -109,10 +140,11 @@ def revive(session: Session) -> Session:
 
 def leave_turn(session: Session) -> Session:
     """Begin something else: started actions of the old turn stay known until their outcome is recorded."""
+    started = tuple(action for action in running(session) if action.status == "started")
     remembered = memory.left(session.memory, session.turn)
     turn = session.turn
     before = paths.kept(turn, session.request, session.before) if turn and turn.path else session.before
-    return replace(session, turn=None, memory=remembered, before=before, loose=(*session.loose, *running(session)))
+    return replace(session, turn=None, memory=remembered, before=before, loose=(*session.loose, *started))
 
 
 def advance(session: Session, version: int) -> Session:

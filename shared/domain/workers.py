@@ -8,10 +8,10 @@ from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
-from shared.domain.session import Phase, Session, put_back, undecided
+from shared.domain.session import Phase, Session, put_back
 from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
-from shared.domain.waves import find, new_actions, ready, running
+from shared.domain.waves import find, new_actions, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec, Option, content_hash
@@ -169,19 +169,19 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
 def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
     """The wave starts, unless its tools' own effects, or policies that hold by now, rule some of it more strictly."""
     _my_turn(session, by, "executing")
-    need(not running(session), "The wave is running already.")
-    wave = ready(session.turn)
-    if not wave or any(action in wave for action in undecided(session.turn)):
-        raise OutOfTurn("No wave is ready to start.")
-    ruled_now = (stricter(session, action, command.tools.get(action.spec.tool)) for action in wave)
+    wave = to_start(session)
+    quiet = (action for action in running(session) if action.status == "running")
+    ruled_now = (stricter(session, action, command.tools.get(action.spec.tool)) for action in (*quiet, *wave))
     anew = tuple(spec for spec in ruled_now if spec)
     if anew and session.turn:
         ruled_again = {spec.id: spec for spec in anew}
-        unbegun = (action.spec for action in session.turn.actions if action.status in paths.OPEN)
-        specs = tuple(ruled_again.get(spec.id, spec) for spec in unbegun)
+        actions = (a for a in session.turn.actions if a.status in paths.OPEN or a.spec.id in ruled_again)
+        specs = tuple(ruled_again.get(action.spec.id, action.spec) for action in actions)
         return _turn_changed(session, session.turn, specs, ruled_as(anew), by)
-    actions = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)
-    return facts.ActionsStarted(**stamp(session, by, "actions.started"), actions=actions)
+    if not wave:
+        raise OutOfTurn("The wave is running already." if running(session) else "No wave is ready to start.")
+    attempts = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)
+    return facts.ActionsStarted(**stamp(session, by, "actions.started"), actions=attempts)
 
 
 def _finish(session: Session, command: c.Finish, by: By) -> SessionEvent:
@@ -213,7 +213,7 @@ def _result(session: Session, command: c.StoreResult | c.LoseResult, by: By) -> 
 def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: ActionStatus) -> str:
     """Why nobody waits for what this attempt came to; "" where somebody does."""
     action = find(session, action_id)
-    if action is None or action.status not in (statuses or ("started", "uncertain")):
+    if action is None or action.status not in (statuses or ("running", "started", "uncertain")):
         return f"Action {action_id} is not running."
     if action.attempt != attempt:
         return f"Action {action_id} has been started again since."

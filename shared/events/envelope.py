@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from shared.events.values import Ended, ModelCall, SessionId, Stored
+from shared.events.values import ActionId, Ended, ModelCall, SessionId, Stored
 
 FORMAT = 1  # the newest format that this release reads
 RULES = 1  # the newest rules by which this release folds
@@ -23,7 +23,7 @@ class Event(Stored):
     one. `actor` is `user:<id>`, or the name of a service. `needs` is the format that a reader must know: a release
     whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
     `usage`: the model calls that are accounted with this event. `ended`: the actions that this event ends without an
-    outcome of their own, and why. What says nothing is not stored.
+    outcome of their own, and why. `begins`: the quiet reads that it sets running. What says nothing is not stored.
     """
 
     id: Annotated[str, Field(min_length=1, max_length=300)]
@@ -36,6 +36,7 @@ class Event(Stored):
     rules: Number | None = Field(None, exclude_if=lambda rules: rules is None)
     usage: Annotated[tuple[ModelCall, ...], Field(exclude_if=_is_empty)] = ()
     ended: Annotated[tuple[Ended, ...], Field(exclude_if=_is_empty)] = ()
+    begins: Annotated[tuple[ActionId, ...], Field(exclude_if=_is_empty)] = ()
 
 
 class Head(BaseModel):

@@ -133,7 +133,8 @@ class ActionSpec(Stored):
     """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to.
 
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
-    `ruling` is what the domain made of the call, and `why`: only `skip` and `deny` keep it from being run.
+    `ruling` is what the domain made of the call, and `why`: only `skip` and `deny` keep it from being run. `quiet`: the
+    read changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
     """
 
     id: ActionId
@@ -147,6 +148,7 @@ class ActionSpec(Stored):
     repairs: tuple[str, ...] = ()
     ruling: Ruling = "proceed"
     why: str = ""
+    quiet: bool = False
 
 
 class ModelCall(Stored):
@@ -170,10 +172,11 @@ class ModelCall(Stored):
 
 
 class ToolRule(Value):
-    """What a tool's registry says of it: what a call does to the world, and the tool's own policy, if it has one."""
+    """What a tool's registry says of it: what a call does to the world, the tool's own policy, and if it is quiet."""
 
     effect: Effect
     policy: ToolPolicy | None = None
+    quiet: bool = False
 
 
 class Artefact(Stored):

@@ -19,7 +19,7 @@ from shared.domain.usage import total
 from shared.events import SessionEvent
 from shared.events.values import ModelCall, Service
 from shared.llm import Message, Model
-from shared.log import Loaded, ReplicatedLog, Unstorable, commit
+from shared.log import Loaded, ReplicatedLog, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
@@ -91,6 +91,10 @@ class Desk:
         except Refused as refusal:  # purged: there is no session left to account to
             log.warning("usage_not_recorded", reason=str(refusal))
 
+    async def _catch_up(self) -> None:
+        for raw in await self.kit.log.read(self.session.id, after=self._loaded.position, leader=True):
+            self._loaded, _, _ = accept(self._loaded, raw)
+
     async def ask[Reply: BaseModel](  # noqa: PLR0913  a question has as many sides
         self,
         messages: Sequence[Message],
@@ -158,8 +162,10 @@ class Desk:
         by = By(self.kit.service, datetime.now(UTC), id, self._cause, self.work, usage)
         try:
             self._loaded, event = await commit(self.kit.log, self._loaded, command, by, patience=PATIENCE)
-        except (Refused, Unstorable):
+        except (Refused, Unstorable) as error:
             self._pending = (*calls, *self._pending)
+            if isinstance(error, Refused):
+                await self._catch_up()  # the session that refuses it may be newer than the one that was seen
             raise
         return event
 

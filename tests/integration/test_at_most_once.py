@@ -73,7 +73,8 @@ class Executors:
         begun = asyncio.Event()
 
         async def stored(_: str, data: bytes) -> None:
-            if isinstance(parse_event(data), facts.ActionsStarted):
+            event = parse_event(data)
+            if event.begins or isinstance(event, facts.ActionsStarted):
                 begun.set()
 
         feed = await bus.subscribe("feed.>", stored)

@@ -88,6 +88,7 @@ def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
             effect=effect,
             arguments={"n": i} if again else None,
             repairs=("n was a text",) if asks and again else (),
+            quiet=not asks and effect != "irreversible",
         )
         for i, (after, asks, effect, again) in enumerate(shape)
     )
@@ -129,7 +130,7 @@ def registry(number: int) -> dict[str, ToolRule]:
     effect: Effect = one_of(["read", "write", "irreversible"], number)
     policy: ToolPolicy | None = one_of([None, None, None, "always", "never", "deny"], number // 3)
     names = ("orders", "note", *(f"flow.node{n}" for n in range(5)))
-    return dict.fromkeys(names, ToolRule(effect=effect, policy=policy)) if number % 4 else {}
+    return dict.fromkeys(names, ToolRule(effect=effect, policy=policy, quiet=number % 5 > 0)) if number % 4 else {}
 
 
 def planned(session: Session, number: int, shape: Shape) -> AnyCommand:

@@ -17,7 +17,7 @@ from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS
 from shared.domain.policy import STRENGTH, policy_of
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
-from shared.domain.waves import blocked, find, running
+from shared.domain.waves import blocked, find, running, to_start
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.hashing import canonical_hash
 from shared.story import finish
@@ -53,7 +53,8 @@ def good(session: Session) -> AnyCommand:
             return program(f"print({session.version})")
         case "executing":
             now = running(session)
-            return finish(action_id=now[0].spec.id, ok=True, result=1) if now else c.Start()
+            starts = to_start(session) or not now
+            return c.Start() if starts else finish(action_id=now[0].spec.id, ok=True, result=1)
         case "verifying":
             return verdict("continue" if session.turns % 2 else "complete") if session.turn else checked()
     return answer()
@@ -133,11 +134,20 @@ class World:
     # --- what must hold of every event
 
     def _complete(self, before: Session, event: SessionEvent, after: Session) -> None:
-        """The event says what it ends: completed from nothing, or once more, it is the same."""
+        """The event says what it ends and begins: completed from nothing, or once more, it is the same."""
         before = Session(event.session_id) if isinstance(event, facts.SessionForked) else before
-        assert complete(before, event.model_copy(update={"ended": ()})) == event
+        assert complete(before, event.model_copy(update={"ended": (), "begins": ()})) == event
         assert complete(before, event) == event
         assert not blocked(after.turn)
+        for action_id in event.begins:
+            action = find(after, action_id)
+            assert action is not None
+            assert action.status == "running"
+            assert (action.spec.quiet, action.spec.effect, action.spec.approval) == (True, "read", None)
+            assert after.turn is not None
+            assert after.turn.path is None
+        if running(after) and due(after) == "executor":
+            assert isinstance(event, facts.SessionRetried) or {a.began for a in running(after)} == {event.version}
 
     def _work(self, event: SessionEvent, by: By) -> None:
         """What is made by work is made by the session's work, and never by work begun before a stop."""

@@ -47,7 +47,8 @@ export function entries(events: readonly SessionEvent[]): Entry[] {
   const all: Entry[] = [];
   for (const event of events) {
     told(all, event);
-    for (const one of event.ended ?? []) outcome(all, one.id, endedBy(event, one));
+    for (const one of event.ended ?? []) outcome(all, one.id, endedBy(event, one, actionOf(all, one.id)?.state));
+    for (const id of event.begins ?? []) outcome(all, id, { state: "started" });
     countUsage(all, event.usage);
   }
   return all;

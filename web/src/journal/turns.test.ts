@@ -34,6 +34,13 @@ it("tells why an action was ended, in the words that fit the event", () => {
   expect(why("superseded", { type: "plan.rejected", plan_version: 1, replan: true })).toBe("left out: something else was done instead");
 });
 
+it("shows quiet reads as started by the event that begins them, and as stopped by the stop that ends them", () => {
+  const begins = { ...planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), begins: ["1.1"] };
+  expect(states(begins)).toEqual(["started", "planned"]);
+  const stopped = { type: "session.stopped", reason: "", ended: ["1.1", "1.2"].map((id) => ({ id, reason: "stopped" })) };
+  expect(turn(begins, stopped).actions).toMatchObject([{ state: "failed", error: "Stopped by the person." }, { state: "skipped" }]);
+});
+
 it("does not run what waited for a yes that nobody gave in time", () => {
   const expired = { type: "approval.expired", asked: 1, ended: [{ id: "1.3", reason: "dependency_failed" }] };
   expect(states(planned(1, spec("1.1", { approval: "a write" }), spec("1.2"), spec("1.3", { depends_on: ["1.1"] })), expired)).toEqual(["skipped", "planned", "skipped"]);

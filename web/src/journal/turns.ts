@@ -29,7 +29,7 @@ export function planned(actions: readonly ActionSpec[]): ActionEntry[] {
   });
 }
 
-export const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "" };
+export const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "", quiet: false };
 
 /** A turn with another rest: what is known stays in its place, and what a person set on the way is an action of theirs. */
 export function changed(actions: readonly ActionEntry[], made: number, event: EventOf<"turn.changed">): { actions: ActionEntry[]; made: number } {
@@ -70,7 +70,8 @@ const ENDED: Readonly<Record<Ended["reason"], string>> = {
 };
 
 /** What is told of an action that an event ended without an outcome of its own. */
-export function endedBy(event: SessionEvent, { reason }: Ended): Partial<ActionEntry> {
+export function endedBy(event: SessionEvent, { reason }: Ended, state?: ActionState): Partial<ActionEntry> {
+  if (state === "started") return { state: "failed", error: "Stopped by the person." };
   const said = reason === "superseded" && event.type === "message.received";
   const again = reason === "superseded" && (event.type === "turn.planned" || event.type === "turn.requested");
   return { state: "skipped", error: said ? "left out: you said something else" : again ? "left out: the turn was planned again" : ENDED[reason] };

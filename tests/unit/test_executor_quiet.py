@@ -1,0 +1,161 @@
+"""The executor and quiet reads: they run at once, again after a crash, and never what their tools do not vouch for."""
+
+import asyncio
+
+from services.executor.handlers import Executor
+from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared.domain import commands as c
+from shared.events import SessionEvent, parse_event
+from shared.events.values import ActionSpec, SessionSettings
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.story import Story
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+from tests.unit.test_executor import Run, Shelf, breaks, gives, tool
+
+
+def quiet(name: str, run: Run) -> Tool:
+    loud = tool(name, run)
+    return loud._replace(spec=loud.spec.model_copy(update={"quiet": True}))
+
+
+def look(id_: str, name: str = "look") -> ActionSpec:
+    return ActionSpec(id=id_, tool=name, arguments={"id": id_}, quiet=True)
+
+
+def send(id_: str) -> ActionSpec:
+    return ActionSpec(id=id_, tool="send", effect="write")
+
+
+class Wave:
+    """A session whose executor is due for these actions, and executors that share its log."""
+
+    def __init__(self) -> None:
+        self.log = InMemoryLog()
+        self.story = Story("s", log=self.log)
+
+    async def planned(self, *actions: ActionSpec) -> "Wave":
+        request = c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never"))
+        await self.story.commit(request, c.PlanTurn(sub_goal="look", actions=actions))
+        return self
+
+    async def run(self, *tools: Tool) -> None:
+        await Executor(Registry(Fixed(*tools)), Shelf()).run_wave(await self.desk())
+
+    async def desk(self) -> Desk:
+        kit = Kit("executor", InMemoryStore(self.log), self.log, ScriptedModel(), Drafts(None), Settings())
+        return Desk(kit, await self.story.loaded(), cause="cause")
+
+    def events(self) -> list[SessionEvent]:
+        return [parse_event(raw.data) for raw in self.log.messages][2:]
+
+    def types(self) -> list[str]:
+        return [event.type for event in self.events()]
+
+
+async def test_quiet_reads_leave_only_their_outcomes() -> None:
+    wave = await Wave().planned(look("1.1"), look("1.2"))
+    await wave.run(quiet("look", gives()))
+    assert wave.types() == ["action.finished", "action.finished"]
+    assert (await wave.story.load()).phase == "verifying"
+
+
+async def test_the_rest_of_a_wave_is_recorded_before_anything_runs() -> None:
+    wave = await Wave().planned(look("1.1"), send("1.2"))
+
+    async def sends(_: Call) -> Result:
+        assert wave.types()[0] == "actions.started"
+        return Result(ok=True)
+
+    await wave.run(quiet("look", gives()), tool("send", sends, "write"))
+    started, *outcomes = wave.events()
+    assert getattr(started, "action_ids", ()) == ("1.2",)
+    assert [event.type for event in outcomes] == ["action.finished", "action.finished"]
+
+
+async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
+    wave = await Wave().planned(look("1.1"), look("1.2"))
+    ran: list[str] = []
+
+    async def hangs_at_the_second(call: Call) -> Result:
+        ran.append(call.key)
+        if call.key.endswith("1.2"):
+            await asyncio.Event().wait()
+        return Result(ok=True, value="seen")
+
+    ended = asyncio.create_task(wave.run(quiet("look", hangs_at_the_second)))
+    while not wave.types():  # noqa: ASYNC110  a log in memory tells nobody
+        await asyncio.sleep(0)
+    ended.cancel()
+    await asyncio.wait({ended})
+    await wave.run(quiet("look", gives()))
+    assert ran == ["s/1/1.1", "s/1/1.2"]
+    assert wave.types() == ["action.finished", "action.finished"]
+    assert (await wave.story.load()).phase == "verifying"
+
+
+async def test_two_replicas_two_slow_reads_and_a_write_in_one_wave() -> None:
+    """The write is made once, however the outcomes and the second delivery meet."""
+    wave = await Wave().planned(look("1.1"), look("1.2"), send("1.3"))
+    reads, go = asyncio.Semaphore(0), asyncio.Event()
+    sent: list[str] = []
+
+    async def slow(_: Call) -> Result:
+        reads.release()
+        await go.wait()
+        return Result(ok=True, value="seen")
+
+    async def sends(call: Call) -> Result:
+        sent.append(call.key)
+        await go.wait()
+        return Result(ok=True, value="sent")
+
+    keyed = tool("send", sends, "write", keyed=True)
+    tools = (quiet("look", slow), keyed)
+    desks = [await wave.desk(), await wave.desk()]  # both have seen the session as the first delivery left it
+    replicas = [asyncio.create_task(Executor(Registry(Fixed(*tools)), Shelf()).run_wave(desk)) for desk in desks]
+    for _ in range(4):
+        await asyncio.wait_for(reads.acquire(), 20)
+    go.set()
+    await asyncio.wait_for(asyncio.gather(*replicas), 20)
+    assert wave.types().count("actions.started") == 1
+    assert wave.types().count("action.finished") == 3
+    assert set(sent) == {"s/1/1.3"}, "both know its key: its effect is one"
+    session = await wave.story.load()
+    assert (session.phase, session.failure) == ("verifying", None)
+
+
+async def test_a_write_without_a_key_is_not_made_by_a_replica_that_comes_second() -> None:
+    wave = await Wave().planned(look("1.1"), send("1.2"))
+    began, go, sent = asyncio.Event(), asyncio.Event(), 0
+
+    async def sends(_: Call) -> Result:
+        nonlocal sent
+        sent += 1
+        began.set()
+        await go.wait()
+        return Result(ok=True, value="sent")
+
+    tools = (quiet("look", gives()), tool("send", sends, "write"))
+    desks = [await wave.desk(), await wave.desk()]
+    first = asyncio.create_task(Executor(Registry(Fixed(*tools)), Shelf()).run_wave(desks[0]))
+    await asyncio.wait_for(began.wait(), 20)
+    await Executor(Registry(Fixed(*tools)), Shelf()).run_wave(desks[1])
+    go.set()
+    await asyncio.wait_for(first, 20)
+    assert sent == 1
+    session = await wave.story.load()
+    assert session.turn is not None
+    assert [action.status for action in session.turn.actions] == ["finished", "finished"]
+
+
+async def test_a_tool_that_is_no_quiet_read_is_not_called_before_the_log_says_so() -> None:
+    wave = await Wave().planned(look("1.1", "send"), look("1.2"))
+    await wave.run(tool("send", breaks(AssertionError("called")), "write"), quiet("look", gives()))
+    changed, seen = wave.events()
+    assert (changed.type, seen.type) == ("turn.changed", "action.finished")
+    session = await wave.story.load()
+    assert session.turn is not None
+    assert [(a.spec.effect, a.status) for a in session.turn.actions] == [("write", "planned"), ("read", "finished")]
+    assert session.work is not None
