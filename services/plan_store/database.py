@@ -84,7 +84,7 @@ class Database:
     def beside(self, name: str) -> "Database":
         """Another one: a file next to SQLite's, or a schema of this name in PostgreSQL."""
         if self._file:
-            file = self._file.with_suffix(f".{name}{self._file.suffix}")
+            file = self._file.with_name(f"{self._file.name}.{name}")
             return Database(self._place.set(database=str(file)).render_as_string(hide_password=False))
         return Database(self._place.render_as_string(hide_password=False), schema=name)
 
@@ -131,7 +131,7 @@ class Database:
     async def alone(self) -> AsyncIterator[bool]:
         """Whether nobody else is in here."""
         if self._file:
-            with self._file.with_suffix(".lock").open("w") as file:
+            with self._file.with_name(f"{self._file.name}.lock").open("w") as file:
                 try:
                     fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 except OSError:
