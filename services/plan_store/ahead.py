@@ -14,11 +14,13 @@ class DatabaseAhead(Exception):
 async def check_behind(database: Database, log: StoreLog) -> None:
     """Raises DatabaseAhead, DatabaseDown, LogDown."""
     async with database.begin() as tx:
-        newest = [await tx.scalar(select(func.max(table.c.position))) or 0 for table in (journal, parked)]
+        newest = max([await tx.scalar(select(func.max(table.c.position))) or 0 for table in (journal, parked)])
+    if newest == 0:
+        return  # at the very first start there may be no stream yet
     last = (await log.extent()).last
-    if max(newest) > last:
+    if newest > last:
         raise DatabaseAhead(
-            f"The database has messages up to position {max(newest)}, the log only up to {last}: NATS was brought back "
+            f"The database has messages up to position {newest}, the log only up to {last}: NATS was brought back "
             "from a backup, or NATS_URL or DATABASE_URL is another one's. If both are right, run `parley rebuild`, "
             "then start plan_store again."
         )
