@@ -11,10 +11,14 @@ from shared.domain.waves import blocked, end, quiet_reads
 from shared.events import SessionEvent, facts
 from shared.events.values import Ended, EndReason
 
+PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
+
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
     """The event that follows this session, with `ended` and `begins` filled in, whatever it held there. Pure."""
     event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
+    if session.turn is None and not isinstance(event, PLANS_A_TURN):
+        return event  # there is no action to end or to begin
     after = evolve(session, event)
     if ended := _ended(session, event, after):
         event = event.model_copy(update={"ended": ended})
