@@ -129,7 +129,7 @@ async def test_previews_are_for_those_who_may_see_the_session() -> None:
 async def test_a_result_that_is_kept_apart() -> None:
     world = World(**KEYS)
     await _asks(world, "alice")
-    world.bus.kept = {"s/1/1.1": b"x" * 100_000}
+    world.bus.kept = {"s/1/1.1/1": b"x" * 100_000}
     async with serving(world.app) as address, _rest(address, "a") as alice, _rest(address, "b") as bob:
         got = await alice.get("/sessions/s/artefacts/1/1.1")
         assert (got.status_code, len(got.content)) == (200, 100_000)
