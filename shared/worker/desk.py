@@ -86,6 +86,8 @@ class Desk:
 
     async def settle(self) -> None:
         """Record the pending calls of work that ends without an event of its own."""
+        if not self._pending:
+            return
         try:
             await uncancelled(self._record_usage())
         except Refused as refusal:  # purged: there is no session left to account to
