@@ -34,7 +34,7 @@ def reactions(makers: Mapping[str, set[str]]) -> list[Reaction]:
     """
     handlers = dict(_handlers())
     found = []
-    for stream, config in topology.consumers(Settings.model_construct(ack_wait=1, max_deliver=1)):
+    for stream, config in topology.consumers(Settings.model_construct(ack_wait=1)):
         name = config["name"]
         if name not in handlers:
             raise LookupError(f"the consumer {name} is provisioned, and no app.py consumes it")

@@ -11,7 +11,7 @@ from services.gateway.hub import Hub
 from services.gateway.outbox import Outbox
 from services.gateway.quota import Quota
 from services.gateway.seat import Seat
-from services.gateway.trouble import Trouble
+from services.gateway.trouble import Trouble, as_trouble
 from services.gateway.users import User
 from shared.domain.session import SERVICE_OF, Session
 
@@ -37,13 +37,13 @@ class Follower:
     async def letters(self, version: int, timeout: float) -> AsyncIterator[str]:  # noqa: ASYNC109  told to clients
         """What is told about the session, until it asks or rests, at this version or later; "" after a silence.
 
-        Raises Trouble(timed_out, slow_down), UpgradeNeeded.
+        Raises Trouble(timed_out, slow_down, upgrade_needed).
         """
         self._hub.nudge(self.session_id)
         ends = time.monotonic() + timeout
         while not (self._outbox.empty and self._came_to(version)):
-            if self._room.newer:
-                raise self._room.newer
+            if self._room.newer and (trouble := as_trouble(self._room.newer)):
+                raise trouble
             if self._outbox.overflowed.is_set():
                 raise Trouble("slow_down", "You read too slowly.", "The session goes on.", session_id=self.session_id)
             left = ends - time.monotonic()
@@ -57,7 +57,7 @@ class Follower:
                 yield ""
 
     async def come_to(self, version: int, timeout: float) -> Session:  # noqa: ASYNC109  told to clients
-        """The session when it asks or rests, at this version or later. Raises Trouble(timed_out), UpgradeNeeded."""
+        """The session when it asks or rests, at this version or later. Raises as `letters`."""
         async for _ in self.letters(version, timeout):
             pass
         return self.session

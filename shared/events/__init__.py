@@ -5,7 +5,7 @@ Subject: `session.<session_id>.<due>.<type>`; who is due is computed by `shared.
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import Field, JsonValue, TypeAdapter, ValidationError
+from pydantic import Field, JsonValue, TypeAdapter
 
 from shared.events import envelope, facts
 from shared.events.envelope import Event
@@ -77,12 +77,11 @@ def parse_event(body: bytes | str) -> SessionEvent:
 
 
 def _lifted(body: bytes | str) -> bytes | str:
-    """What is no object of JSON is left to the parser, which says so."""
+    """What is no object of JSON, or not of the older shape, is left to the parser, which says so."""
     try:
-        stored = BODY.validate_json(body)
-    except ValidationError:
+        return BODY.dump_json(lift(BODY.validate_json(body), UPCASTERS))
+    except (ValueError, LookupError, TypeError, AttributeError):  # whatever an upcaster meets in a stranger's message
         return body
-    return BODY.dump_json(lift(stored, UPCASTERS))
 
 
 def dump_event(event: SessionEvent) -> bytes:

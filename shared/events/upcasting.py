@@ -7,7 +7,8 @@ from pydantic import JsonValue
 type Body = dict[str, JsonValue]
 
 # By an event's type and the format that it was stored with. An upcaster returns the body with a higher `needs`, by
-# which the next one is found, and keeps `type`, which is in the subject too. None is ever taken out.
+# which the next one is found, and keeps `type`, which is in the subject too. What it raises on a body of another shape
+# makes that body unreadable. None is ever taken out.
 UPCASTERS: dict[tuple[str, int], Callable[[Body], Body]] = {}
 
 
@@ -16,7 +17,7 @@ def lift(body: Body, upcasters: Mapping[tuple[str, int], Callable[[Body], Body]]
     while upcaster := upcasters.get((str(body.get("type")), _needs(body))):
         before, body = _needs(body), upcaster(body)
         if _needs(body) <= before:
-            raise ValueError(f"The upcaster of {body.get('type')} from format {before} leads to no newer one.")
+            raise RuntimeError(f"The upcaster of {body.get('type')} from format {before} leads to no newer one.")
     return body
 
 

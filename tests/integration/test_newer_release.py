@@ -1,6 +1,7 @@
 """Services beside those of a newer release: what only these can work on is left to them, and people are told so."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
@@ -119,6 +120,23 @@ async def test_people_are_told_in_words() -> None:
         assert len(world.log.messages) == 3
         await her.send("user_message", session_id="other", content="Another session goes on")
         await her.event("message.received")
+
+
+async def test_a_request_that_waits_for_its_session_does_not_wait_in_vain() -> None:
+    world = World()
+    ask = {"messages": [{"role": "user", "content": "How many orders?"}], "id": "one", "timeout": 60, "stream": True}
+    async with (
+        serving(world.app) as address,
+        httpx2.AsyncClient(base_url=f"http://{address}", timeout=30) as http,
+        http.stream("POST", "/api/chat", json=ask) as answer,
+    ):
+        lines = answer.aiter_lines()
+        told = [await anext(lines)]
+        session_id = world.log.messages[-1].subject.split(".")[1]
+        world.log.publish(*newer_message(await InMemoryStore(world.log).load(session_id)))
+        told += [line async for line in lines]
+    assert "event: error" in told
+    assert json.loads(told[told.index("event: error") + 1].removeprefix("data: "))["code"] == "upgrade_needed"
 
 
 async def test_readiness_names_sessions_that_wait_and_does_not_count_them() -> None:

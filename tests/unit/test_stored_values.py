@@ -4,6 +4,7 @@ import json
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from services.gateway.inbound import parse
 from services.gateway.trouble import Trouble
@@ -110,6 +111,13 @@ def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) 
     assert parse_event(json.dumps(newest)) == parse_event(json.dumps(stored(newest))), "it is left as it is"
 
 
+@pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"type": "message.received"}', b'{"type": 1, "needs": []}'])
+def test_what_is_not_of_the_older_shape_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shared.events.UPCASTERS", STEPS)
+    with pytest.raises(ValidationError):
+        parse_event(body)
+
+
 def test_an_upcaster_that_leads_nowhere_is_a_bug_and_loud() -> None:
-    with pytest.raises(ValueError, match="leads to no newer one"):
+    with pytest.raises(RuntimeError, match="leads to no newer one"):
         lift({"type": "message.received"}, {("message.received", 1): lambda body: body})
