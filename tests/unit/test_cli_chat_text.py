@@ -119,7 +119,7 @@ EXAMPLES: dict[str, object] = {
     "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "ok": True, "status": "success",
     "next_action": "complete", "confidence": 1, "tool": "search", "policy": "never", "stage": "planning",
     "usage": (CALL, CALL),
-    "reason": "x", "parent": "p", "parent_version": 2, "title": "x", "user": "bob", "workflow": "flow",
+    "reason": "x", "parent": "p", "parent_version": 2, "carried": {}, "title": "x", "user": "bob", "workflow": "flow",
     "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
     "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},
 }  # fmt: skip
