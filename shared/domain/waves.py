@@ -10,6 +10,8 @@ from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Ended
 
+MOST = 50  # actions of a turn
+
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
     """The next wave: not yet started, every dependency finished well (or was done before). Of a path one node."""
@@ -178,7 +180,9 @@ def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[Action
 
 
 def _check(specs: tuple[ActionSpec, ...]) -> None:
-    """Refuse ids that are not their own, dependencies unknown or in a circle, and the same change twice."""
+    """Refuse too many, ids that are not their own, dependencies unknown or in a circle, and the same change twice."""
+    if len(specs) > MOST:
+        raise Invalid(f"A turn has at most {MOST} actions: plan the rest in the next one.")
     ids = {spec.id for spec in specs}
     if len(ids) < len(specs):
         raise Invalid("Two actions have the same id.")

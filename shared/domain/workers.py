@@ -6,6 +6,7 @@ from shared.domain import commands as c
 from shared.domain import paths
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.memory import SUB_GOALS
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
@@ -102,6 +103,8 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
     need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
+    if len(command.sub_goals) > SUB_GOALS:
+        raise Invalid(f"A turn names at most {SUB_GOALS} sub-goals.")
     drafted_in = drafting(session)
     actions = tuple(ruled(drafted_in, spec) for spec in new_actions(drafted_in, command.actions))
     told = dict(command) | {"actions": actions, "begins_round": begins_round(session)}

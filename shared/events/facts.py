@@ -35,6 +35,7 @@ from shared.events.values import (
 Intent = Literal["request", "feedback", "steer", "remark"]
 About = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
+MOST = 1_000  # actions of an event; what is decided today has fewer
 
 
 class MessageReceived(Event):
@@ -191,11 +192,11 @@ class TurnPlanned(Event):
     type: Literal["turn.planned"] = "turn.planned"
     turn: Version
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=50)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MOST)]
     selected_tool: str = ""
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
-    sub_goals: Annotated[tuple[Line, ...], Field(max_length=20)] = ()
+    sub_goals: Annotated[tuple[Line, ...], Field(max_length=100)] = ()
     final: bool = False
     recalled: Annotated[tuple[Recalled, ...], Field(max_length=10)] = ()
     path: PathPlan | None = None
@@ -211,7 +212,7 @@ class TurnRequested(Event):
     type: Literal["turn.requested"] = "turn.requested"
     turn: Version
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=50)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=MOST)]
 
 
 class TurnChanged(Event):
@@ -223,7 +224,7 @@ class TurnChanged(Event):
 
     type: Literal["turn.changed"] = "turn.changed"
     turn: Version
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=60)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MOST)]
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     reason: Annotated[str, Field(max_length=5_000)] = ""
 

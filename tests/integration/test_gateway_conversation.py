@@ -52,7 +52,7 @@ async def test_a_client_that_knows_only_the_first_messages(world: World) -> None
         await her.send("user_message", content="And now one for fractions")
         again = await her.event("message.received")
         assert again["session_id"] == her.session_id
-        assert (again["intent"], again["version"]) == ("request", len(her.versions))
+        assert (again["intent"], again["version"]) == ("remark", len(her.versions))
         for message in her.heard:
             SERVER_MESSAGES.validate_python(message)
             assert message["session_id"] == her.session_id
@@ -83,7 +83,7 @@ async def test_the_continue_loop(world: World) -> None:
         await her.send("continue", content=complete)
         await her.until("completed")
         await her.send("continue", content="Something else altogether")
-        assert (await her.event("message.received"))["intent"] == "request"
+        assert (await her.event("message.received"))["intent"] == "remark"
 
 
 async def test_edits_and_remarks_during_work(world: World) -> None:

@@ -10,6 +10,7 @@ from shared.domain.commands import Work
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
 from shared.domain.waves import find
+from shared.events import facts
 from shared.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.story import finish
 from tests.unit.domain.spec import (
@@ -406,3 +407,13 @@ def test_a_plan_cancelled_while_it_is_carried_out_keeps_its_outcomes() -> None:
     told.leaves("resting", "nobody", reason="stopped")
     assert [status(told.session, one) for one in ("1.1", "1.2")] == ["started", "skipped"]
     told.given.when(done("1.1"), "executor", work=work).then("actions.finished").leaves("resting", "nobody")
+
+
+def test_a_turn_is_not_larger_than_today_s_limits_though_an_event_may_be() -> None:
+    many = tuple(act(f"1.{number}") for number in range(51))
+    given(*FLOW).when(turn(*many)).refused(Invalid, "at most 50 actions")
+    given(*FLOW).when(turn(sub_goals=("look",) * 21)).refused(Invalid, "at most 20 sub-goals")
+    planned = given(*FLOW).when(turn(*many[:50])).then("turn.planned").event
+    assert isinstance(planned, facts.TurnPlanned)
+    larger = planned.model_dump() | {"actions": [spec.model_dump() for spec in many], "sub_goals": ["x"] * 50}
+    assert len(facts.TurnPlanned.model_validate(larger).actions) == 51
