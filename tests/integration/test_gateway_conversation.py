@@ -184,3 +184,35 @@ async def test_closing_leaves_the_session(world: World) -> None:
         assert not hub._rooms
         assert not [subject for subject, _ in world.bus.subscribed if subject.startswith(("feed.", "delta."))]
         assert (await world.story("s").load()).phase == "awaiting_approval"
+
+
+async def test_a_remark_is_answered_in_words_and_the_review_stays(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        story = world.story("r")
+        await her.send("user_message", content="A calculator", session_id="r")
+        await her.event("message.received")
+        await story.drafts()
+        review = await her.until("text_plan_review")
+
+        await her.send("user_message", content="Why so short?")
+        assert (await her.event("message.received"))["intent"] == "remark"
+        await her.send("resume")
+        at_work = await her.until("snapshot")
+        assert (at_work["phase"], at_work["review"]["hash"]) == ("planning", review["hash"])
+        assert {"approval", "edit", "feedback", "stop"} <= set(at_work["can"])
+        await story.commit(c.AnswerRemark(text="It is all you asked for."))
+        assert (await her.event("remark.answered"))["text"] == "It is all you asked for."
+        assert (await her.until("log"))["content"] == "It is all you asked for."
+        assert (await her.until("text_plan_review"))["version"] == review["version"]
+
+        await her.send("user_message", content="And for fractions?")
+        await her.event("message.received")
+        await her.send("approval", approved=True)
+        assert (await her.event("plan.approved"))["plan_version"] == review["version"]
+
+
+async def test_a_workflow_that_there_is_not_is_refused_in_words(world: World) -> None:
+    async with serving(world.app) as address, client(address) as her:
+        await her.send("user_message", content="x", workflow="dance")
+        error = await her.error("not_available")
+        assert "There is no workflow “dance”." in error["message"]

@@ -1,7 +1,7 @@
 """The planner's turns: what a proposal becomes, when it is sent back, and what the model is told."""
 
 import json
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -11,6 +11,8 @@ from retail.specs import ORIGIN, SPECS
 from services.planner.agentflow import SEARCHES, TRIES, plan_turn
 from services.planner.agentflow_prompt import Planned, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
+from services.planner.flow import PathPlanner
+from services.planner.handlers import Planner
 from services.planner.proposals import FAILURES, repeated, standstill, weigh
 from shared.bus import BusDown
 from shared.domain import commands as c
@@ -214,6 +216,26 @@ async def planned(
     # What a model call costs is a fact of the log; the session here is only what the planner looks at.
     desk = Desk(kit, Loaded(session, 0), cause="s1:cause")
     return await plan_turn(desk, shelf or Shelf(PAGE), recall), model
+
+
+async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
+    rested = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
+    words, model = await planned(rested.session, TurnReply(reply="You named it."))
+    assert words == c.AnswerRemark(text="You named it.")
+    asked = repr(model.prompts[0])
+    assert r"<remark>\nwhy that one?\n</remark>" in asked
+    assert r"<review>\nIt is #W1.\n</review>" in asked
+    turned, _ = await planned(rested.session, proposes(LOOK, reply="I look again."))
+    assert isinstance(turned, c.PlanTurn)
+
+
+async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
+    log = InMemoryLog()
+    kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
+    desk = Desk(kit, Loaded(given(request("dance")).session, 0), cause="s1:cause")
+    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, None)).plan(desk)
+    assert isinstance(failed, c.Fail)
+    assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
 
 
 async def test_a_good_reply_becomes_a_turn() -> None:

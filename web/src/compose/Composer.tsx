@@ -3,7 +3,7 @@ import { ActionIcon, Textarea } from "@mantine/core";
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import type { Command, Knowledge } from "../protocol";
-import { type SessionState, working } from "../state/state";
+import { answering, type SessionState, working } from "../state/state";
 import { Send } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { carried, useChoice } from "./choice";
@@ -109,6 +109,7 @@ function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
   if (sessionId === null) return "What do you need?";
   if (!snapshot) return missing ? "" : "Loading…";
   if (snapshot.question) return "Your answer";
+  if (answering(snapshot)) return "Add to what you said";
   if (working(snapshot)) return "Add a word: it is taken in before the next draft";
   if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? "What should be different?" : snapshot.approval_request ? "Or ask, or say what to do instead" : "Ask about it, or say what should be different";
   if (snapshot.phase === "escalated") return "Hand back: say how to go on";

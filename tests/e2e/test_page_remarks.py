@@ -1,0 +1,57 @@
+"""A question about what is in review: answered in the journal, while the review stays open.
+
+Everything is real but bus, log and model, which are in this process.
+"""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from playwright.async_api import Browser, expect
+
+from tests.e2e.browser import Person
+from tests.support.parley import InProcess, in_process
+
+pytestmark = pytest.mark.timeout(120)
+PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
+WORDS = "The second step tests the first."
+REPLY = {"reply": WORDS}
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="package")
+async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InProcess]:
+    async with in_process(tmp_path_factory.mktemp("home")) as parley:
+        yield parley
+
+
+async def test_a_question_is_answered_and_the_plan_stays_in_review(browser: Browser, parley: InProcess) -> None:
+    replying = asyncio.Event()
+    ask = parley.model.ask
+
+    async def later(*given: Any, **more: Any) -> Any:
+        await replying.wait()
+        return await ask(*given, **more)
+
+    async with Person(browser, parley.url) as ada:
+        parley.model.replies = {"text_plan": [PLAN, REPLY]}
+        tab = await ada.tab()
+        await tab.say("A calculator")
+        await tab.state("text_plan_approval")
+        steps = await tab.steps()
+
+        parley.model.ask = later  # type: ignore[method-assign]
+        await tab.say("Why two steps?")
+        await tab.sees("status", "is answering what you said")
+        assert await tab.steps() == steps
+        await expect(tab("approve")).to_be_enabled()
+        replying.set()
+        await tab.sees("reply", WORDS)
+        await tab.state("text_plan_approval")
+        await expect(tab.page.locator(".notices > *")).to_have_count(0)
+        assert await tab.steps() == steps
+        await expect(tab("plan-card")).to_have_count(1)
+        await tab.reloaded_the_same()
+        await tab.press("approve")
+        await tab("note").get_by_text("approved plan 1").wait_for()
