@@ -158,7 +158,7 @@ async def test_the_query_is_changed_by_hand(ada: Analyst) -> None:
     await expect(tab("action-approve")).to_be_visible()
     await expect(tab("sql-request")).to_contain_text("LIMIT 3")
     changed = [event for event in await tab.events() if event["type"] == "turn.changed" and event["overrides"]]
-    assert [event["given"] for event in changed] == [{"sql": OWN_SQL}]
+    assert [event["overrides"] for event in changed] == [{"sql": OWN_SQL}]
     assert [action["tool"].split(".")[1] for action in changed[0]["actions"]] == [
         "validate_sql",
         "execute_sql",
