@@ -22,7 +22,6 @@ from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import ready, running
 from shared.events import EVENT_CLASSES, SessionEvent, facts
 from shared.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
-from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,
     ANN,
@@ -39,7 +38,7 @@ from tests.unit.domain.spec import (
     turn,
     verdict,
 )
-from tests.unit.domain.world import REACHED, World, good
+from tests.unit.domain.world import REACHED, World, ends, good
 
 COMMON: dict[str, Any] = {
     "deadline": None,
@@ -166,12 +165,13 @@ def _before(turn: int, number: int) -> tuple[str, ...]:
 
 def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
     """How an action that runs ends, also one that outlived its turn."""
-    going = [a.spec.id for a in (*running(session), *session.loose)]
+    going = [*running(session), *session.loose]
     if not going or move not in ("doubt", "bad", "good"):
         return None
-    if move == "doubt":
-        return c.Uncertain(action_id=one_of(going, number), reason="crashed")
-    return finish(action_id=one_of(going, number), ok=move == "good", result={"made": number})
+    action = one_of(going, number)
+    if move == "doubt" and not action.storing:
+        return c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed")
+    return ends(action, ok=move == "good", result={"made": number}, size=60_000 if number % 3 == 0 else None)
 
 
 @dataclass

@@ -5,6 +5,9 @@ After every event `Laws` looks at the event and at the session it left.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import JsonValue
 
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
@@ -20,6 +23,7 @@ from shared.domain.state import Action
 from shared.domain.waves import blocked, find, running, to_start
 from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.events.hashing import canonical_hash
+from shared.events.values import Artefact
 from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
@@ -41,6 +45,16 @@ DRAFTS = facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned
 REACHED: set[str] = set()  # the types of all events that ever happened in any world
 
 
+def ends(action: Action, *, ok: bool = True, result: JsonValue = 1, size: int | None = None) -> AnyCommand:
+    """What comes next of an action that is under way: its outcome, or what becomes of its result."""
+    named: dict[str, Any] = {"action_id": action.spec.id, "attempt": action.attempt}
+    if action.storing and not ok:
+        return c.LoseResult(**named, reason="no room")
+    if action.storing:
+        return c.StoreResult(**named, artefact=Artefact(name=action.spec.id, size=1, sha256=""))
+    return finish(**named, ok=ok, result=result, size=size)
+
+
 def good(session: Session) -> AnyCommand:
     """What a worker that does its job says next; every other remark asks for nothing but words."""
     if session.remark and session.version % 2:
@@ -54,7 +68,7 @@ def good(session: Session) -> AnyCommand:
         case "executing":
             now = running(session)
             starts = to_start(session) or not now
-            return c.Start() if starts else finish(action_id=now[0].spec.id, ok=True, result=1)
+            return c.Start() if starts else ends(now[0])
         case "verifying":
             return verdict("continue" if session.turns % 2 else "complete") if session.turn else checked()
     return answer()
