@@ -60,7 +60,8 @@ def brief(session: Session) -> list[Message]:
             "feedback": [*session.wishes, *session.feedback],
             "problems": session.problems,
             "replan": "Another implementation, from scratch." if session.replan else None,
-            **remark,
+            "review": remark.get("review"),
+            "remark": remark.get("remark"),
         },
     )
 

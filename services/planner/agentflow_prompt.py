@@ -100,7 +100,8 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
             ],
             "problems": session.problems,
             "nudge": nudge,
-            **remark,
+            "review": remark.get("review"),
+            "remark": remark.get("remark"),
         },
     )
 

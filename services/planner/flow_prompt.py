@@ -88,7 +88,8 @@ def brief(
             "feedback": [words for words in session.feedback if words not in told],
             "examples": [_example(entry) for entry in examples],
             "problems": problems,
-            **remark,
+            "review": remark.get("review"),
+            "remark": remark.get("remark"),
         },
     )
 

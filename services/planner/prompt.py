@@ -61,7 +61,8 @@ def brief(session: Session) -> list[Message]:
             "question": session.asked,
             "feedback": session.feedback,
             "replan": "Another approach, from scratch." if session.replan else None,
-            **remark,
+            "review": remark.get("review"),
+            "remark": remark.get("remark"),
         },
     )
 

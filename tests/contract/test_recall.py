@@ -80,14 +80,14 @@ async def test_a_request_is_remembered_when_it_ends(client: Client, shop: Shop) 
     assert await told(client) == []
     await shop.answer(story, "In the post.")
     assert await told(client) == [(1, "Where is my parcel?", "answered: In the post.")]
-    await story.commit(c.Say(text="And the boots?"))
+    await story.commit(c.Say(text="And the boots?", settings=SessionSettings(max_turns=6)))
     await story.commit(c.Stop())
     await shop.seen(story)
     assert await told(client) == [
         (2, "And the boots?", "stopped"),
         (1, "Where is my parcel?", "answered: In the post."),
     ]
-    await story.commit(c.Say(text="The lamp, then"))
+    await story.commit(c.Say(text="The lamp, then", settings=SessionSettings(max_turns=7)))
     await story.commit(c.Fail(reason="The model is away."))
     await shop.seen(story)
     assert (await told(client))[0] == (3, "The lamp, then", "failed: The model is away.")
