@@ -34,7 +34,7 @@ def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionS
     that nobody knows (None) is taken as it was planned.
     """
     planned = action.spec
-    tool = tool or ToolRule(effect=planned.effect, policy=planned.policy)
+    tool = tool or ToolRule(effect=planned.effect, policy=planned.policy, quiet=planned.quiet)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
     shown = None if action.allowed or understated else planned.approval
     ruling = {"effect": tool.effect, "policy": tool.policy, "approval": shown, "quiet": tool.quiet}

@@ -173,7 +173,8 @@ class Action:
     @property
     def explanation(self) -> str:
         """Why it came to nothing, in words; "" where nothing is known or to be said."""
-        if self.error or self.cause == "stopped":
+        cut_off = self.status == "failed" and "stopped" in (self.cause, self.end_reason)
+        if self.error or cut_off:
             return self.error or wording.CUT_OFF
         return wording.NOT_BEGUN[self.end_reason] if self.end_reason else ""
 

@@ -57,7 +57,7 @@ class Wave:
 async def test_quiet_reads_leave_only_their_outcomes() -> None:
     wave = await Wave().planned(look("1.1"), look("1.2"))
     await wave.run(quiet("look", gives()))
-    assert wave.types() == ["action.finished", "action.finished"]
+    assert wave.types() == ["actions.finished", "actions.finished"]
     assert (await wave.story.load()).phase == "verifying"
 
 
@@ -71,7 +71,7 @@ async def test_the_rest_of_a_wave_is_recorded_before_anything_runs() -> None:
     await wave.run(quiet("look", gives()), tool("send", sends, "write"))
     started, *outcomes = wave.events()
     assert getattr(started, "action_ids", ()) == ("1.2",)
-    assert [event.type for event in outcomes] == ["action.finished", "action.finished"]
+    assert [event.type for event in outcomes] == ["actions.finished", "actions.finished"]
 
 
 async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
@@ -91,7 +91,7 @@ async def test_what_was_running_when_an_executor_was_ended_runs_again() -> None:
     await asyncio.wait({ended})
     await wave.run(quiet("look", gives()))
     assert ran == ["s/1/1.1", "s/1/1.2"]
-    assert wave.types() == ["action.finished", "action.finished"]
+    assert wave.types() == ["actions.finished", "actions.finished"]
     assert (await wave.story.load()).phase == "verifying"
 
 
@@ -120,7 +120,7 @@ async def test_two_replicas_two_slow_reads_and_a_write_in_one_wave() -> None:
     go.set()
     await asyncio.wait_for(asyncio.gather(*replicas), 20)
     assert wave.types().count("actions.started") == 1
-    assert wave.types().count("action.finished") == 3
+    assert wave.types().count("actions.finished") == 3
     assert set(sent) == {"s/1/1.3"}, "both know its key: its effect is one"
     session = await wave.story.load()
     assert (session.phase, session.failure) == ("verifying", None)
@@ -154,7 +154,7 @@ async def test_a_tool_that_is_no_quiet_read_is_not_called_before_the_log_says_so
     wave = await Wave().planned(look("1.1", "send"), look("1.2"))
     await wave.run(tool("send", breaks(AssertionError("called")), "write"), quiet("look", gives()))
     changed, seen = wave.events()
-    assert (changed.type, seen.type) == ("turn.changed", "action.finished")
+    assert (changed.type, seen.type) == ("turn.changed", "actions.finished")
     session = await wave.story.load()
     assert session.turn is not None
     assert [(a.spec.effect, a.status) for a in session.turn.actions] == [("write", "planned"), ("read", "finished")]

@@ -167,7 +167,12 @@ ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEven
     ("a longer number", (say(), c.Fail(reason="x")), lambda e: changed(e, id="s1:11:session.failed"), "work at hand"),
     ("a keeper's draft", TO_PLAN, lambda e: changed(e, actor="keeper"), "planner is due"),
     ("a question", ASKED, lambda e: changed(e, actor=ANN), "planner is due"),
-    ("an outcome", ORDER[:7], lambda e: changed(e, action_id="1.2"), "1.2 is not running"),
+    (
+        "an outcome",
+        ORDER[:7],
+        lambda e: changed(e, outcomes=(Outcome(action_id="1.2", ok=True),)),
+        "1.2 is not running",
+    ),
     ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
 ]
 

@@ -5,8 +5,21 @@ from shared.domain.consequences import complete
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, facts
-from shared.events.values import Outcome
-from tests.unit.domain.spec import LEAVE, VERIFYING, Given, act, allow, done, given, request, say, status, turn
+from shared.events.values import Outcome, PathPlan
+from tests.unit.domain.spec import (
+    LEAVE,
+    VERIFYING,
+    Given,
+    act,
+    allow,
+    done,
+    feedback,
+    given,
+    request,
+    say,
+    status,
+    turn,
+)
 
 CHAIN = (act("1.1"), act("1.2", "1.1"), act("1.3", "1.2"))
 FREE = request("agentflow", approval="never")
@@ -69,7 +82,7 @@ def test_an_action_left_in_doubt_ends_what_depends_on_it() -> None:
 
 def test_another_request_and_another_turn_take_the_place_of_what_has_not_begun() -> None:
     waits = given(FREE, turn(act("1.1", ask="a write")))
-    assert ended(waits.when(say("something else")).then("message.received").event) == [("1.1", "superseded")]
+    assert ended(waits.when(feedback("something else")).then("message.received").event) == [("1.1", "superseded")]
     late = given(FREE, say("and tea"), turn(act("1.1")))
     assert late.session.turn is None
     planned = given(FREE, say("and tea")).when(turn(act("1.1"))).then("turn.planned")
@@ -77,8 +90,9 @@ def test_another_request_and_another_turn_take_the_place_of_what_has_not_begun()
 
 
 def test_a_plan_that_is_given_up_ends_its_actions() -> None:
-    steps = c.DraftPlan(goal="g", steps=({"text": "look", "tool": "orders"},), kind="steps")
-    told = given(request("execution_plan"), steps, c.Approve(version=2)).when(c.CancelPlan()).then("plan.cancelled")
+    path = PathPlan(nodes=("orders",))
+    steps = c.DraftPlan(goal="g", steps=({"text": "look", "tool": "orders"},), kind="path", path=path)
+    told = given(request("flow"), steps, c.Approve(version=2)).when(c.CancelPlan()).then("plan.cancelled")
     assert ended(told.event) == [("1.1", "cancelled")]
 
 

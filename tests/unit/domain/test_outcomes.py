@@ -11,7 +11,7 @@ from shared.domain.state import Action
 from shared.domain.waves import find
 from shared.events.values import ActionAttempt, Artefact, Outcome
 from shared.story import finish
-from tests.unit.domain.spec import act, given, request, say, status, turn, verdict
+from tests.unit.domain.spec import act, anew, given, request, say, status, turn, verdict
 
 FLOW = (request("agentflow", approval="never"),)
 THREE = (*FLOW, turn(act("1.1"), act("1.2"), act("1.3", effect="write")), c.Start())
@@ -73,7 +73,7 @@ def test_a_result_that_is_stored_after_a_stop_is_known_and_asks_nobody() -> None
 
 def test_a_result_may_be_stored_when_its_turn_is_over() -> None:
     """Also the outcome may come that late; it is remembered once."""
-    left = given(*ONE, c.Stop(), say("something else"))
+    left = given(*ONE, c.Stop(), anew("something else"))
     known = left.when(LARGE, "executor", work=WORK).then("actions.finished").leaves("planning", "nobody")
     assert [action.storing for action in known.session.loose] == [True]
     told = known.given.when(STORE, "executor", work=WORK).then("result.stored", action_id="1.1")

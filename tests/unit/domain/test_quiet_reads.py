@@ -8,7 +8,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.waves import to_start
 from shared.events.values import ActionSpec, PathPlan, ToolRule
-from tests.unit.domain.spec import Given, act, allow, done, given, request, status, turn
+from tests.unit.domain.spec import Given, act, allow, anew, done, given, request, runs, status, turn
 
 FREE = request("agentflow", approval="never")
 QUIET = ToolRule(effect="read", quiet=True)
@@ -31,21 +31,21 @@ def test_a_wave_of_quiet_reads_needs_no_event_of_its_own() -> None:
     assert statuses(told.leaves("executing", "executor").session, "1.1", "1.2", "1.3") == ["running"] * 2 + ["planned"]
     told.given.when(c.Start()).refused(OutOfTurn, "running already")
     first = given(done("1.1"), begin=told.session)
-    last = first.when(done("1.2")).then("action.finished").leaves("executing", "executor")
+    last = first.when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert last.event.begins == ("1.3",)
-    last.given.when(done("1.3")).then("action.finished").leaves("verifying", "verifier")
+    last.given.when(done("1.3")).then("actions.finished").leaves("verifying", "verifier")
 
 
 def test_of_a_mixed_wave_only_the_rest_is_started_and_nothing_else_begins_until_all_of_it_has_ended() -> None:
     planned = given(*MIXED)
     assert statuses(planned.session, "1.1", "1.2", "1.3", "1.4") == ["running", "running", "planned", "planned"]
-    started = planned.when(c.Start()).then("actions.started", action_ids=("1.3",)).leaves("executing", "nobody")
+    started = planned.when(c.Start()).then("actions.started", actions=runs("1.3")).leaves("executing", "nobody")
     started.given.when(c.Start()).refused(OutOfTurn, "running already")
     for story in (("1.1", "1.2", "1.3"), ("1.3", "1.2", "1.1"), ("1.1", "1.3", "1.2")):
         waits = given(*map(done, story[:2]), begin=started.session)
         assert waits.session.work == planned.session.work, "no event has made the executor due again"
         assert status(waits.session, "1.4") == "planned"
-        last = waits.when(done(story[2])).then("action.finished").leaves("executing", "executor")
+        last = waits.when(done(story[2])).then("actions.finished").leaves("executing", "executor")
         assert last.event.begins == ("1.4",)
 
 
@@ -53,13 +53,13 @@ def test_what_waits_for_an_outcome_of_the_wave_is_not_part_of_it() -> None:
     """An executor that was killed between the first outcome and the start of the rest starts only the rest."""
     some = given(*MIXED, done("1.1"))
     assert [action.spec.id for action in to_start(some.session)] == ["1.3"]
-    some.when(c.Start()).then("actions.started", action_ids=("1.3",))
+    some.when(c.Start()).then("actions.started", actions=runs("1.3"))
 
 
 def test_reads_that_end_before_the_rest_was_started_make_the_executor_due_for_it() -> None:
-    told = given(*MIXED, done("1.1")).when(done("1.2")).then("action.finished").leaves("executing", "executor")
+    told = given(*MIXED, done("1.1")).when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert told.event.begins == ("1.4",)
-    told.given.when(c.Start()).then("actions.started", action_ids=("1.3",))
+    told.given.when(c.Start()).then("actions.started", actions=runs("1.3"))
 
 
 def test_a_stop_ends_what_is_running_and_refuses_what_comes_of_it_later() -> None:
@@ -76,24 +76,24 @@ def test_a_stop_ends_what_is_running_and_refuses_what_comes_of_it_later() -> Non
     assert stopped.session.loose == ()
 
 
-def test_after_a_failure_a_retry_runs_again_what_was_running_and_begins_nothing_else() -> None:
+def test_after_a_failure_a_retry_runs_again_what_was_running_beside_what_is_ready() -> None:
     failed = given(*MIXED, done("1.1"), c.Fail(reason="no room")).when(c.Retry()).then("session.retried")
     assert failed.leaves("executing", "executor").event.begins == ()
     assert statuses(failed.session, "1.1", "1.2", "1.3", "1.4") == ["finished", "running", "planned", "planned"]
-    assert to_start(failed.session) == ()
-    last = failed.given.when(done("1.2")).then("action.finished").leaves("executing", "executor")
+    assert [action.spec.id for action in to_start(failed.session)] == ["1.3", "1.4"]
+    last = failed.given.when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert last.event.begins == ("1.4",)
 
 
 def test_what_is_running_of_a_turn_that_is_left_ends_with_it() -> None:
-    told = given(*MIXED, c.Fail(reason="no room")).when(c.Say(text="another thing")).then("message.received")
+    told = given(*MIXED, c.Fail(reason="no room")).when(anew("another thing")).then("message.received")
     assert [(one.id, one.reason) for one in told.event.ended[:2]] == [("1.1", "superseded"), ("1.2", "superseded")]
     assert told.session.loose == ()
 
 
 def test_nothing_begins_while_the_session_is_paused() -> None:
     paused = given(*MIXED[:1], turn(look("1.1"), look("1.2", "1.1")), c.Pause())
-    ended = paused.when(done("1.1")).then("action.finished").leaves("executing", "nobody")
+    ended = paused.when(done("1.1")).then("actions.finished").leaves("executing", "nobody")
     assert ended.event.begins == ()
     assert ended.given.when(c.Resume()).then("session.resumed").event.begins == ("1.2",)
 
@@ -113,7 +113,7 @@ def test_quiet_counts_only_for_a_read_that_nobody_has_to_allow(loud: dict[str, o
 
 def test_a_read_that_a_policy_asks_for_is_started_after_the_yes() -> None:
     asked = given(request("agentflow", approval="always"), turn(look("1.1")), allow("1.1"))
-    asked.when(c.Start(tools={"orders": QUIET})).then("actions.started", action_ids=("1.1",))
+    asked.when(c.Start(tools={"orders": QUIET})).then("actions.started", actions=runs("1.1"))
 
 
 def test_nodes_of_a_path_are_never_quiet() -> None:
@@ -129,9 +129,9 @@ def test_a_tool_that_is_not_quiet_is_started_before_it_runs() -> None:
     rules = {"orders": ToolRule(effect="read"), "store": QUIET}
     told = misled.when(c.Start(tools=rules)).then("turn.changed").leaves("executing", "nobody")
     assert statuses(told.session, "1.1", "1.2") == ["planned", "running"]
-    again = told.given.when(done("1.2")).then("action.finished").leaves("executing", "executor")
+    again = told.given.when(done("1.2")).then("actions.finished").leaves("executing", "executor")
     assert again.event.begins == ()
-    again.given.when(c.Start(tools=rules)).then("actions.started", action_ids=("1.1",))
+    again.given.when(c.Start(tools=rules)).then("actions.started", actions=runs("1.1"))
 
 
 def test_a_write_that_its_plan_calls_a_quiet_read_waits_for_a_person() -> None:

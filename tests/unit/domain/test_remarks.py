@@ -301,4 +301,4 @@ def test_a_published_answer_without_a_remark_changes_nothing() -> None:
 
 def test_its_cost_is_recorded_like_any_other() -> None:
     told: AnyCommand = spend()
-    given(*TO_PLAN, say("why?")).when(told).then("usage.spent").leaves("planning", "nobody")
+    given(*TO_PLAN, say("why?")).when(told).then("usage.recorded").leaves("planning", "nobody")

@@ -273,5 +273,5 @@ def test_a_tool_denied_in_mid_turn_runs_no_more_in_it(
     """Whether its call was never asked about or has been allowed already, and also where nobody knows the tool."""
     waits = given(request("agentflow", approval=approval), turn(act("1.1"), MAIL), *lines)
     assert waves(waits.session) == ("1.2",)
-    told = waits.when(c.Start(tools=known)).then("actions.ruled").leaves("verifying", "verifier")
+    told = waits.when(c.Start(tools=known)).then("turn.changed").leaves("verifying", "verifier")
     assert status(told.session, "1.2") == "denied"

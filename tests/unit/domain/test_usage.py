@@ -53,7 +53,9 @@ def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_agai
     other = act("1.3")
     story = (request("agentflow", token_budget=100), turn(READ, NEXT, other), c.Start(), spend(100), NO_BUDGET)
     assert given(*story).session.phase == "executing"  # the other one is still running
-    asked = given(*story).when(done("1.3")).then("action.finished").leaves("awaiting_input", "user", halted="executing")
+    asked = (
+        given(*story).when(done("1.3")).then("actions.finished").leaves("awaiting_input", "user", halted="executing")
+    )
     assert asked.session.question
     assert (asked.session.question.about, asked.session.question.options) == ("budget", BUDGET_OPTIONS)
     assert statuses(asked.session) == {"1.1": "failed", "1.2": "planned", "1.3": "finished"}

@@ -18,6 +18,7 @@ from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
 from shared.domain.policy import STRENGTH, policy_of
+from shared.domain.said import drafting
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
 from shared.domain.waves import blocked, find, running, to_start
@@ -249,7 +250,8 @@ class World:
         self._remarked(before, event, by)
         if isinstance(event, TAKES_IN):
             after = evolve(before, event)
-            for text in set(before.feedback) - set(after.feedback):
+            drafted_in = drafting(before) if isinstance(event, DRAFTS) else before
+            for text in set(drafted_in.feedback) - set(after.feedback):
                 said = self.words.pop(text, 0)
                 assert by.work is None or said <= by.work.version
         if isinstance(event, facts.TurnPlanned) and before.phase == "planning":
