@@ -13,6 +13,17 @@ from shared.events.values import Outcome
 from shared.log import Loaded, Raw, accept
 
 NOTE = "trial.note"
+KEYED = frozenset(
+    {
+        "cancel_pending_order",
+        "exchange_delivered_order_items",
+        "modify_pending_order_address",
+        "modify_pending_order_items",
+        "modify_pending_order_payment",
+        "modify_user_address",
+        "return_delivered_order_items",
+    }
+)  # writes that know their key
 Logs = Mapping[str, Sequence[Raw]]
 Came = Outcome | facts.ActionUncertain | facts.ActionSkipped
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from chaos.accounts import accounts
 from chaos.evidence import Evidence
-from chaos.folding import Came, Fold, folded
+from chaos.folding import KEYED, Came, Fold, folded
 from shared.events import SessionEvent, facts
 from shared.events.values import Outcome
 from shared.log import EXPECTED, MESSAGE_ID
@@ -253,17 +253,6 @@ def accounted(book: Book, told: Told) -> None:
             book.noted[f"calls of {one.role} lost, of {one.allowed} that may have been under way"] += one.lost
 
 
-KEYED = frozenset(
-    {
-        "cancel_pending_order",
-        "exchange_delivered_order_items",
-        "modify_pending_order_address",
-        "modify_pending_order_items",
-        "modify_pending_order_payment",
-        "modify_user_address",
-        "return_delivered_order_items",
-    }
-)
 INVARIANTS = (
     ("I1", "no acknowledged event lost", nothing_lost),
     ("I2", "every session's chain unbroken", unbroken),

@@ -21,6 +21,7 @@ SHARED = {
     "flows",
     "llm",
     "log",
+    "log_reading",
     "logging",
     "login",
     "message_limits",
@@ -70,7 +71,7 @@ IMPURE = {
 }
 CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
-KNOW_NATS = ("shared/bus", "shared/log", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
+KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
 RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last asks only for the shapes of replies
 LINES, TEST_LINES = 300, 450

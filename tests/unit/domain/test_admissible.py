@@ -117,6 +117,7 @@ def steps(event: SessionEvent, at: int, **fields: object) -> tuple[object, ...]:
 
 
 TO_WALK, TO_CODE, GUARDED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
+OF_ANOTHER = (Outcome(action_id="1.2", ok=True),)
 ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
     ("a message by a service", (say(),), lambda e: changed(e, actor="root"), "only a person"),
     ("a message by nobody", (say(),), lambda e: changed(e, actor="user:"), "only a person"),
@@ -170,7 +171,7 @@ ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEven
     (
         "an outcome",
         ORDER[:7],
-        lambda e: changed(e, outcomes=(Outcome(action_id="1.2", ok=True),)),
+        lambda e: changed(e, outcomes=OF_ANOTHER),
         "1.2 is not running",
     ),
     ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
