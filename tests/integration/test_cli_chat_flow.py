@@ -42,7 +42,7 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
         person.types(ENTER)  # as proposed
         await person.shows("✓ generate_sql", "text_to_sql.execute_sql · read", "'pending'", "Change it first")
         person.types("edit" + ENTER)
-        await person.shows("changed the path", "with sql set", "'delivered'", "Change it first")
+        await person.shows("changed what comes next", "with sql set", "'delivered'", "Change it first")
         person.types("yes" + ENTER)
         await person.shows("✓ execute_sql", "163", "1 row", "Answer", "163 orders are pending.")
         person.types(f"/csv {tmp_path}/rows.csv" + ENTER)
@@ -67,7 +67,7 @@ async def test_the_rest_of_a_path_is_typed() -> None:
         person.types("/path generate_sql execute" + ENTER)
         await person.shows("has no node “execute”", "numbers or names of tables")
         person.types("/path generate_sql, format_final_response" + ENTER)
-        await person.shows("changed the path", "▶ generate_sql", "Answer")
+        await person.shows("changed what comes next", "▶ generate_sql", "Answer")
         person.types(CTRL_D)
 
 
