@@ -131,12 +131,13 @@ async def test_actions_wait_with_their_arguments_and_a_question_is_answered(worl
         first, second = state["actions"]
         assert (first["tool"], first["arguments"], first["effect"]) == ("cancel", {"order_id": "#W1"}, "write")
         about = {"session_id": story.id, "version": first["version"]}
-        assert "differ" in await refused(client, "approve", **about, action_id="a1", hash=second["hash"])
-        state = await says(client, "approve", **about, action_id="a1", hash=first["hash"])
-        assert [action["action_id"] for action in state["actions"]] == ["a2"]
-        state = await says(client, "reject", **about, action_id="a2", reason="Not that one")
+        assert (first["action_id"], second["action_id"]) == ("1.1", "1.2")
+        assert "differ" in await refused(client, "approve", **about, action_id="1.1", hash=second["hash"])
+        state = await says(client, "approve", **about, action_id="1.1", hash=first["hash"])
+        assert [action["action_id"] for action in state["actions"]] == ["1.2"]
+        state = await says(client, "reject", **about, action_id="1.2", reason="Not that one")
         assert (state["waits_for"], state["actions"]) == ("work", [])
-        denied = next(a for a in (await story.load()).turn.actions if a.spec.id == "a2")  # type: ignore[union-attr]
+        denied = next(a for a in (await story.load()).turn.actions if a.spec.id == "1.2")  # type: ignore[union-attr]
         assert denied.status == "denied"
 
 
