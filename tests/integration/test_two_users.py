@@ -105,7 +105,7 @@ async def _made(alice: httpx2.AsyncClient, bus: Bus) -> tuple[str, str]:
     answered = (await alice.post("/api/chat", json=said)).json()
     kept = await alice.post(f"/api/sessions/{answered['session_id']}/messages", json={"type": "save_to_library"})
     assert kept.status_code == 200, kept.text
-    await bus.keep(f"{answered['session_id']}/1/1.1", MARK.encode())
+    await bus.keep(f"{answered['session_id']}/1/1.1/1", MARK.encode())
     return planned, answered["session_id"]
 
 
