@@ -155,7 +155,10 @@ class Bus:
     # --- the object store
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        """Keep these bytes under `<session>/<turn>/<action>`; the same again is no work. Raises TooLarge, BusDown."""
+        """Keep these bytes under `<session>/<turn>/<action>/<attempt>`; the same again is no work.
+
+        Raises TooLarge, BusDown.
+        """
         return await Artefacts(self.client).keep(name, data)
 
     async def fetch(self, name: str) -> bytes | None:

@@ -62,7 +62,7 @@ def streams(settings: Settings) -> list[Config]:
         common
         | {
             "name": ARTEFACTS,
-            "description": "Results too large for an event, named <session>/<turn>/<action>",
+            "description": "Results too large for an event, named <session>/<turn>/<action>/<attempt>",
             "subjects": [f"$O.{BUCKET}.C.>", f"$O.{BUCKET}.M.>"],
             "allow_direct": True,
             "allow_rollup_hdrs": True,
