@@ -251,7 +251,7 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
         waiting = await _listed(http, "/inbox", "sessions")
         assert [(one["id"], one["state"]) for one in waiting] == [(session_id, "action_approval")]
 
-        await bus.keep(f"{session_id}/1/1.1", b"much" * 50_000)
+        await bus.keep(f"{session_id}/1/1.1/1", b"much" * 50_000)
         assert (await http.get(f"{where}/artefacts/1/1.1")).content == b"much" * 50_000
         assert (await http.get(f"{where}/artefacts/1/1.2")).status_code == 404
         await story.commit(c.Stop())
