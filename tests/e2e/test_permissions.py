@@ -138,7 +138,7 @@ def test_no_file_of_a_running_parley_can_be_read_by_others(running: Parley) -> N
 
 
 async def test_a_service_that_may_not_ends_and_it_is_seen(running: Parley) -> None:
-    """plan_store with the planner's password: it listens for requests that are not the planner's."""
+    """plan_store with the planner's password: it asks for messages that are not the planner's."""
     url = running.nats_url.rpartition("@")[2]
     password = (running.home / "secrets" / "nats-planner").read_text()
     environment = dict(os.environ) | {"NATS_URL": f"nats://planner:{password}@{url}", "PYTHONUNBUFFERED": "1"}
@@ -150,5 +150,5 @@ async def test_a_service_that_may_not_ends_and_it_is_seen(running: Parley) -> No
     assert process.returncode == FORBIDDEN
     last: dict[str, Any] = json.loads(said.decode().splitlines()[-1])
     assert (last["event"], last["level"], last["service"]) == ("nats_forbidden", "critical", "plan_store")
-    assert "permissions violation for subscription to" in last["error"]
+    assert 'permissions violation for publish to "$js.api.consumer.info.sessions.plan_store"' in last["error"]
     assert password not in said.decode()
