@@ -57,7 +57,8 @@ async def test_a_tool_of_a_server_is_approved_and_run(customer: Customer) -> Non
     await tab.sees("answer", "Tokyo")
     await expect(tab("action").last).to_have_attribute("data-state", "finished")
     (finished,) = [event for event in await tab.events() if event["type"] == "actions.finished"]
-    assert "+09:00" in json.dumps(finished["result"])
+    (outcome,) = finished["outcomes"]
+    assert "+09:00" in json.dumps(outcome["result"])
 
 
 async def test_a_person_who_takes_over_has_the_same_tools(customer: Customer) -> None:
