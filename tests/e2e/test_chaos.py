@@ -49,9 +49,9 @@ async def conversation(client: Client, disturb: Disturb) -> list[Json]:
     await client.send(type="run", id="r1")
     await client.event("actions.started")
     await disturb("run")
-    finished = await client.event("actions.finished")
-    assert finished["ok"], finished
-    assert "done" in finished["result"]["stdout"]
+    (outcome,) = (await client.event("actions.finished"))["outcomes"]
+    assert outcome["ok"], outcome
+    assert "done" in outcome["result"]["stdout"]
     await client.event("turn.verified")
     return client.events
 
