@@ -7,6 +7,7 @@ format and changes only with their number. Everything else (policies, limits, te
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from shared.domain.consequences import complete
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
@@ -26,7 +27,17 @@ def admissible(session: Session, event: SessionEvent) -> str:
     if event.version == 1 or event.type == "session.forked":
         return _beginning(event)
     row = ROWS.get(event.type)
-    return row(session, event) if row else ""
+    if row and (wrong := row(session, event)):
+        return wrong
+    return _unsaid(session, event)
+
+
+def _unsaid(session: Session, event: SessionEvent) -> str:
+    """What the event does not say of the actions that it ends and begins, or says wrongly."""
+    whole = complete(session, event)
+    if (whole.ended, whole.begins) == (event.ended, event.begins):
+        return ""
+    return "its `ended` and `begins` are not those that follow from it: complete it, or decide again"
 
 
 def _beginning(event: SessionEvent) -> str:

@@ -184,7 +184,7 @@ def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
     if not wave:
         raise OutOfTurn("The wave is running already." if running(session) else "No wave is ready to start.")
     attempts = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)
-    return facts.ActionsStarted(**stamp(session, by, "actions.started"), actions=attempts)
+    return facts.ActionsStarted(**stamp(session, by, "actions.started", wave[0].spec.id), actions=attempts)
 
 
 def _finish(session: Session, command: c.Finish, by: By) -> SessionEvent:

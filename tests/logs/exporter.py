@@ -18,6 +18,7 @@ def exported(session: Session) -> State:
     """The session's state as it is recorded. What has its default value is left out, but for version and phase."""
     settings, spent = session.settings, session.spent
     state: State = {
+        "rules": session.rules,
         "owner": session.owner,
         "workflow": session.workflow,
         "rest_reason": session.reason if session.phase == "resting" else "",
@@ -38,6 +39,7 @@ def exported(session: Session) -> State:
         "turns_of_earlier_requests": session.turns_before,
         "outlived_their_turn": [_action(action) for action in session.loose],
         "settled_changes": dict(sorted(session.memory.settled.items())),
+        "remark": f"{len(session.remark.texts)} on {session.remark.phase}" if session.remark else "",
         "words_for_the_next_draft": len(session.feedback),
         "words_not_looked_at": len(session.unread),
         "answered": bool(session.answer),
@@ -70,7 +72,11 @@ def _said(state: State) -> State:
 
 def _question(session: Session) -> State:
     question = session.question
-    return {"action": question.action_id, "about": question.about, "options": [*question.options]} if question else {}
+    return (
+        {"action": question.action_id, "about": question.about, "options": [option.key for option in question.options]}
+        if question
+        else {}
+    )
 
 
 def _plan(plan: Plan) -> State:
@@ -112,6 +118,11 @@ def _action(action: Action) -> State:
             "id": spec.id,
             "tool": spec.tool,
             "status": action.status,
+            "end_reason": action.end_reason,
+            "cause": action.cause,
+            "attempt": action.attempt if action.attempt > 1 else 0,
+            "result_being_stored": action.storing,
+            "quiet": action.quiet,
             "effect": spec.effect,
             "ruling": spec.ruling,
             "tool_policy": spec.policy,

@@ -191,10 +191,10 @@ async def budget(play: Play) -> None:
 async def remarks(play: Play) -> None:
     """A question in review, and one at rest."""
     await play.asks("conversation", CALCULATOR)
-    session = await play.says("Why are there so many steps?")
-    if session.phase == "awaiting_input":
-        await play.says("Add a step to write a short help text")
+    await play.says("Why are there so many steps?")
+    await play.says("Add a step to write a short help text")
     await play.does(approve)
+    await play.says("Why is the code like this?")
     await play.does(approve)
     await play.says("Thank you!")
 

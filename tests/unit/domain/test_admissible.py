@@ -7,6 +7,7 @@ import pytest
 from shared.domain import commands as c
 from shared.domain.admissible import ROWS, admissible
 from shared.domain.commands import By, Work
+from shared.domain.consequences import complete
 from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.events import EVENT_CLASSES, SessionEvent, facts
@@ -98,7 +99,7 @@ def changed(event: SessionEvent, **fields: object) -> SessionEvent:
 
 def next_one(session: Session, event: SessionEvent, **fields: object) -> SessionEvent:
     """The event as it would have to be published to be the next one of this session."""
-    return changed(event, session_id=session.id, version=session.version + 1, **fields)
+    return complete(session, changed(event, session_id=session.id, version=session.version + 1, **fields))
 
 
 # --- each row
@@ -234,9 +235,21 @@ def test_outcomes_and_costs_name_no_work_and_only_what_runs_ends(name: str) -> N
             at = {"id": "anything", "session_id": session.id, "version": session.version + 1, "at": NOON, "actor": "x"}
             ended = facts.ActionsFinished(**at, outcomes=(Outcome(action_id=action_id, ok=True),))
             doubt = facts.ActionUncertain(**at, action_id=action_id, reason="?")
-            assert [admissible(session, one) == "" for one in (ended, doubt)] == [action_id in running] * 2
+            whole = (complete(session, one) for one in (ended, doubt))
+            assert [admissible(session, one) == "" for one in whole] == [action_id in running] * 2
         cost = next(t.event for t in transitions("order") if t.event.type == "usage.recorded")
         assert admissible(session, next_one(session, cost, actor="nobody")) == ""
+
+
+def test_an_event_says_all_that_it_ends_and_begins_and_nothing_else() -> None:
+    quiet = turn(act("1.1", quiet=True), act("1.2", "1.1", effect="write"))
+    before, planned = decided(request("agentflow", approval="never"), quiet)
+    assert (planned.begins, admissible(before, planned)) == (("1.1",), "")
+    assert "begins" in admissible(before, changed(planned, begins=()))
+    assert "begins" in admissible(before, changed(planned, begins=("1.1", "1.2")))
+    before, stopped = decided(request("agentflow", approval="never"), quiet, c.Stop())
+    assert ([one.id for one in stopped.ended], admissible(before, stopped)) == (["1.1", "1.2"], "")
+    assert "ended" in admissible(before, changed(stopped, ended=stopped.ended[:1]))
 
 
 # --- what stays allowed
