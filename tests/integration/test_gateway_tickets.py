@@ -150,7 +150,7 @@ async def test_a_ticket_and_a_cookie_are_not_one_another() -> None:
 
 async def test_a_socket_ends_with_its_login() -> None:
     world = World(**KEYS | {"parley_auth": "jwt"})
-    short = jwt.encode({"sub": "carol", "exp": int(time.time()) + 2}, SECRET, algorithm="HS256")
+    short = jwt.encode({"sub": "carol", "exp": int(time.time()) + 5}, SECRET, algorithm="HS256")
     async with serving(world.app) as address:
         path = f"/ws?ticket={await ticket(address, short)}"
         async with client(address, path) as by_ticket:

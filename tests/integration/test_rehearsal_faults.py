@@ -114,7 +114,7 @@ def test_every_fault_is_covered() -> None:
 
 @pytest.mark.parametrize("fault", FAULTS)
 async def test_one_fault_is_survived(asking: Callable[..., Asker], fault: str) -> None:
-    impatient = {"model_timeout": 0.5} if fault == "timeout" else {}  # no other fault is about time
+    impatient = {"model_timeout": 1.5} if fault == "timeout" else {}  # no other fault is about time
     asker = asking(openai_model=f"rehearsal?fault={fault}&times=1", **impatient)
     reply = await asker.ask()
     assert reply.steps
