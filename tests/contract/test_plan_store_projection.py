@@ -368,9 +368,10 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, proj
         event = decide(Session(session_id), c.Fork(parent=named, parent_version=99, carried=carried(then)), by)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session
-        assert (session.version, session.parent, session.request) == (1, named, "A calculator")
+        assert (session.version, session.parent, session.request) == (1, named, then.request)
         assert session.plan
         assert session.plan.steps == STEPS
+    await projector.load(parent.id)
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)
     assert await rows(database) == before

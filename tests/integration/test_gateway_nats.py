@@ -263,6 +263,6 @@ async def test_tools_artefacts_inbox_and_memories_over_the_real_bus(addresses: t
 async def _listed(http: httpx2.AsyncClient, path: str, name: str) -> Any:
     """What this list holds, once the projection has come so far."""
     async with asyncio.timeout(10):
-        while not (found := (await http.get(path)).json()[name]):  # noqa: ASYNC110  a list over REST is polled
+        while not (found := (await http.get(path)).json().get(name)):  # noqa: ASYNC110  a list over REST is polled
             await asyncio.sleep(0.05)
     return found

@@ -32,7 +32,7 @@ from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
-from shared.domain.waves import running
+from shared.domain.waves import running, to_start
 from shared.events.values import Recalled, SessionSettings
 from shared.llm.sections import prompt
 from shared.llm.types import Message
@@ -143,7 +143,8 @@ class Play:
                 raise AssertionError(phase)
 
     def _carry_out(self) -> None:
-        self._do(c.Start())
+        if to_start(self.session):  # else there are only quiet reads, which run already
+            self._do(c.Start())
         for action in running(self.session):
             spec, turn = action.spec, self.session.turn
             result = self._world.call(spec.tool, spec.arguments)

@@ -17,7 +17,7 @@ from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
-from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, done, given, request, say, turn, verdict
+from tests.unit.domain.spec import LEAVE, StoryLine, act, allow, anew, done, given, request, say, turn, verdict
 
 FREE = (request("agentflow", approval="never", max_turns=2),)
 LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))
@@ -159,7 +159,7 @@ def test_questions_and_other_words_are_told_apart_and_not_those_of_the_request_b
     first = (*FREE, c.Ask(text="Which?"), say("#W1"), turn(act("1.1")), c.Start(), done("1.1"), verdict())
     asked = given(*first).session
     assert (section(asked, "dialogue"), section(asked, "feedback")) == ("Q: Which?\nA: #W1", "")
-    story = (*first, c.GiveAnswer(text="Done.", confidence=1), say("And mine?"), say("quick"), turn(act("2.1")))
+    story = (*first, c.GiveAnswer(text="Done.", confidence=1), anew("And mine?"), say("quick"), turn(act("2.1")))
     later = given(*story, turn(act("3.1")), c.Start(), done("3.1"), verdict()).session
     assert (section(later, "dialogue"), section(later, "feedback")) == ("", "quick")
     assert section(later, "previous") == "- cancel my order (answered: Done.)"
