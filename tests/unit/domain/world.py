@@ -254,7 +254,7 @@ class World:
             for text in set(drafted_in.feedback) - set(after.feedback):
                 said = self.words.pop(text, 0)
                 assert by.work is None or said <= by.work.version
-        if isinstance(event, facts.TurnPlanned) and before.phase == "planning":
+        if isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning":
             for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
                 assert by.work is not None
                 assert self.words.pop(text, 0) <= by.work.version
