@@ -47,7 +47,7 @@ COMMON: dict[str, Any] = {
     "suppress_health_check": [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large],
 }
 PROFILES = {
-    "ci": settings(max_examples=50, stateful_step_count=60, derandomize=True, **COMMON),
+    "ci": settings(max_examples=200, stateful_step_count=60, derandomize=True, **COMMON),
     "deep": settings(max_examples=2000, stateful_step_count=120, **COMMON),
 }
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
