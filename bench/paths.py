@@ -83,7 +83,7 @@ async def _ended(house: House, request: Request, flow: str) -> Ended:
     talk = await _after_earlier(house, request, flow, DETAILS)
     session = await talk.says(request.request)
     path = session.turn.path if session.turn else None
-    fallback = bool(path and path.fallback and path.attempts and path.why)
+    fallback = bool(path and path.fallback and path.attempts and path.fallback_reason)
     made = session.phase == "resting" and session.reason == "answered" and session.confidence > 0
     nodes = sum(action.status == "finished" for action in session.turn.actions) if session.turn else 0
     asked = any("Which flow" in question for question in talk.questions)

@@ -24,7 +24,7 @@ PATH = PathPlan(nodes=("look",))
 TOOLS = (Step(text="Look", tool="look"),)
 _LOOK = ActionSpec(id="a", tool="look")
 _WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
-_ASK = {"depends_on": (), "approval": "it writes"}
+_ASK = {"depends_on": (), "approval_reason": "it writes"}
 TURNS = ((_LOOK, _WRITE), (_LOOK.model_copy(update=_ASK), _WRITE.model_copy(update=_ASK)))
 RULES = (ToolRule(effect="write"), ToolRule(effect="write", policy="never"), ToolRule(effect="read", policy="deny"))
 
@@ -97,7 +97,7 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
     yield from (c.Start(), *(c.Start(tools={name: rule}) for name in ("look", "write") for rule in RULES))
     for verdict in VERDICTS:
         yield c.VerifyTurn(status="success", next_action=verdict, reasoning="x")
-    yield from (c.GiveAnswer(text="x", confidence=1), c.Fail(reason="x"), c.Expire(asked=session.since))
+    yield from (c.GiveAnswer(text="x", confidence=1), c.Fail(reason="x"), c.Expire(requested_version=session.since))
 
 
 def _kind(session: Session) -> tuple[object, ...]:

@@ -39,7 +39,7 @@ CALL = ModelCall(
     completion_tokens=42,
     cost=0,
     latency=0.61,
-    attempts=1,
+    attempt=1,
 )
 SPEND = c.RecordUsage(calls=(CALL,))
 PLAN = c.DraftPlan(goal="Write a simple calculator in Python.", steps=STEPS)
@@ -126,9 +126,15 @@ def turns() -> list[Transition]:
     """A turn of tool calls, with all that may become of them: allowed, refused, skipped, in doubt."""
     actions = (
         ActionSpec(id="1.1", tool="find_order", arguments={"order_id": "#W1"}),
-        ActionSpec(id="1.2", tool="cancel_order", effect="write", depends_on=("1.1",), approval="it changes an order"),
         ActionSpec(
-            id="1.3", tool="send_mail", effect="irreversible", depends_on=("1.1",), approval="it cannot be undone"
+            id="1.2", tool="cancel_order", effect="write", depends_on=("1.1",), approval_reason="it changes an order"
+        ),
+        ActionSpec(
+            id="1.3",
+            tool="send_mail",
+            effect="irreversible",
+            depends_on=("1.1",),
+            approval_reason="it cannot be undone",
         ),
         ActionSpec(id="1.4", tool="find_user", depends_on=("1.2",)),
     )
@@ -160,7 +166,7 @@ def turns() -> list[Transition]:
 
 def ruled_again() -> list[Transition]:
     """A plan that says too little of a tool: it does not start, and the person is asked."""
-    action = ActionSpec(id="1.1", tool="close_account", arguments={"user_id": "u1"}, text="Look up the account")
+    action = ActionSpec(id="1.1", tool="close_account", arguments={"user_id": "u1"}, description="Look up the account")
     return tell(
         [
             c.Say(text="What is in my account?", workflow="agentflow"),
@@ -174,7 +180,9 @@ def ruled_again() -> list[Transition]:
 def expiry() -> list[Transition]:
     """An approval that nobody gives in time."""
     settings = SessionSettings(approval_timeout=60)
-    return tell([c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(asked=2)])
+    return tell(
+        [c.Say(text="Help me create a simple calculator", settings=settings), PLAN, c.Expire(requested_version=2)]
+    )
 
 
 def forked() -> list[Transition]:
@@ -208,7 +216,7 @@ def walk() -> list[Transition]:
         ActionSpec(id=f"1.{n}", tool=f"text_to_sql.{node}", depends_on=(f"1.{n - 1}",) if n > 1 else ())
         for n, node in enumerate(NODES, 1)
     )
-    shown = {"arguments": {"sql": SQL}, "approval": "the query is shown before it runs"}
+    shown = {"arguments": {"sql": SQL}, "approval_reason": "the query is shown before it runs"}
     written = {"sql": SQL.replace("'pending'", "'open'"), "explanation": "Counts the orders.", "cannot": ""}
     return tell(
         [

@@ -199,7 +199,7 @@ async def newest(log: Log, loaded: Loaded) -> Loaded:
 async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
     """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
     begun = Session(new_id)
-    command = c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent))
+    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
     event = decide(begun, command, by)
     await log.append(event, after=0, due=due(evolve(begun, event)))
     return event

@@ -127,7 +127,7 @@ class Story:
     def fork(self, new_id: str, user: str = "") -> "Story":
         """The story of a session that begins as this one is now."""
         child = Story(new_id, log=self._log, user=user or self.user, clock=self._clock)
-        command = c.Fork(parent=self.id, parent_version=self.session.version, carried=carried(self.session))
+        command = c.Fork(parent_id=self.id, parent_version=self.session.version, carried=carried(self.session))
         child.apply(command)
         return child
 

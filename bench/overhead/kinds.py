@@ -142,7 +142,7 @@ def call(role: Role) -> ModelCall:
         completion_tokens=100,
         cost=0.0,
         latency=0.0,
-        attempts=1,
+        attempt=1,
         outcome="ok",
         estimated=False,
     )

@@ -20,9 +20,9 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
         return view
     view = replace(view, known=event.version)
     match event:
-        case facts.UsageRecorded() | facts.SessionShared() | facts.PolicyRemembered() | facts.AnswerJudged():
+        case facts.UsageRecorded() | facts.SessionShared() | facts.PolicySet() | facts.AnswerJudged():
             return view
-        case facts.WorkflowChosen():
+        case facts.WorkflowChanged():
             return replace(view, workflow=event.workflow)
         case facts.SessionRenamed():
             return replace(view, title=event.title)
@@ -47,7 +47,7 @@ def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, P
             view = replace(view, draft=None)
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.CodeVerified():
             view = replace(view, draft=None)
-    if isinstance(event, facts.MessageReceived) and event.intent == "steer":
+    if isinstance(event, facts.MessageReceived) and event.intent == "guidance":
         return view
     return replace(view, ask=None, worker=view.session.work.service if view.session.work else None)
 

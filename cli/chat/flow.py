@@ -19,6 +19,7 @@ from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.events import facts
 from shared.events.values import Outcome, PathPlan
+from shared.protocol.views import PlannedPathView
 
 ROWS, COLUMNS, CELL, WORDS = 20, 12, 40, 200  # that are shown of a result; characters of a cell, of words
 _MARKS: Mapping[str, tuple[str, str]] = {
@@ -57,10 +58,16 @@ def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
 def planned(event: facts.TurnPlanned, path: PathPlan) -> RenderableType:
     """The path that is about to be walked, and how it was found."""
     head = Text.assemble(("▸ Path ", "bold cyan"), _joined([(action.tool, "", "") for action in event.actions]))
-    return Group(head, *(Padding(part, (0, 0, 0, 2), expand=False) for part in _found(path, event.reasoning)))
+    return Group(
+        head,
+        *(
+            Padding(part, (0, 0, 0, 2), expand=False)
+            for part in _found(PlannedPathView.model_validate(path), event.reasoning)
+        ),
+    )
 
 
-def _found(path: PathPlan, reasoning: str) -> Iterable[Text]:
+def _found(path: PlannedPathView, reasoning: str) -> Iterable[Text]:
     if reasoning:
         yield Text(short(reasoning, WORDS), style="dim")
     if path.fallback:
@@ -75,7 +82,7 @@ def _found(path: PathPlan, reasoning: str) -> Iterable[Text]:
         yield Text(f"{words} (a proposal, never run)", style="yellow")
 
 
-def review(plan: Plan, path: PathPlan) -> RenderableType:
+def review(plan: Plan, path: PlannedPathView) -> RenderableType:
     """A path that waits for a yes."""
     steps = [
         Text.assemble(
@@ -100,7 +107,7 @@ def whole(turn: Turn) -> RenderableType:
     seconds, tokens = sum(a.seconds for a in turn.actions), sum(a.tokens for a in turn.actions)
     grid.add_row("", "together", "", f"{seconds:.1f}", f"{tokens:,}", style="dim")
     head = Text.assemble(("planned ", "bold"), _joined([(tool, "", "") for tool in path]))
-    found = _found(turn.path, turn.reasoning) if turn.path else ()
+    found = _found(PlannedPathView.model_validate(turn.path), turn.reasoning) if turn.path else ()
     return Group(head, *found, Text.assemble(("walked  ", "bold"), line(turn)), Text(""), grid)
 
 

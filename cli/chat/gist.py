@@ -84,7 +84,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
             return cost(event.usage)
         case facts.BudgetRaised():
             return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
-        case facts.PolicyRemembered():
+        case facts.PolicySet():
             return f"from now on {event.tool}: {event.policy}"
         case facts.SessionStopped():
             return f"stopped{_because(event.reason)}"
@@ -93,18 +93,18 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.SessionResumed():
             return "goes on"
         case facts.SessionFailed():
-            return f"{event.stage} failed{_because(event.reason)}"
+            return f"{event.phase} failed{_because(event.reason)}"
         case facts.SessionRetried():
             return "tries again"
         case facts.SessionCompleted():
             return "done for now"
         case facts.SessionForked():
-            return f"forked from {event.parent} at version {event.parent_version}"
+            return f"forked from {event.parent_id} at version {event.parent_version}"
         case facts.SessionRenamed():
             return f"named the session “{short(event.title)}”"
         case facts.SessionShared():
             return f"shared with {event.user} as {event.role}" if event.role else f"no longer shared with {event.user}"
-        case facts.WorkflowChosen():
+        case facts.WorkflowChanged():
             return f"next: workflow {event.workflow}"
     assert_never(event)
 

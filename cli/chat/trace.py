@@ -49,8 +49,8 @@ def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
 def _call(action: ActionSpec) -> RenderableType:
     told: list[str] = [action.effect] if action.effect != "read" else []
     told += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
-    told += ["waits for your yes"] if action.approval else []
-    told += [f"{action.ruling}: {action.why}"] if action.ruling in ("deny", "skip") else []
+    told += ["waits for your yes"] if action.approval_reason else []
+    told += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
     line = Text.assemble(
         (f"{visible(action.id)} ", "bold"),
         f"{visible(action.tool)}({_arguments(action.arguments)})",

@@ -71,15 +71,15 @@ class PathGuide:
         except NodeFailed:
             return None  # it says so itself when it is run
         known = (spec.arguments, spec.effect, spec.policy) == (arguments, node.spec.effect, policy)
-        if known and (spec.approval or not shown):
+        if known and (spec.approval_reason or not shown):
             return None
         return ActionSpec(
             id=spec.id,
             tool=spec.tool,
             arguments=arguments,
-            text=spec.text,
+            description=spec.description,
             effect=node.spec.effect,
-            approval=node.spec.confirm if shown else None,
+            approval_reason=node.spec.confirm if shown else None,
             policy=policy,
         )
 

@@ -40,7 +40,7 @@ def _done_before(flow: str, session: Session) -> Outputs:
     state: Outputs = {}
     for action in session.turn.actions if session.turn else ():
         spec = action.spec
-        if spec.ruling == "skip" and split(spec.tool)[0] == flow:
+        if spec.decision == "skip" and split(spec.tool)[0] == flow:
             with suppress(ValueError):
                 outputs = json.loads(made_then.get(key_of(spec.tool, spec.arguments), ""))
                 state |= outputs if isinstance(outputs, dict) else {}
@@ -78,7 +78,7 @@ def elsewhere(flow: Flow, session: Session, rest: tuple[Action, ...]) -> Elsewhe
 
 def _last(turn: Turn | None) -> Action | None:
     """What was passed last: it ran, or it had been done before."""
-    passed = [a for a in (turn.actions if turn else ()) if a.status == "finished" or a.spec.ruling == "skip"]
+    passed = [a for a in (turn.actions if turn else ()) if a.status == "finished" or a.spec.decision == "skip"]
     return passed[-1] if passed else None
 
 

@@ -32,7 +32,7 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
             return (stopped,) if _rests(after, "stopped") else ()
         case facts.SessionFailed():
             failure = failure_view(after)
-            message = f"Failed while {event.stage}: {event.reason}" + (
+            message = f"Failed while {event.phase}: {event.reason}" + (
                 " Retry does it again." if event.retryable else ""
             )
             failed = failure and s.Failed(session_id=after.id, version=event.version, failure=failure, message=message)
@@ -93,7 +93,7 @@ def _worth_telling(event: SessionEvent) -> str:
             return "Paused: the present step may end, no other begins."
         case facts.SessionResumed():
             return "The session goes on."
-        case facts.MessageReceived(intent="steer"):
+        case facts.MessageReceived(intent="guidance"):
             return "Noted: it is taken in before the next draft is shown."
         case facts.AnswerJudged(accepted=True):
             kept = " It is kept in your library." if event.saved else ""

@@ -74,7 +74,7 @@ def _line(event: SessionEvent) -> str:
         case facts.CodeDrafted() | facts.CodeEdited():
             line = f"**{who}** wrote code."
         case facts.SessionFailed():
-            line = f"Failed while {event.stage}: {event.reason}"
+            line = f"Failed while {event.phase}: {event.reason}"
         case facts.PlanApproved(turn=int()):
             line = f"**{who}:** plan approved, turn {event.turn} ({_tools(event)})"
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():

@@ -5,9 +5,9 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
 from services.gateway.models import Answer
-from shared.events.values import Confirm, Line, NodeProposal, Planning, SessionId, Text
+from shared.events.values import Confirm, Line, Planning, SessionId, Text
 from shared.flows import FlowSpec
-from shared.protocol.server import ApprovalRequest, FailureView, Question, TextPlanReview
+from shared.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 
 LEAST_WAIT, MOST_WAIT = 5.0, 600.0  # seconds that a request waits for its session
 
@@ -133,7 +133,7 @@ class PathReply(Walk):
     planned_execution_path: tuple[str, ...] = ()
     attempts: int = 0
     reasoning: str = ""
-    proposal: NodeProposal | None = None
+    proposal: NodeProposalView | None = None
 
 
 class PathMetadata(Answer):

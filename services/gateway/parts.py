@@ -26,7 +26,7 @@ def plan_view(plan: Plan | None) -> s.PlanView | None:
         hash=plan.hash,
         status=plan.status,
         by=plan.by,
-        path=plan.path,
+        path=planned_path(plan.path),
     )
 
 
@@ -52,17 +52,17 @@ def action_view(action: Action) -> s.ActionView:
         action_id=action.spec.id,
         tool=action.spec.tool,
         arguments=action.spec.arguments,
-        text=action.spec.text,
+        text=action.spec.description,
         effect=action.spec.effect,
         status=action.shown_status,
-        approval=action.spec.approval,
+        approval=action.spec.approval_reason,
         hash=action.hash,
         result=action.result,
         error=action.explanation,
         depends_on=action.spec.depends_on,
         repairs=action.spec.repairs,
-        ruling=action.spec.ruling,
-        why=action.spec.why,
+        ruling=action.spec.decision,
+        why=action.spec.decision_reason,
         seconds=action.seconds,
         tokens=action.tokens,
         artefact=action.artefact,
@@ -99,16 +99,20 @@ def path_view(session: Session) -> s.PathView | None:
     return None
 
 
+def planned_path(plan: PathPlan | None) -> s.PlannedPathView | None:
+    return s.PlannedPathView.model_validate(plan) if plan else None
+
+
 def _path(plan: PathPlan, begun: Sequence[Action], remaining: tuple[str, ...]) -> s.PathView:
     at_work = bool(begun) and (begun[-1].status != "finished" or not remaining)
+    how_planned = dict(s.PlannedPathView.model_validate(plan))
     return s.PathView(
         flows=tuple(dict.fromkeys(flow for flow, _ in chains(plan.nodes))),
         planned_execution_path=plan.nodes,
         current_path_index=len(begun) - at_work,
         walked=tuple(action.spec.tool for action in begun),
         remaining=remaining,
-        **plan.model_dump(exclude={"nodes", "proposal"}),
-        proposal=plan.proposal,
+        **{name: how_planned[name] for name in how_planned.keys() - {"nodes"}},
     )
 
 

@@ -86,7 +86,7 @@ def _spec(action: OwnAction, action_id: str, session: Session, tools: Tools) -> 
         id=action_id,
         tool=tool.name,
         arguments=action.arguments,
-        text=action.text,
+        description=action.text,
         effect=tool.effect,
         depends_on=action.depends_on,
         policy=tool.policy,

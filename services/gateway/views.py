@@ -9,6 +9,7 @@ from services.gateway.parts import (
     memory_view,
     path_view,
     plan_view,
+    planned_path,
     turn_view,
 )
 from shared.domain.session import Session, put_back, reviewing, undecided
@@ -81,7 +82,7 @@ def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
         hash=plan.hash,
         message=f"Version {plan.number} of the {'path' if plan.path else 'plan'}. Approve it, say what to change, "
         "edit it, or ask for another one.",
-        path=plan.path,
+        path=planned_path(plan.path),
     )
 
 

@@ -58,7 +58,7 @@ def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
         "name": wanted.name[:NAME],
         "version": event.version,
         "description": wanted.description,
-        "why": wanted.why,
+        "why": wanted.reason,
         "request": after.request[:LONGEST],
         "at": event.at,
     }

@@ -42,9 +42,9 @@ class Broker(Protocol):
 
 
 class Deadline(BaseModel):
-    """A timer's payload: nobody decided about what version `asked` asked for."""
+    """A timer's payload: nobody decided about what version `requested_version` asked for."""
 
-    asked: int
+    requested_version: int
 
 
 class Advisory(BaseModel):
@@ -126,7 +126,7 @@ class Keeper:
             raise Park("not a deadline") from error
         if kind != APPROVAL:
             raise Park(f"no timer is of the kind {kind}")
-        await self._expire(session_id, deadline.asked)
+        await self._expire(session_id, deadline.requested_version)
 
     # --- the sweep
 
@@ -187,7 +187,7 @@ class Keeper:
             return
         try:
             if after.expires_at is not None:
-                payload = Deadline(asked=after.session.since).model_dump_json().encode()
+                payload = Deadline(requested_version=after.session.since).model_dump_json().encode()
                 await self._broker.arm(after.session.id, APPROVAL, after.expires_at, payload)
             elif before.expires_at is not None:
                 await self._broker.disarm(after.session.id, APPROVAL)
@@ -211,13 +211,13 @@ class Keeper:
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_fail", session=session_id, reason=str(error))
 
-    async def _expire(self, session_id: str, asked: int | None = None) -> None:
-        """Give up what was asked at version `asked`, or what is asked now."""
+    async def _expire(self, session_id: str, requested: int | None = None) -> None:
+        """Give up what was asked at version `requested`, or what is asked now."""
         try:
             loaded = await self._projector.load(session_id)
-            asked = loaded.session.since if asked is None else asked
-            await commit(self._log, loaded, Expire(asked=asked), By(actor=KEEPER, at=self._now()))
-            log.info("approval_expired", session=session_id, asked=asked)
+            requested = loaded.session.since if requested is None else requested
+            await commit(self._log, loaded, Expire(requested_version=requested), By(actor=KEEPER, at=self._now()))
+            log.info("approval_expired", session=session_id, requested_version=requested)
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
 

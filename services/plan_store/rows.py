@@ -187,7 +187,7 @@ def _verdict(event: facts.TurnVerified) -> Values:
 
 def _turn_not_run(event: facts.TurnPlanned) -> Iterator[Change]:
     """Nothing was left to do, or the person had said something else meanwhile."""
-    actions = tuple(Action(spec, "skipped", error=spec.why) for spec in event.actions)
+    actions = tuple(Action(spec, "skipped", error=spec.decision_reason) for spec in event.actions)
     turn = Turn(event.turn, event.sub_goal, actions, event.actor, final=event.final, path=event.path)
     yield _new_turn(event, turn)
     for place, action in enumerate(actions, 1):
@@ -215,19 +215,19 @@ def _new_turn(event: SessionEvent, turn: Turn) -> Change:
     return Put(t.turns, row | dict.fromkeys(unjudged) | {"verified_at": None})
 
 
-SPECIFIED = (
-    "id",
-    "tool",
-    "arguments",
-    "text",
-    "effect",
-    "depends_on",
-    "approval",
-    "policy",
-    "repairs",
-    "ruling",
-    "why",
-)
+SPECIFIED = {  # column: field
+    "id": "id",
+    "tool": "tool",
+    "arguments": "arguments",
+    "text": "description",
+    "effect": "effect",
+    "depends_on": "depends_on",
+    "approval": "approval_reason",
+    "policy": "policy",
+    "repairs": "repairs",
+    "ruling": "decision",
+    "why": "decision_reason",
+}
 
 
 def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> Values:
@@ -239,7 +239,7 @@ def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> V
 
 def _specified(action: Action) -> Values:
     spec = action.spec.model_dump(mode="json")
-    return {name: spec[name] for name in SPECIFIED} | {"hash": action.hash}
+    return {column: spec[name] for column, name in SPECIFIED.items()} | {"hash": action.hash}
 
 
 def _came_of(action: Action) -> Values:

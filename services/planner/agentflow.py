@@ -53,7 +53,9 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
 
 
 def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
-    nothing = "Nothing is left to do" if not proposal.actions else proposal.actions[0].text or proposal.actions[0].tool
+    nothing = (
+        "Nothing is left to do" if not proposal.actions else proposal.actions[0].description or proposal.actions[0].tool
+    )
     return c.PlanTurn(
         sub_goal=(reply.sub_goal.strip() or nothing)[:500],
         actions=proposal.actions,

@@ -135,7 +135,9 @@ def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None
     if flow is None:
         return c.Ask(text=f"{why} {WHICH}".strip()[:50_000])
     chain: Chain = ((flow.name, full_path(flow)),)
-    path = PathPlan(nodes=_tools(chain), fallback=True, why=why[:5_000], attempts=error.attempts if error else 0)
+    path = PathPlan(
+        nodes=_tools(chain), fallback=True, fallback_reason=why[:5_000], attempts=error.attempts if error else 0
+    )
     return Planned(chain, path, f"The full graph of {flow.name}, by its conditions.")
 
 
@@ -156,7 +158,7 @@ def _tools(chain: Chain) -> tuple[str, ...]:
 
 
 def _proposal(node: NewNode | None) -> NodeProposal | None:
-    return NodeProposal(**node.model_dump()) if node else None
+    return NodeProposal(flow=node.flow, name=node.name, description=node.description, reason=node.why) if node else None
 
 
 def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan | c.PlanTurn:
@@ -164,7 +166,7 @@ def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan 
     names = " and ".join(flow for flow, _ in chains(planned.path.nodes))
     steps = [_step(page, tool) for tool in planned.path.nodes]
     if session.settings.confirm == "path":
-        made = tuple(Step(text=step.text, tool=step.tool) for step in steps)
+        made = tuple(Step(text=step.description, tool=step.tool) for step in steps)
         goal = f"{session.request[:400]} ({names})"
         return c.DraftPlan(goal=goal, steps=made, notes=planned.reasoning, kind="path", path=planned.path)
     turn = session.turns + 1

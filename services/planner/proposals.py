@@ -42,7 +42,7 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
                 id=f"{turn}.{number}",
                 tool=spec.name,
                 arguments=repaired.arguments,
-                text=planned.text[:2000],
+                description=planned.text[:2000],
                 effect=spec.effect,
                 depends_on=_names(planned, turn, number, len(reply.actions)),
                 policy=spec.policy,

@@ -52,7 +52,7 @@ def _nothing_ran(turn: Turn, goes_on: NextAction) -> c.VerifyTurn:
 def _held_back(turn: Turn) -> str:
     """What was refused, skipped or swept away by a stop, and why; what was done already does not count."""
     kept = [
-        action for action in turn.actions if action.status in ("denied", "skipped") and action.spec.ruling != "skip"
+        action for action in turn.actions if action.status in ("denied", "skipped") and action.spec.decision != "skip"
     ]
     told = (
         f"{action.spec.tool} ({action.status}{': ' if action.explanation else ''}{action.explanation})"

@@ -39,8 +39,8 @@ MAKES: dict[str, tuple[str, ...]] = {
         *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),
         *("code.edited", "code.approved", "code.rejected"),
         *("turn.requested", "turn.changed", "approval.given", "approval.denied", "action.skipped"),  # a person's own
-        *("policy.remembered", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
-        *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_chosen"),
+        *("policy.set", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
+        *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_changed"),
     ),
 }
 

@@ -161,7 +161,7 @@ def _turn_changed(session: Session, event: facts.TurnChanged) -> str:
 
 def _asked(session: Session, event: facts.QuestionAsked) -> str:
     """A person has themselves asked what comes next."""
-    own = event.about == "continue" and event.actor.startswith(PERSON)
+    own = event.kind == "continue" and event.actor.startswith(PERSON)
     return "" if own else _of_the_work(session, event)
 
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import Field, JsonValue
 
 from shared.events.carried import Carried
-from shared.events.facts import About
+from shared.events.facts import QuestionKind
 from shared.events.values import (
     ActionAttempt,
     ActionSpec,
@@ -187,7 +187,7 @@ class ChooseWorkflow(Command):
 
 
 class Fork(Command):  # given to the empty session that the fork becomes
-    parent: str
+    parent_id: str
     parent_version: int
     carried: Carried
 
@@ -222,7 +222,7 @@ class Ask(Command):
 
     text: str
     options: tuple[str, ...] = ()
-    about: About = "request"
+    about: QuestionKind = "request"
     action_id: str | None = None
     form: dict[str, JsonValue] | None = None
 
@@ -298,6 +298,6 @@ class Fail(Command):
 
 
 class Expire(Command):
-    """The keeper's: nobody decided about what version `asked` asked for."""
+    """The keeper's: nobody decided about what version `requested_version` asked for."""
 
-    asked: int
+    requested_version: int

@@ -44,7 +44,9 @@ def _path(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Path
         return event.path
     path = session.plan.path if session.plan else None
     nodes = tuple(step.tool for step in event.steps if step.tool)
-    return path.model_copy(update={"nodes": nodes, "fallback": False, "why": ""}) if path and nodes else path
+    return (
+        path.model_copy(update={"nodes": nodes, "fallback": False, "fallback_reason": ""}) if path and nodes else path
+    )
 
 
 def plan_approved(session: Session, event: facts.PlanApproved) -> Session:

@@ -133,7 +133,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return session  # its envelope says it all
         case facts.BudgetRaised():
             return _budget_raised(session, event)
-        case facts.PolicyRemembered():
+        case facts.PolicySet():
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
             return _stopped(session)
@@ -144,7 +144,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             waits = session.phase in SERVICE_OF and session.work is None
             return begin(resumed, session.phase, event.version) if waits else resumed
         case facts.SessionFailed():
-            failure = Failure(event.stage, event.reason, event.retryable, event.raw)
+            failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
             return replace(settle(session, "failed"), halted=session.phase, failure=failure)
         case facts.SessionRetried():
             return turns.go_on(session, session.halted or "planning", event.version)
@@ -157,7 +157,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.SessionShared():
             others = {user: role for user, role in session.shared_with.items() if user != event.user}
             return replace(session, shared_with=others | ({event.user: event.role} if event.role else {}))
-        case facts.WorkflowChosen():
+        case facts.WorkflowChanged():
             return replace(session, workflow=event.workflow)
     assert_never(event)
 

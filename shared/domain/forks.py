@@ -84,7 +84,7 @@ def forked(event: facts.SessionForked) -> Session:
         answer=had.answer,
         confidence=had.confidence,
         before=had.flow_states,
-        parent=event.parent,
+        parent=event.parent_id,
     )
     return settle(fork, "awaiting_approval" if fork.plan else "resting")
 

@@ -64,7 +64,7 @@ def begun(turn: Turn) -> tuple[Action, ...]:
 
 def named(tool: str, text: str) -> ActionSpec:
     """A node that is only named as yet: nobody is asked about it before it is known what it would run with."""
-    return ActionSpec(id="0", tool=tool, text=text[:TEXT], policy="never")
+    return ActionSpec(id="0", tool=tool, description=text[:TEXT], policy="never")
 
 
 def numbered(turn: Turn, specs: tuple[ActionSpec, ...], given: bool) -> tuple[ActionSpec, ...]:
@@ -98,7 +98,7 @@ def _ruled_again(action: Action, spec: ActionSpec) -> Action:
 
     A read that is running can turn out to be no quiet one: it was not run.
     """
-    same = action.spec == spec and (action.allowed or spec.approval is None)
+    same = action.spec == spec and (action.allowed or spec.approval_reason is None)
     return action if same or action.status not in (*OPEN, "running") else planned(spec)
 
 
@@ -107,7 +107,7 @@ def _set_by_person(turn: Turn, event: facts.TurnChanged) -> tuple[Action, ...]:
         return ()
     flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
     text = f"Set by the person: {', '.join(event.overrides)}"[:500]
-    spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", text=text)
+    spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", description=text)
     return (Action(spec, "finished", result=event.overrides),)
 
 
@@ -123,4 +123,4 @@ def _chosen(turn: Turn, event: facts.TurnChanged) -> str:
 
 def planned(spec: ActionSpec) -> Action:
     """An action as its ruling leaves it."""
-    return Action(spec, RULED.get(spec.ruling, "planned"), error=spec.why)
+    return Action(spec, RULED.get(spec.decision, "planned"), error=spec.decision_reason)

@@ -94,8 +94,8 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
         case c.Judge():
             return _judge(session, command, by)
         case c.Remember():
-            kind = "policy.remembered"
-            return facts.PolicyRemembered(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
+            kind = "policy.set"
+            return facts.PolicySet(**stamp(session, by, kind), tool=command.tool, policy=command.policy)
         case c.RaiseBudget():
             if not command.tokens and not command.cost:
                 raise Invalid("By how much? A budget is raised by tokens, by cost, or by both.")
@@ -108,7 +108,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             return facts.SessionShared(**stamp(session, by, kind), user=command.user, role=command.role)
         case c.ChooseWorkflow():
             need(session.phase == "resting", "The workflow can be chosen while the session rests.")
-            return facts.WorkflowChosen(**stamp(session, by, "session.workflow_chosen"), workflow=command.workflow)
+            return facts.WorkflowChanged(**stamp(session, by, "session.workflow_changed"), workflow=command.workflow)
         case c.Fork():
             return _fork(session, command, by)
     assert_never(command)
@@ -137,7 +137,7 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
         return "request" if session.question.about == "continue" else "feedback"
     at = set_aside(session)
     if at.phase in SERVICE_OF:
-        return "steer"
+        return "guidance"
     if at.phase == "awaiting_approval":
         return "feedback" if command.feedback else "remark"
     if at.phase == "resting" and at.version:
@@ -161,7 +161,7 @@ def _answer(session: Session, command: c.Answer, by: By) -> SessionEvent:
         raise Invalid(f"Answer with one of: {'; '.join(option.label for option in question.options)}.")
     kind = "question.answered"
     return facts.QuestionAnswered(
-        **stamp(session, by, kind, question.action_id), action_id=question.action_id, text=command.text, key=key
+        **stamp(session, by, kind, question.action_id), question_id=question.action_id, text=command.text, key=key
     )
 
 
@@ -181,8 +181,8 @@ def _continue(session: Session, by: By) -> SessionEvent:
     need(session.phase == "resting" and session.version > 0, "The session has not come to rest yet.")
     return facts.QuestionAsked(
         **stamp(session, by, "question.asked"),
-        action_id=f"continue-{session.version + 1}",
-        about="continue",
+        question_id=f"continue-{session.version + 1}",
+        kind="continue",
         text="What would you like to change, or to do next?",
     )
 
@@ -193,7 +193,7 @@ def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
         raise OutOfTurn("Only approved code is run, while the session rests.")
     turn = session.turns + 1
     arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
-    action = ActionSpec(id=f"{turn}.1", tool="run_code", arguments=arguments, text="Run the approved code")
+    action = ActionSpec(id=f"{turn}.1", tool="run_code", arguments=arguments, description="Run the approved code")
     return _turn_requested(session, "Run the approved code", (action,), by)
 
 
@@ -256,7 +256,7 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
     if not command.actions and not walked:
         raise Invalid("The path needs at least one node; to give it up, stop.")
     # what a node changes, and with what, is said by the executor right before it begins
-    rest = tuple(paths.named(spec.tool, spec.text) for spec in command.actions)
+    rest = tuple(paths.named(spec.tool, spec.description) for spec in command.actions)
     specs = tuple(ruled(session, spec) for spec in paths.numbered(turn, rest, given=bool(command.given)))
     kind = "turn.changed"
     return facts.TurnChanged(**stamp(session, by, kind), turn=turn.number, actions=specs, overrides=command.given)

@@ -18,13 +18,15 @@ def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
     """The action with the domain's ruling: proceed, mutate, skip, require_approval or deny."""
     before = _before(session, spec) if spec.effect != "read" else None
     if why := _denied(session, spec, before):
-        return spec.model_copy(update={"ruling": "deny", "why": why, "approval": None})
+        return spec.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
     if before == "finished":
-        return spec.model_copy(update={"ruling": "skip", "why": "it has been done already", "approval": None})
-    approval = spec.approval or _asked(session, spec, before)
+        return spec.model_copy(
+            update={"decision": "skip", "decision_reason": "it has been done already", "approval_reason": None}
+        )
+    approval = spec.approval_reason or _asked(session, spec, before)
     if approval:
-        return spec.model_copy(update={"ruling": "require_approval", "approval": approval})
-    return spec.model_copy(update={"ruling": "mutate" if spec.repairs else "proceed"})
+        return spec.model_copy(update={"decision": "require_approval", "approval_reason": approval})
+    return spec.model_copy(update={"decision": "mutate" if spec.repairs else "proceed"})
 
 
 def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionSpec | None:
@@ -36,24 +38,24 @@ def stricter(session: Session, action: Action, tool: ToolRule | None) -> ActionS
     planned = action.spec
     tool = tool or ToolRule(effect=planned.effect, policy=planned.policy, quiet=planned.quiet)
     understated = STRENGTH[tool.effect] > STRENGTH[planned.effect]
-    shown = None if action.allowed or understated else planned.approval
-    ruling = {"effect": tool.effect, "policy": tool.policy, "approval": shown, "quiet": tool.quiet}
+    shown = None if action.allowed or understated else planned.approval_reason
+    ruling = {"effect": tool.effect, "policy": tool.policy, "approval_reason": shown, "quiet": tool.quiet}
     spec = planned.model_copy(update=ruling)
     as_planned = not understated and (tool.quiet or not action.quiet)
     if action.allowed and as_planned and policy_of(session, spec) != "deny":
         return None
     anew = ruled(session, spec)
-    if anew.ruling in ("proceed", "mutate") and as_planned:
+    if anew.decision in ("proceed", "mutate") and as_planned:
         return None
-    if anew.approval is None or shown:
+    if anew.approval_reason is None or shown:
         return anew
     planned_as = f"says that it {PLANNED_AS[planned.effect]}" if understated else "would not have asked you"
-    return anew.model_copy(update={"approval": f"{anew.approval}; the plan {planned_as}"})
+    return anew.model_copy(update={"approval_reason": f"{anew.approval_reason}; the plan {planned_as}"})
 
 
 def ruled_as(specs: tuple[ActionSpec, ...]) -> str:
     """In words, what was ruled more strictly than it was planned, and why."""
-    whys = ((spec, spec.approval or spec.why) for spec in specs)
+    whys = ((spec, spec.approval_reason or spec.decision_reason) for spec in specs)
     return "; ".join(f"{spec.id} is ruled as {spec.effect}{f': {why}' if why else ''}" for spec, why in whys)[:5_000]
 
 

@@ -95,7 +95,9 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
     kind = "plan.edited"
-    return facts.PlanEdited(**stamp(session, by, kind), base=plan.version, goal=goal, steps=command.steps, notes=notes)
+    return facts.PlanEdited(
+        **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes
+    )
 
 
 def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
@@ -109,7 +111,7 @@ def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:
         raise Invalid("The program is empty.")
     if command.code == code.code:
         raise Invalid("The edit changes nothing.")
-    return facts.CodeEdited(**stamp(session, by, "code.edited"), base=code.version, code=command.code)
+    return facts.CodeEdited(**stamp(session, by, "code.edited"), base_version=code.version, code=command.code)
 
 
 def _in_review(session: Session, version: int | None, hash_: str | None = None) -> Plan | Code:

@@ -39,7 +39,7 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
     informed = replace(session, knowledge=known, reply="")
     if event.intent == "remark" and put_back(session).phase in REMARKED:
         return _remarked(informed, event.text, event.version)
-    if event.intent == "steer" or (event.intent == "remark" and session.phase in SERVICE_OF):
+    if event.intent == "guidance" or (event.intent == "remark" and session.phase in SERVICE_OF):
         return replace(informed, unread=newest((*session.unread, event.text), WORDS_KEPT))
     if event.intent in ("feedback", "remark"):
         return _feedback(informed, (event.text,), event.version)
@@ -138,10 +138,10 @@ def _feedback(session: Session, texts: tuple[str, ...], version: int) -> Session
 
 def asked(session: Session, event: facts.QuestionAsked) -> Session:
     """The person is due; a question of a service goes back to the phase that asked it."""
-    question = Question(event.action_id, event.about, event.text, event.options, event.form)
-    if event.about == "action":
-        session = mark(session, [event.action_id], "asked")
-    stage = session.phase if event.about in ("request", "budget") else None
+    question = Question(event.question_id, event.kind, event.text, event.options, event.form)
+    if event.kind == "action":
+        session = mark(session, [event.question_id], "asked")
+    stage = session.phase if event.kind in ("request", "budget") else None
     return replace(settle(session, "awaiting_input"), question=question, halted=stage)
 
 
@@ -155,7 +155,7 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
         case "action":
             # a node takes its answer in and may leave the path by it; elsewhere the answer is the result
             status: ActionStatus = "approved" if session.turn and session.turn.path else "finished"
-            return advance(mark(session, [event.action_id], status, result=event.text), event.version)
+            return advance(mark(session, [event.question_id], status, result=event.text), event.version)
         case "uncertain":
             return advance(_cleared(session, event), event.version)
         case "request" | "budget":
@@ -166,10 +166,10 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
 def _cleared(session: Session, event: facts.QuestionAnswered) -> Session:
     """The person's word on an action of which nobody could tell whether it took effect."""
     if event.key == "again":
-        return new_attempt(session, [event.action_id], "approved")
+        return new_attempt(session, [event.question_id], "approved")
     if event.key == "happened":
-        return mark(session, [event.action_id], "finished", error="")
-    return mark(session, [event.action_id], "uncertain", left=True)
+        return mark(session, [event.question_id], "finished", error="")
+    return mark(session, [event.question_id], "uncertain", left=True)
 
 
 def _told(session: Session, text: str, version: int) -> Session:

@@ -146,10 +146,10 @@ def undecided(turn: Turn | None) -> tuple[Action, ...]:
     """The actions that wait for a person's yes: all of a turn's, but of a path only the next one."""
     if turn is None:
         return ()
-    waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval)
+    waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
     if turn.path is None:
         return waiting
-    done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.ruling == "skip"}
+    done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
 
 

@@ -6,7 +6,7 @@ from typing import Literal
 from pydantic import JsonValue
 
 from shared.domain import wording
-from shared.events.facts import About
+from shared.events.facts import QuestionKind
 from shared.events.hashing import canonical_hash
 from shared.events.values import (
     ActionSpec,
@@ -77,7 +77,7 @@ class Plan:
                 id=f"{turn}.{number}",
                 tool=step.tool or "note",
                 arguments=step.arguments or {},
-                text=step.text,
+                description=step.text,
                 effect=step.effect or "read",
                 policy=step.policy if step.effect else "never",
                 depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
@@ -119,7 +119,7 @@ class Code:
 @dataclass(frozen=True)
 class Question:
     action_id: str
-    about: About
+    about: QuestionKind
     text: str
     options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
@@ -163,7 +163,7 @@ class Action:
     @property
     def quiet(self) -> bool:
         """No event of its own begins it: the event that makes the executor due does."""
-        return self.spec.quiet and self.spec.effect == "read" and self.spec.approval is None
+        return self.spec.quiet and self.spec.effect == "read" and self.spec.approval_reason is None
 
     @property
     def shown_status(self) -> ActionStatus:
@@ -195,7 +195,7 @@ class Action:
             return False
         if self.status == "uncertain":
             return self.left
-        return self.status in DONE - {"finished"} and self.spec.ruling != "skip"
+        return self.status in DONE - {"finished"} and self.spec.decision != "skip"
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ def ready(turn: Turn | None) -> tuple[Action, ...]:
     """The next wave: not yet started, every dependency finished well (or was done before). Of a path one node."""
     if turn is None:
         return ()
-    finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.ruling == "skip"}
+    finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     wave = tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )

@@ -59,10 +59,10 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             _my_turn(session, by)
             return facts.SessionFailed(
                 **stamp(session, by, "session.failed"),
-                stage=session.phase,
+                phase=session.phase,
                 reason=command.reason.strip()[:5_000] or "no reason was given",
                 retryable=command.retryable,
-                raw=command.raw[:20_000],
+                model_reply=command.raw[:20_000],
             )
         case c.AnswerRemark():
             _my_turn(session, by)
@@ -161,8 +161,8 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
     options = BUDGET_OPTIONS if command.about == "budget" else own
     return facts.QuestionAsked(
         **stamp(session, by, "question.asked"),
-        action_id=action_id,
-        about=command.about,
+        question_id=action_id,
+        kind=command.about,
         text=command.text,
         options=options,
         form=command.form,
@@ -224,6 +224,6 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
 
 
 def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    if put_back(session).phase != "awaiting_approval" or session.since != command.asked:
+    if put_back(session).phase != "awaiting_approval" or session.since != command.requested_version:
         raise OutOfTurn("The approval has been decided.")
-    return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), asked=command.asked)
+    return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), requested_version=command.requested_version)

@@ -47,7 +47,7 @@ SessionEvent = Annotated[
     | facts.AnswerJudged
     | facts.UsageRecorded
     | facts.BudgetRaised
-    | facts.PolicyRemembered
+    | facts.PolicySet
     | facts.SessionStopped
     | facts.SessionPaused
     | facts.SessionResumed
@@ -57,7 +57,7 @@ SessionEvent = Annotated[
     | facts.SessionForked
     | facts.SessionRenamed
     | facts.SessionShared
-    | facts.WorkflowChosen,
+    | facts.WorkflowChanged,
     Field(discriminator="type"),
 ]
 

@@ -32,8 +32,8 @@ from shared.events.values import (
     Workflow,
 )
 
-Intent = Literal["request", "feedback", "steer", "remark"]
-About = Literal["request", "continue", "budget", "action", "uncertain"]
+Intent = Literal["request", "feedback", "guidance", "remark"]
+QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
 MOST = 1_000  # actions of an event; what is decided today has fewer
 
@@ -75,10 +75,10 @@ class PlanDrafted(Event):
 
 
 class PlanEdited(Event):
-    """A person's own version of the plan of version `base`."""
+    """A person's own version of the plan of version `base_version`."""
 
     type: Literal["plan.edited"] = "plan.edited"
-    base: Version
+    base_version: Version
     goal: Text
     steps: Steps
     notes: str = ""
@@ -127,10 +127,10 @@ class CodeDrafted(Event):
 
 
 class CodeEdited(Event):
-    """A person's own version of the code of version `base`."""
+    """A person's own version of the code of version `base_version`."""
 
     type: Literal["code.edited"] = "code.edited"
-    base: Version
+    base_version: Version
     code: Text
 
 
@@ -160,24 +160,24 @@ class CodeRejected(Event):
 
 
 class QuestionAsked(Event):
-    """A person must say something before the session goes on. `action_id` names what the answer finishes.
+    """A person must say something before the session goes on. `question_id` names what the answer finishes.
 
     `form`: what the question is about in values, for a page that can show it better than words.
     """
 
     type: Literal["question.asked"] = "question.asked"
-    action_id: ActionId
-    about: About
+    question_id: ActionId
+    kind: QuestionKind
     text: Text
     options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
 
 
 class QuestionAnswered(Event):
-    """The person's answer to the question of `action_id`. `key`: that of the option they chose, if they chose one."""
+    """The person's answer to the question of `question_id`. `key`: that of the option they chose, if they chose one."""
 
     type: Literal["question.answered"] = "question.answered"
-    action_id: ActionId
+    question_id: ActionId
     text: Text
     key: str | None = None
 
@@ -246,10 +246,10 @@ class ApprovalDenied(Event):
 
 
 class ApprovalExpired(Event):
-    """Nobody decided in time about what version `asked` asked for."""
+    """Nobody decided in time about what version `requested_version` asked for."""
 
     type: Literal["approval.expired"] = "approval.expired"
-    asked: Version
+    requested_version: Version
 
 
 class ActionsStarted(Event):
@@ -346,10 +346,10 @@ class BudgetRaised(Event):
     cost: float = Field(0, ge=0, allow_inf_nan=False)
 
 
-class PolicyRemembered(Event):
+class PolicySet(Event):
     """From now on in this session, this approval policy holds for this tool."""
 
-    type: Literal["policy.remembered"] = "policy.remembered"
+    type: Literal["policy.set"] = "policy.set"
     tool: Line
     policy: ToolPolicy
 
@@ -374,13 +374,13 @@ class SessionResumed(Event):
 
 
 class SessionFailed(Event):
-    """A stage could not be done within its tries. `raw` is what a model said instead, if it did."""
+    """A stage could not be done within its tries. `model_reply` is what a model said instead, if it did."""
 
     type: Literal["session.failed"] = "session.failed"
-    stage: Line
+    phase: Line
     reason: Text
     retryable: bool = True
-    raw: Annotated[str, Field(max_length=20_000)] = ""
+    model_reply: Annotated[str, Field(max_length=20_000)] = ""
 
 
 class SessionRetried(Event):
@@ -399,7 +399,7 @@ class SessionForked(Event):
     """Version 1 of a session that goes on from version `parent_version` of another, with all that it takes over."""
 
     type: Literal["session.forked"] = "session.forked"
-    parent: SessionId
+    parent_id: SessionId
     parent_version: Version
     carried: Carried
 
@@ -419,8 +419,8 @@ class SessionShared(Event):
     role: Role | None = None
 
 
-class WorkflowChosen(Event):
+class WorkflowChanged(Event):
     """From the next request on, the session follows this workflow."""
 
-    type: Literal["session.workflow_chosen"] = "session.workflow_chosen"
+    type: Literal["session.workflow_changed"] = "session.workflow_changed"
     workflow: Workflow

@@ -12,7 +12,7 @@ Policy = Literal["always", "writes", "never"]
 Status = Literal["success", "partial", "failure"]
 NextAction = Literal["continue", "retry", "escalate", "complete"]
 ToolPolicy = Literal["always", "writes", "never", "deny"]
-Ruling = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
+Decision = Literal["proceed", "mutate", "skip", "require_approval", "deny"]
 Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
@@ -130,31 +130,31 @@ Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
 
 
 class ActionSpec(Stored):
-    """One tool call of a turn. `approval` tells why a person must allow it; None: nobody has to.
+    """One tool call of a turn. `approval_reason` tells why a person must allow it; None: nobody has to.
 
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
-    `ruling` is what the domain made of the call, and `why`: only `skip` and `deny` keep it from being run. `quiet`: the
-    read changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
+    `decision` is what the domain made of the call: only `skip` and `deny` keep it from being run. `quiet`: the read
+    changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
     """
 
     id: ActionId
     tool: Line
     arguments: dict[str, JsonValue] = Field(default_factory=dict)
-    text: str = ""
+    description: str = ""
     effect: Effect = "read"
     depends_on: tuple[ActionId, ...] = ()
-    approval: str | None = None
+    approval_reason: str | None = None
     policy: ToolPolicy | None = None
     repairs: tuple[str, ...] = ()
-    ruling: Ruling = "proceed"
-    why: str = ""
+    decision: Decision = "proceed"
+    decision_reason: str = ""
     quiet: bool = False
 
 
 class ModelCall(Stored):
     """One HTTP call of a model, also a failed or cancelled one; for an action if it names one.
 
-    Cost in US dollars, 0 where the model has no price. Latency in seconds. `attempts`: which call of its question it
+    Cost in US dollars, 0 where the model has no price. Latency in seconds. `attempt`: which call of its question it
     was, 1 is the first. `estimated`: the server reported no usage, so tokens are characters / 4.
     """
 
@@ -165,7 +165,7 @@ class ModelCall(Stored):
     completion_tokens: int = Field(ge=0)
     cost: float = Field(ge=0, allow_inf_nan=False)
     latency: float = Field(ge=0, allow_inf_nan=False)
-    attempts: int = Field(ge=1)
+    attempt: int = Field(ge=1)
     outcome: CallOutcome = "ok"
     estimated: bool = False
     action_id: Annotated[str, Field(max_length=64)] = ""
@@ -232,19 +232,19 @@ class NodeProposal(Stored):
     flow: Line
     name: Line
     description: Annotated[str, Field(min_length=1, max_length=2_000)]
-    why: Annotated[str, Field(max_length=2_000)] = ""
+    reason: Annotated[str, Field(max_length=2_000)] = ""
 
 
 class PathPlan(Stored):
     """The path through one or two flows as it was planned: `<flow>.<node>`, in order.
 
-    `attempts` counts the proposals it took. `fallback`: it is the full graph, and `why`. `cached`: it was planned
-    before for the same request and state. `examples`: how many accepted paths the planner was shown.
+    `attempts` counts the proposals it took. `fallback`: it is the full graph. `cached`: it was planned before for the
+    same request and state. `examples`: how many accepted paths the planner was shown.
     """
 
     nodes: Annotated[tuple[Line, ...], Field(min_length=1, max_length=60)]
     fallback: bool = False
-    why: Annotated[str, Field(max_length=5_000)] = ""
+    fallback_reason: Annotated[str, Field(max_length=5_000)] = ""
     cached: bool = False
     attempts: int = Field(0, ge=0)
     examples: int = Field(0, ge=0)

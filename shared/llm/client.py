@@ -167,7 +167,7 @@ class OpenAIModel:
             completion_tokens=tokens.completion,
             cost=cost(self._settings.parley_prices, question.model, tokens),
             latency=time.monotonic() - one.started,
-            attempts=one.attempt,
+            attempt=one.attempt,
             outcome=one.outcome,
             estimated=one.draft.usage is None,
         )

@@ -34,4 +34,4 @@ def _review(session: Session) -> str | tuple[str, ...] | None:
 
 def _line(action: Action) -> str:
     spec = action.spec
-    return f"{spec.tool} {text_of(spec.arguments)}: {spec.text} (asks because: {spec.approval})"
+    return f"{spec.tool} {text_of(spec.arguments)}: {spec.description} (asks because: {spec.approval_reason})"

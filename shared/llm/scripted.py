@@ -106,7 +106,7 @@ def _call(role: Role, outcome: CallOutcome) -> ModelCall:
         completion_tokens=4,
         cost=0.0,
         latency=0.0,
-        attempts=1,
+        attempt=1,
         outcome=outcome,
         estimated=False,
     )

@@ -30,7 +30,7 @@ def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[ModelCa
                     names.OUTPUT_TOKENS: call.completion_tokens,
                     names.ESTIMATED: call.estimated,
                     names.COST: call.cost,
-                    names.ATTEMPT: call.attempts,
+                    names.ATTEMPT: call.attempt,
                     names.OUTCOME: call.outcome,
                 }
             )

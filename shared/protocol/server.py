@@ -8,13 +8,15 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
 from shared.events import SessionEvent
-from shared.events.values import Check, PathPlan, PlanKind, SessionSettings, Step, Workflow
+from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
 from shared.protocol.views import ActionView as ActionView
 from shared.protocol.views import AnswerView as AnswerView
 from shared.protocol.views import CodeView as CodeView
 from shared.protocol.views import FailureView as FailureView
 from shared.protocol.views import MemoryView as MemoryView
+from shared.protocol.views import NodeProposalView as NodeProposalView
 from shared.protocol.views import PathView as PathView
+from shared.protocol.views import PlannedPathView as PlannedPathView
 from shared.protocol.views import PlanView as PlanView
 from shared.protocol.views import SubGoalView as SubGoalView
 from shared.protocol.views import TurnView as TurnView
@@ -69,7 +71,7 @@ class TextPlanReview(ServerMessage):
     number: int
     hash: str
     message: str
-    path: PathPlan | None = None
+    path: PlannedPathView | None = None
 
 
 class CodeReview(ServerMessage):

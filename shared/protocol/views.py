@@ -2,18 +2,17 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
 from shared.events.values import (
     Artefact,
     Check,
+    Decision,
     Effect,
+    Line,
     NextAction,
-    NodeProposal,
-    PathPlan,
     PlanKind,
     Recalled,
-    Ruling,
     Status,
     Step,
 )
@@ -21,7 +20,28 @@ from shared.events.values import (
 
 class View(BaseModel):
     # defer_build: a process uses few of these, and a validator takes a moment to make
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, from_attributes=True)
+
+
+class NodeProposalView(View):
+    """A node that the model misses in a flow."""
+
+    flow: Line
+    name: Line
+    description: str
+    why: str = Field("", validation_alias=AliasChoices("why", "reason"))
+
+
+class PlannedPathView(View):
+    """A path as it was planned: `shared.events.values.PathPlan` under the names that clients know."""
+
+    nodes: tuple[Line, ...]
+    fallback: bool = False
+    why: str = Field("", validation_alias=AliasChoices("why", "fallback_reason"))
+    cached: bool = False
+    attempts: int = 0
+    examples: int = 0
+    proposal: NodeProposalView | None = None
 
 
 class PlanView(View):
@@ -35,7 +55,7 @@ class PlanView(View):
     hash: str
     status: str
     by: str
-    path: PathPlan | None = None
+    path: PlannedPathView | None = None
 
 
 class CodeView(View):
@@ -64,7 +84,7 @@ class ActionView(View):
     error: str = ""
     depends_on: tuple[str, ...] = ()
     repairs: tuple[str, ...] = ()
-    ruling: Ruling = "proceed"
+    ruling: Decision = "proceed"
     why: str = ""
     seconds: float = 0
     tokens: int = 0
@@ -133,7 +153,7 @@ class PathView(View):
     cached: bool
     attempts: int
     examples: int
-    proposal: NodeProposal | None = None
+    proposal: NodeProposalView | None = None
 
 
 class FailureView(View):

@@ -6,7 +6,8 @@ from pydantic import AwareDatetime, Base64Bytes, Field
 
 from shared.domain.session import Session
 from shared.events import SessionEvent
-from shared.events.values import Check, PathPlan, PlanKind, Service, SessionId, Step, Workflow
+from shared.events.values import Check, PlanKind, Service, SessionId, Step, Workflow
+from shared.protocol.views import PlannedPathView
 from shared.store_api.base import Message
 
 Limit = Annotated[int, Field(ge=1, le=1000)]
@@ -161,7 +162,7 @@ class PlanRecord(Message):
     by: str
     at: AwareDatetime
     deleted: bool
-    path: PathPlan | None = None
+    path: PlannedPathView | None = None
 
 
 class PlanPage(Message):

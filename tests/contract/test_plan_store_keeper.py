@@ -151,7 +151,11 @@ async def test_a_dead_letter_ends_the_actions_that_its_work_began(
 async def test_what_is_no_advisory_is_put_aside(keeper: Keeper) -> None:
     with pytest.raises(Park):
         await keeper.dead_letter(Delivery(f"{ADVISORY}.MSG_TERMINATED.x", b"{}", 1, 1))
-    for subject, data in (("timerfired.a.approval", b"?"), ("timerfired.a.other", b'{"asked":1}'), ("timerfired", b"")):
+    for subject, data in (
+        ("timerfired.a.approval", b"?"),
+        ("timerfired.a.other", b'{"requested_version": 1}'),
+        ("timerfired", b""),
+    ):
         with pytest.raises(Park):
             await keeper.expired(Delivery(subject, data, 1, 1))
 
@@ -201,7 +205,7 @@ async def test_an_approval_that_nobody_gives_expires(
     await projector.load(story.id)
     at, payload = broker.armed[f"{story.id}.approval"]
     assert at == log.messages[-1].at + timedelta(seconds=60)
-    assert json.loads(payload) == {"asked": 2}
+    assert json.loads(payload) == {"requested_version": 2}
     await keeper.expired(broker.fire(story.id))
     await keeper.expired(broker.fire(story.id))
     session = await story.load()
@@ -235,7 +239,7 @@ async def test_another_plan_begins_the_clock_anew(
     assert (await story.load()).phase == "awaiting_approval"
     await story.commit(spent())
     await projector.load(story.id)
-    assert json.loads(broker.fire(story.id).data) == {"asked": 3}, "spending is not a decision"
+    assert json.loads(broker.fire(story.id).data) == {"requested_version": 3}, "spending is not a decision"
 
 
 async def test_a_timer_that_could_not_be_set_is_made_up_for(

@@ -316,7 +316,7 @@ async def test_values_that_databases_dislike_stop_nothing(
     log.publish("session.hostile.executor.turn.planned", dump_event(turn), guard(story.id, 1, "2"))
     fields = {"model": "m", "role": "r", "prompt_tokens": 10**25, "cached_tokens": 0, "completion_tokens": 0}
     usage = {"id": "3", "session_id": story.id, "version": 3, "at": "9999-12-31T23:59:59-12:00", "actor": "x"}
-    calls = [fields | {"latency": 0, "attempts": 1, "cost": 1}] * 3
+    calls = [fields | {"latency": 0, "attempt": 1, "cost": 1}] * 3
     spent = json.dumps(usage | {"type": "usage.recorded", "usage": calls})
     log.publish("session.hostile.nobody.usage.recorded", spent.encode(), guard(story.id, 2, "3"))
 
@@ -365,7 +365,7 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, proj
     for place, named in enumerate((parent.id, "nowhere", "fork2")):
         session_id = f"fork{place}"
         by = By("user:bob", datetime.now(UTC), "f")
-        event = decide(Session(session_id), c.Fork(parent=named, parent_version=99, carried=carried(then)), by)
+        event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carried(then)), by)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session
         assert (session.version, session.parent, session.request) == (1, named, then.request)

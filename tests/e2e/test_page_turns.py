@@ -217,7 +217,7 @@ async def test_yes_and_do_not_ask_again(ada: Customer) -> None:
     await tab.press("action-remember")
     await tab.sees("answer")
     await tab.sees("note", "approval for cancel_pending_order: never")
-    remembered = await of_type(tab, "policy.remembered")
+    remembered = await of_type(tab, "policy.set")
     assert [(event["tool"], event["policy"]) for event in remembered] == [("cancel_pending_order", "never")]
 
 

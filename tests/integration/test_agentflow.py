@@ -56,7 +56,7 @@ async def talking(
 async def allow(ann: Person, session: Session) -> None:
     assert session.turn
     for action in session.turn.actions:
-        if action.status == "planned" and action.spec.approval:
+        if action.status == "planned" and action.spec.approval_reason:
             await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
 
@@ -77,7 +77,7 @@ async def test_a_request_is_looked_into_approved_done_and_answered(
     async with talking(settings, bus, session_id, *replies) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         assert waiting.turn
-        assert waiting.turn.actions[0].spec.approval == "it changes something"
+        assert waiting.turn.actions[0].spec.approval_reason == "it changes something"
         assert (await stored(settings, "shared"))["status"] == "pending"
         await allow(ann, waiting)
         done = await ann.phase("resting", "failed")
@@ -172,7 +172,7 @@ async def test_arguments_are_put_right_and_every_repair_is_told(settings: Settin
         await ann.phase("resting", "failed")
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][1].actions[0]
         assert planned.arguments == {"order_id": ORDER["order_id"]}
-        assert (planned.ruling, len(planned.repairs)) == ("mutate", 2)
+        assert (planned.decision, len(planned.repairs)) == ("mutate", 2)
 
 
 async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus: Bus, session_id: str) -> None:

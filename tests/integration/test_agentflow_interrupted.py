@@ -136,7 +136,9 @@ async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
     replies = (turn(SEND, final=True), TurnReply(reasoning="Nobody allowed it."), answer("It was not sent."))
     async with talking(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
-        await commit(bus.log, await ann.load(), c.Expire(asked=waiting.since), By("keeper", datetime.now(UTC)))
+        await commit(
+            bus.log, await ann.load(), c.Expire(requested_version=waiting.since), By("keeper", datetime.now(UTC))
+        )
         done = await ann.sees(lambda now: now.phase == "resting" and now.answer != "")
         assert done.answer == "It was not sent."
         assert "nobody decided in time" in model.prompts[1].text

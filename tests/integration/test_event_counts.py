@@ -58,7 +58,7 @@ def yes(session: Session) -> AnyCommand:
 
 
 def waits(action: Action) -> bool:
-    return action.status == "planned" and action.spec.approval is not None
+    return action.status == "planned" and action.spec.approval_reason is not None
 
 
 async def test_a_conversation_to_approved_code(settings: Settings, bus: Bus, session_id: str) -> None:

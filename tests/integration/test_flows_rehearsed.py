@@ -79,7 +79,7 @@ async def test_a_complaint_cancels_what_was_approved(settings: Settings, bus: Bu
         asked = await says(text)
         assert asked.phase == "awaiting_approval", (asked.answer, asked.question)
         assert asked.turn
-        action = next(one for one in asked.turn.actions if one.status == "planned" and one.spec.approval)
+        action = next(one for one in asked.turn.actions if one.status == "planned" and one.spec.approval_reason)
         assert action.spec.tool == "complaint_triage.cancel_order"
         await ann.does(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
         done = await ann.phase("resting", "failed")

@@ -58,7 +58,7 @@ async def talking(
 async def allow(ann: Person) -> None:
     session = await ann.phase("awaiting_approval", "resting", "failed")
     assert session.turn, session.failure
-    action = next(one for one in session.turn.actions if one.status == "planned" and one.spec.approval)
+    action = next(one for one in session.turn.actions if one.status == "planned" and one.spec.approval_reason)
     await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
 
@@ -88,7 +88,7 @@ async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_
     async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, _):
         waiting = await ann.phase("awaiting_approval", "failed")
         assert waiting.turn, waiting.failure
-        spec = next(action.spec for action in waiting.turn.actions if action.spec.approval)
+        spec = next(action.spec for action in waiting.turn.actions if action.spec.approval_reason)
         assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
         await allow(ann)
         done = await ann.phase("resting", "failed")

@@ -99,12 +99,14 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
         yes = c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash)
         honest = decide(waiting, yes, Story(waiting).by(yes))
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][-1]
-        bold = tuple(spec.model_copy(update={"ruling": "proceed", "approval": None}) for spec in planned.actions)
+        bold = tuple(
+            spec.model_copy(update={"decision": "proceed", "approval_reason": None}) for spec in planned.actions
+        )
         question = facts.QuestionAsked(
             **{name: getattr(planned, name) for name in ("id", "session_id", "version", "at")},
             actor="generator",
-            action_id=action.spec.id,
-            about="uncertain",
+            question_id=action.spec.id,
+            kind="uncertain",
             text="The shop was slow just now. Shall I go on?",
             options=UNCERTAIN_OPTIONS,
         )
@@ -154,9 +156,9 @@ async def test_a_planner_that_is_due_cannot_talk_the_executor_into_a_write(
         loaded = await ann.load()
         command = c.PlanTurn(sub_goal="Cancel", actions=(OWN,))
         honest = decide(loaded.session, command, Story(loaded.session).by(command))
-        bold = OWN.model_copy(update={"ruling": "proceed", "approval": None} | understated)
+        bold = OWN.model_copy(update={"decision": "proceed", "approval_reason": None} | understated)
         await append_as(nats, "planner", loaded, honest.model_copy(update={"actions": (bold,)}))
         waiting = await ann.phase("awaiting_approval")
-        assert [action.spec.approval for action in undecided(waiting.turn)] == [reason]
+        assert [action.spec.approval_reason for action in undecided(waiting.turn)] == [reason]
         types = [event.type for event in await ann.events()]
         assert types == ["message.received", "turn.planned", "turn.changed"]

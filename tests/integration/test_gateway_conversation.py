@@ -92,7 +92,7 @@ async def test_edits_and_remarks_during_work(world: World) -> None:
         await her.event("message.received")
         story = world.story(her.session_id)
         await her.send("feedback", content="With floats")
-        assert (await her.event("message.received"))["intent"] == "steer"
+        assert (await her.event("message.received"))["intent"] == "guidance"
         await story.drafts()
         await her.event("plan.drafted")
         await story.drafts("With floats")
@@ -138,7 +138,7 @@ async def test_tokens_as_they_come_and_usage(world: World) -> None:
             completion_tokens=5,
             cost=0.5,
             latency=1,
-            attempts=1,
+            attempt=1,
         )
         await world.story(her.session_id).commit(c.RecordUsage(calls=(call,)))
         usage = await her.until("usage")

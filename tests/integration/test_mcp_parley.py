@@ -122,7 +122,11 @@ async def test_actions_wait_with_their_arguments_and_a_question_is_answered(worl
         begun = await says(client, "start_session", request="Cancel my order", workflow="agentflow")
         story = world.story(begun["session_id"])
         write = ActionSpec(
-            id="a1", tool="cancel", arguments={"order_id": "#W1"}, effect="write", approval="It changes an order."
+            id="a1",
+            tool="cancel",
+            arguments={"order_id": "#W1"},
+            effect="write",
+            approval_reason="It changes an order.",
         )
         other = write.model_copy(update={"id": "a2", "arguments": {"order_id": "#W2"}})
         await story.commit(c.PlanTurn(sub_goal="Cancel", actions=(write, other)))

@@ -148,7 +148,7 @@ async def test_an_approval_expires_by_the_brokers_timer(service: PlanStore, bus:
         settings = SessionSettings(approval_timeout=1)
         await act(bus, session_id, c.Say(text="Write a calculator", settings=settings), PLAN)
         event = json.loads(await expired())
-    assert (event["actor"], event["asked"]) == ("keeper", 2)
+    assert (event["actor"], event["requested_version"]) == ("keeper", 2)
 
 
 async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(

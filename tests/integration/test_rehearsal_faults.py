@@ -119,7 +119,7 @@ async def test_one_fault_is_survived(asking: Callable[..., Asker], fault: str) -
     reply = await asker.ask()
     assert reply.steps
     assert asker.outcomes() == ONE_FAULT[fault]
-    assert [call.attempts for call in asker.calls] == [1, 2]
+    assert [call.attempt for call in asker.calls] == [1, 2]
     assert asker.partials[-1] == reply.model_dump()
 
 

@@ -48,7 +48,7 @@ class Play:
         session = await self._ann.phase(*REST, seconds=120)
         while session.phase == "awaiting_approval":
             assert session.turn
-            action = next(a for a in session.turn.actions if a.status == "planned" and a.spec.approval)
+            action = next(a for a in session.turn.actions if a.status == "planned" and a.spec.approval_reason)
             about = {"version": session.version, "action_id": action.spec.id}
             no = c.Reject(reason="I have changed my mind.", **about)
             session = await self.does(c.Approve(hash=action.hash, **about) if yes else no)

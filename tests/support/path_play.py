@@ -218,7 +218,7 @@ class Talk:
 def waiting(session: Session) -> Action:
     """The action that a person is asked about."""
     assert session.turn
-    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval)
+    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason)
 
 
 def outputs(session: Session, node: str) -> dict[str, JsonValue] | None:

@@ -21,7 +21,7 @@ MADE: dict[str, dict[str, Any]] = {
     "execute_sql": {"result": {"columns": ["count"], "rows": [[3]]}, "problem": ""},
     "format_final_response": {"answer": "3", "chart": "none"},
 }
-WISH = NodeProposal(flow=FLOW, name="explain_result", description="Says why", why="They ask why")
+WISH = NodeProposal(flow=FLOW, name="explain_result", description="Says why", reason="They ask why")
 
 
 def specs(*nodes: str, turn: int = 1, flow: str = FLOW) -> tuple[ActionSpec, ...]:

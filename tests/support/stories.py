@@ -23,7 +23,7 @@ def approve(session: Session) -> c.Approve:
 def spent(tokens: int = 10, **more: Any) -> c.RecordUsage:
     """The cost of one model call."""
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 2, "completion_tokens": 5}
-    call = ModelCall.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempts": 1} | more)
+    call = ModelCall.model_validate(fields | {"cost": 0.25, "latency": 0.5, "attempt": 1} | more)
     return c.RecordUsage(calls=(call,))
 
 

@@ -53,7 +53,7 @@ class Walk(Story):
         """The planner's turn: this path."""
         turn = (await self.load()).turns + 1
         specs = tuple(
-            ActionSpec(id=f"{turn}.{n}", tool=tool, text=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
+            ActionSpec(id=f"{turn}.{n}", tool=tool, description=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
             for n, tool in enumerate(path, 1)
         )
         await self.commit(c.PlanTurn(sub_goal="walk", actions=specs, final=True, path=PathPlan(nodes=path)))
@@ -98,7 +98,7 @@ def allow(session: Session) -> c.Approve:
 def waiting(session: Session) -> Action:
     """The action that a person is asked about."""
     assert session.turn
-    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval)
+    return next(action for action in session.turn.actions if action.status == "planned" and action.spec.approval_reason)
 
 
 def walked(session: Session) -> list[str]:

@@ -151,7 +151,9 @@ def _planned(session: Session) -> AnyCommand:
     flow = PAGE.flow(planning.flow) or TEXT_TO_SQL
     tools = tuple(tool_of(flow.name, node) for node in full_path(flow))
     asked = "The full graph was asked for."
-    path = PathPlan(nodes=tools, fallback=not planning.use_planning, why="" if planning.use_planning else asked)
+    path = PathPlan(
+        nodes=tools, fallback=not planning.use_planning, fallback_reason="" if planning.use_planning else asked
+    )
     if session.settings.confirm == "path":
         steps = tuple(Step(text=f"About {split(tool)[1]}.", tool=tool) for tool in tools)
         return c.DraftPlan(goal="Walk it", steps=steps, notes="The ordinary way.", kind="path", path=path)
@@ -174,7 +176,7 @@ def _executed(session: Session, turn: Turn) -> AnyCommand | None:
         return c.Ask(text="Are these the tables?", about="action", action_id=action.spec.id, form=FORM)
     if node == "execute_sql" and confirms and not action.spec.arguments:
         sql = made(turn)["text_to_sql"]["sql"]
-        shown = action.spec.model_copy(update={"arguments": {"sql": sql}, "approval": "it is shown first"})
+        shown = action.spec.model_copy(update={"arguments": {"sql": sql}, "approval_reason": "it is shown first"})
         rest = tuple(a.spec for a in turn.actions if a.status == "planned" and a is not action)
         return c.ChangeTurn(actions=(shown, *rest))
     return c.Start()

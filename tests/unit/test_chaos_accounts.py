@@ -16,7 +16,7 @@ OVER = WorkSpan("planner", NOON - timedelta(seconds=50), NOON - timedelta(second
 
 def paid(prompt: int = 10, completion: int = 4, *, estimated: bool = False, outcome: CallOutcome = "ok") -> ModelCall:
     tokens = {"prompt_tokens": prompt, "cached_tokens": 0, "completion_tokens": completion}
-    more = {"model": "m", "role": "planner", "cost": 0, "latency": 1, "attempts": 1}
+    more = {"model": "m", "role": "planner", "cost": 0, "latency": 1, "attempt": 1}
     return ModelCall.model_validate(tokens | more | {"outcome": outcome, "estimated": estimated})
 
 

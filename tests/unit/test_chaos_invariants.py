@@ -31,7 +31,7 @@ ALL = ("I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I9", "I10")
 
 
 CALL = ModelCall(
-    model="m", role="planner", prompt_tokens=10, cached_tokens=0, completion_tokens=4, cost=0, latency=1, attempts=1
+    model="m", role="planner", prompt_tokens=10, cached_tokens=0, completion_tokens=4, cost=0, latency=1, attempt=1
 )
 
 

@@ -39,12 +39,14 @@ def _walked(*more: c.Command, confirm: bool = False) -> Told:
             tool=f"text_to_sql.{node}",
             depends_on=(f"1.{n - 1}",) if n > 1 else (),
             arguments={"sql": "SELECT 1"} if confirm and n == 2 else {},
-            approval="it is shown first" if confirm and n == 2 else None,
+            approval_reason="it is shown first" if confirm and n == 2 else None,
         )
         for n, node in enumerate(NODES, 1)
     )
     proposal = NodeProposal(flow="text_to_sql", name="forecast", description="Looks ahead.")
-    path = PathPlan(nodes=tuple(a.tool for a in actions), fallback=True, why="Nonsense.", attempts=3, proposal=proposal)
+    path = PathPlan(
+        nodes=tuple(a.tool for a in actions), fallback=True, fallback_reason="Nonsense.", attempts=3, proposal=proposal
+    )
     told.does(c.Say(text="How many?", workflow="flow"), c.PlanTurn(sub_goal="Walk", actions=actions, path=path))
     told.does(c.Start(), finish(action_id="1.1", ok=True, result=OUTPUTS[NODES[0]], seconds=1.25), *more)  # type: ignore[arg-type]
     return told

@@ -110,17 +110,18 @@ def test_a_file_gets_what_is_there_and_a_terminal_what_can_be_seen(
 
 
 CALL = ModelCall(
-    model="m", role="planner", prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost=0.1, latency=1, attempts=1
+    model="m", role="planner", prompt_tokens=1, cached_tokens=0, completion_tokens=1, cost=0.1, latency=1, attempt=1
 )
 EXAMPLES: dict[str, object] = {
-    "text": "x", "goal": "x", "steps": (STEP,), "base": 1, "plan_version": 1, "code_version": 1, "hash": "h",
+    "text": "x", "goal": "x", "steps": (STEP,), "base_version": 1, "plan_version": 1, "code_version": 1, "hash": "h",
     "code": "x = 1\n",
-    "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "about": "request", "turn": 1, "sub_goal": "x",
-    "actions": ({"id": "1.1", "tool": "search"},), "asked": 1, "ok": True, "status": "success",
-    "next_action": "complete", "confidence": 1, "tool": "search", "policy": "never", "stage": "planning",
+    "checks": (Check(name="tests", ok=False),), "action_id": "1.1", "question_id": "q1", "kind": "request",
+    "turn": 1, "sub_goal": "x",
+    "actions": ({"id": "1.1", "tool": "search"},), "requested_version": 1, "ok": True, "status": "success",
+    "next_action": "complete", "confidence": 1, "tool": "search", "policy": "never", "phase": "planning",
     "usage": (CALL, CALL),
-    "reason": "x", "parent": "p", "parent_version": 2, "carried": {}, "title": "x", "user": "bob", "workflow": "flow",
-    "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
+    "reason": "x", "parent_id": "p", "parent_version": 2, "carried": {}, "title": "x", "user": "bob",
+    "workflow": "flow", "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
     "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},
 }  # fmt: skip
 STARTED = {"actions": ({"action_id": "1.1"},)}
@@ -140,7 +141,7 @@ def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
 
 @pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
 def test_tail_tells_once_what_an_event_accounts_for(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
-    fields = {"stage": "planning", "reason": "no"} if kind is facts.SessionFailed else {}
+    fields = {"phase": "planning", "reason": "no"} if kind is facts.SessionFailed else {}
     event = EVENTS.validate_python(
         kind.model_validate(ENVELOPE | fields | {"usage": (CALL, CALL)}).model_dump(by_alias=True)
     )
@@ -166,7 +167,7 @@ def test_an_export_holds_plan_and_code_in_every_format() -> None:
 
 
 def test_code_with_fences_is_fenced_with_longer_ones() -> None:
-    event = facts.CodeEdited.model_validate(ENVELOPE | {"base": 1, "code": 'x = """\n```\n"""'})
+    event = facts.CodeEdited.model_validate(ENVELOPE | {"base_version": 1, "code": 'x = """\n```\n"""'})
     assert "\n````python\n" in export([event], "md")
 
 

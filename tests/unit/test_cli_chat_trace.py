@@ -27,7 +27,7 @@ WRITE = ActionSpec(
     id="1.1",
     tool="cancel_order",
     arguments={"order_id": "#W1", "reason": "no longer needed"},
-    text="Cancel it",
+    description="Cancel it",
     effect="write",
     repairs=("order_id: W1 became #W1",),
 )

@@ -294,7 +294,7 @@ def test_one_action_less_is_asked_about_after_each_decision() -> None:
     coded(told)
     assert told.session.code
     told.does(c.Approve(version=told.session.code.version))
-    spec = [ActionSpec(id=f"1.{n}", tool="write", effect="write", approval="writes") for n in (1, 2)]
+    spec = [ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2)]
     waiting = evolve_turn(told, tuple(spec))
     assert waiting.ask
     assert [action.action_id for action in waiting.ask.actions] == ["1.1", "1.2"]

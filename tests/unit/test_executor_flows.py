@@ -140,7 +140,7 @@ async def test_a_node_that_wants_to_be_looked_at_stops(tmp_path: Path, wanted: d
     assert (seen.phase == "awaiting_approval") is stops
     if stops:
         spec = waiting(seen).spec
-        assert (spec.approval, spec.arguments) == ("somebody should look at the plate", {"meal": "hot soup"})
+        assert (spec.approval_reason, spec.arguments) == ("somebody should look at the plate", {"meal": "hot soup"})
         seen = await walk.allows()
     assert last(seen).result == {"answer": "Here is your soup."}
 

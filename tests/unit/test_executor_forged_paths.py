@@ -13,7 +13,7 @@ from tests.support.walking import Walk, last, waiting
 from tests.unit.test_executor_flows import Stove, kitchen
 
 
-async def append(walk: Walk, kind: type[SessionEvent], **fields: Any) -> None:
+async def append(walk: Walk, kind: type[SessionEvent], /, **fields: Any) -> None:
     """An event that nothing decided, by the service that is due."""
     loaded = await walk.loaded()
     work = loaded.session.work
@@ -81,6 +81,6 @@ async def test_the_answer_to_a_question_about_a_node_does_not_let_it_run_unseen(
     specs = (node("refuse"), node("serve", 2, depends_on=("1.1",)))
     path = PathPlan(nodes=tuple(spec.tool for spec in specs))
     await append(walk, facts.TurnPlanned, turn=1, sub_goal="cook", actions=specs, path=path)
-    await append(walk, facts.QuestionAsked, action_id="1.2", about="action", text="Is the weather fine?")
+    await append(walk, facts.QuestionAsked, question_id="1.2", kind="action", text="Is the weather fine?")
     asked = await walk.answers("yes")
     assert (asked.phase, waiting(asked).spec.arguments) == ("awaiting_approval", {"meal": "nothing"})

@@ -131,7 +131,7 @@ async def test_a_question_is_answered_with_tables_and_sql_that_the_person_saw(sh
     assert [table["name"] for table in form["tables"]] == ["orders", "users"]
     shown = await walk.answers("yes")
     spec = waiting(shown).spec
-    assert (spec.tool, spec.arguments, spec.approval) == ("text_to_sql.execute_sql", {"sql": COUNT}, CONFIRM)
+    assert (spec.tool, spec.arguments, spec.approval_reason) == ("text_to_sql.execute_sql", {"sql": COUNT}, CONFIRM)
     done = await walk.allows()
     assert tuple(walked(done)) == FULL
     found = result_of(done, "execute_sql")

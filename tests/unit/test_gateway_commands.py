@@ -75,7 +75,7 @@ def test_a_policy_is_remembered_for_a_tool_that_there_is() -> None:
 
 
 def test_approving_actions() -> None:
-    action = ActionSpec(id="1.1", tool="pay", approval="it spends money", effect="write")
+    action = ActionSpec(id="1.1", tool="pay", approval_reason="it spends money", effect="write")
     asked = _after(c.Say(text="Pay", workflow="agentflow"), c.PlanTurn(sub_goal="Pay", actions=(action,)))
     yes = '{"type": "approval", "approved": true, "action_id": "1.1", "remember": true, "hash": "h"}'
     given, remembered = _orders(yes, asked)

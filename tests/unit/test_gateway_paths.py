@@ -16,7 +16,7 @@ from tests.unit.test_gateway_views import Told
 NODES = ("generate_sql", "execute_sql", "format_final_response")
 TOOLS = tuple(f"text_to_sql.{node}" for node in NODES)
 PROPOSAL = NodeProposal(flow="text_to_sql", name="forecast", description="Looks ahead.")
-PATH = PathPlan(nodes=TOOLS, fallback=True, why="Nonsense.", attempts=3, examples=2, proposal=PROPOSAL)
+PATH = PathPlan(nodes=TOOLS, fallback=True, fallback_reason="Nonsense.", attempts=3, examples=2, proposal=PROPOSAL)
 ACTIONS = tuple(
     ActionSpec(id=f"1.{n}", tool=tool, depends_on=(f"1.{n - 1}",) if n > 1 else ()) for n, tool in enumerate(TOOLS, 1)
 )
@@ -67,12 +67,12 @@ def test_how_the_path_was_found_is_told() -> None:
     path = path_view(_begun().session)
     assert path
     assert (path.flows, path.fallback, path.why, path.cached) == (("text_to_sql",), True, "Nonsense.", False)
-    assert (path.attempts, path.examples, path.proposal) == (3, 2, PROPOSAL)
+    assert (path.attempts, path.examples, path.proposal) == (3, 2, s.NodeProposalView.model_validate(PROPOSAL))
 
 
 def test_a_path_that_was_left_says_so_and_asks_anew() -> None:
     it = _begun()
-    shown = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval": "it is shown first"})
+    shown = ACTIONS[1].model_copy(update={"arguments": {"sql": "SELECT 1"}, "approval_reason": "it is shown first"})
     messages = it.hears(c.ChangeTurn(actions=(shown, ACTIONS[2]), reason="generate_sql: sql is known"))
     assert [type(message).__name__ for message in messages] == ["Event", "ApprovalRequest"]
     reply = chat_reply(it.session)
@@ -88,10 +88,11 @@ def test_a_path_in_review_is_what_a_yes_names() -> None:
     steps = tuple(Step(text=tool, tool=tool) for tool in TOOLS)
     (_, review) = it.hears(c.DraftPlan(goal="Walk", steps=steps, notes="So.", kind="path", path=PATH))
     assert isinstance(review, s.TextPlanReview)
-    assert review.path == PATH
+    assert review.path == s.PlannedPathView.model_validate(PATH)
+    assert review.path.why == "Nonsense."
     reply = path_reply(it.session)
     assert (reply.version, reply.hash) == (review.version, review.hash)
-    assert (reply.path, reply.reasoning, reply.proposal) == (TOOLS, "So.", PROPOSAL)
+    assert (reply.path, reply.reasoning, reply.proposal) == (TOOLS, "So.", review.path.proposal)
     assert reply.paths[0].nodes == NODES
     it.does(c.CancelPlan())
     assert path_view(it.session) is None

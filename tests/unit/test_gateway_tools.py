@@ -39,7 +39,7 @@ def _own(tool: str, **more: object) -> OwnAction:
 
 def test_effect_and_policy_are_the_tools() -> None:
     (spec,) = own_actions([_own("cancel_order", text="Cancel it")], HERE, TOOLS)
-    assert (spec.effect, spec.policy, spec.approval, spec.text) == ("write", "always", None, "Cancel it")
+    assert (spec.effect, spec.policy, spec.approval_reason, spec.description) == ("write", "always", None, "Cancel it")
 
 
 def test_ids_are_made_where_there_are_none_and_never_twice() -> None:

@@ -53,7 +53,7 @@ SPEND = c.RecordUsage(
             completion_tokens=1,
             cost=0,
             latency=0,
-            attempts=1,
+            attempt=1,
         ),
     )
 )
@@ -124,7 +124,7 @@ def test_actions_are_asked_for_until_all_are_decided() -> None:
     it = Told()
     it.does(c.Say(text="Pay twice", workflow="agentflow"))
     actions = tuple(
-        ActionSpec(id=f"1.{n}", tool="pay", arguments={"bill": n}, approval="it spends money", effect="write")
+        ActionSpec(id=f"1.{n}", tool="pay", arguments={"bill": n}, approval_reason="it spends money", effect="write")
         for n in (1, 2, 3)
     )
     assert it.does(c.PlanTurn(sub_goal="Pay", actions=actions)) == ["Event", "ApprovalRequest"]

@@ -42,7 +42,7 @@ def test_golden_values(what: Callable[[], str], golden: str) -> None:
 
 
 def test_only_what_cannot_run_is_left_out() -> None:
-    same = Action(ACTION.model_copy(update={"id": "7.3", "text": "other words", "approval": "it writes"}))
+    same = Action(ACTION.model_copy(update={"id": "7.3", "description": "other words", "approval_reason": "it writes"}))
     assert same.hash == Action(ACTION).hash
     changes: tuple[dict[str, object], ...] = ({"tool": "other"}, {"arguments": {}}, {"effect": "irreversible"})
     others = {Action(ACTION.model_copy(update=change)).hash for change in changes}

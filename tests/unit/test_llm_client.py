@@ -94,7 +94,7 @@ async def test_a_reply_with_usage_and_cost() -> None:
     [call] = scene.calls
     assert (call.prompt_tokens, call.cached_tokens, call.completion_tokens) == (100, 40, 10)
     assert call.cost == pytest.approx((60 * 10 + 40 * 1 + 10 * 100) / 1e6)
-    assert (call.model, call.role, call.attempts, call.outcome, call.estimated) == ("m", "planner", 1, "ok", False)
+    assert (call.model, call.role, call.attempt, call.outcome, call.estimated) == ("m", "planner", 1, "ok", False)
 
 
 async def test_what_is_sent() -> None:
@@ -171,7 +171,7 @@ async def test_an_invalid_reply_is_sent_back_with_its_errors_but_without_its_val
     assert "number: " in complaint["content"]
     assert "mood: " in complaint["content"]
     assert "seven hundred" not in complaint["content"]
-    assert [(call.outcome, call.attempts) for call in scene.calls] == [("invalid", 1), ("ok", 2)]
+    assert [(call.outcome, call.attempt) for call in scene.calls] == [("invalid", 1), ("ok", 2)]
 
 
 async def test_two_repairs_then_an_honest_failure_with_the_raw_reply() -> None:

@@ -22,10 +22,10 @@ from tests.unit.domain.test_paths import PLANNED, edit, node, walk
 WALKED = (*PLANNED, *walk(1), *walk(2), *walk(3))
 ANSWERED = (*WALKED, *walk(4, answer="12 orders", confidence=0.75))
 FAILED = (*PLANNED, *walk(1), c.Start(), finish(action_id="1.2", ok=False, error="no such table"))
-LOOK_FIRST = node("sql.run", arguments={"sql": "select 1"}, approval="look first")
+LOOK_FIRST = node("sql.run", arguments={"sql": "select 1"}, approval_reason="look first")
 REFUSED = (*PLANNED, *walk(1), c.ChangeTurn(actions=(LOOK_FIRST,)), c.Reject(action_id="1.5", reason="too slow"))
 ENDED = (*PLANNED, *walk(1), edit(after="1.1"))
-WRITE = node("sql.run", effect="write", arguments={"n": 1}, approval="it changes something")
+WRITE = node("sql.run", effect="write", arguments={"n": 1}, approval_reason="it changes something")
 
 
 @pytest.mark.parametrize(

@@ -134,13 +134,13 @@ async def test_after_bad_plans_the_full_graph_is_walked(tries: int) -> None:
     assert told.path.nodes == WHOLE
     assert told.path.fallback
     assert told.path.attempts == tries
-    assert "tell needs tea" in told.path.why
+    assert "tell needs tea" in told.path.fallback_reason
 
 
 async def test_a_model_that_gives_no_path_at_all_is_a_bad_plan_too() -> None:
     told = await Kitchen().plan(asked(), ModelFailed("not JSON", raw="???"))
     assert told.path.fallback
-    assert "did not give a path: not JSON" in told.path.why
+    assert "did not give a path: not JSON" in told.path.fallback_reason
 
 
 async def test_a_model_that_is_away_is_waited_for() -> None:
@@ -209,7 +209,9 @@ async def test_a_request_may_go_through_two_flows() -> None:
 async def test_a_missing_node_is_kept_as_a_proposal_and_not_run() -> None:
     node = NewNode(flow="tea", name="milk", description="Adds milk", why="they asked for it")
     told = await Kitchen().plan(asked(), GOOD.model_copy(update={"new_node": node}))
-    assert told.path.proposal == NodeProposal(flow="tea", name="milk", description="Adds milk", why="they asked for it")
+    assert told.path.proposal == NodeProposal(
+        flow="tea", name="milk", description="Adds milk", reason="they asked for it"
+    )
     assert "tea.milk" not in [action.tool for action in told.actions]
 
 

@@ -75,7 +75,7 @@ def test_calls_get_ids_of_their_turn_and_what_their_tools_say() -> None:
     reply = proposes(CANCEL, LOOK.model_copy(update={"depends_on": [1, 1, 2, 3, 9, -1], "text": "t" * 9_000}))
     first, second = weigh(session, reply, PAGE.tools).actions
     assert (first.id, first.effect, first.depends_on) == ("3.1", "write", ())
-    assert (second.id, second.effect, second.depends_on, len(second.text)) == ("3.2", "read", ("3.1",), 2_000)
+    assert (second.id, second.effect, second.depends_on, len(second.description)) == ("3.2", "read", ("3.1",), 2_000)
 
 
 def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:

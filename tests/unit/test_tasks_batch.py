@@ -164,7 +164,7 @@ async def test_a_parley_that_is_away_is_waited_for_and_then_given_up() -> None:
 # --- the journal of a run
 
 
-def event(kind: type[Any], version: int, actor: str = "planner", **fields: Any) -> SessionEvent:
+def event(kind: type[Any], /, version: int, actor: str = "planner", **fields: Any) -> SessionEvent:
     at = datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=version)
     found: SessionEvent = kind(id=f"e{version}", session_id="s", version=version, at=at, actor=actor, **fields)
     return found
@@ -175,7 +175,7 @@ def test_a_run_is_read_from_its_journal() -> None:
     look = ActionSpec(id="1.1", tool="get_order_details", arguments={"order_id": "#W1"})
     late = ActionSpec(id="1.3", tool="cancel_pending_order", arguments={"order_id": "#W2"}, effect="write")
     fields: dict[str, Any] = {"model": "m", "role": "planner", "cached_tokens": 0, "cost": 0, "latency": 1}
-    calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempts=1) for n in (1, 2, 3)]
+    calls = [ModelCall(**fields, prompt_tokens=10, completion_tokens=n, attempt=1) for n in (1, 2, 3)]
     done = trace(
         "s",
         [
@@ -230,8 +230,8 @@ def test_a_run_is_read_from_its_journal() -> None:
 
 def test_a_run_that_did_not_answer_says_how_it_ended() -> None:
     begun = event(facts.MessageReceived, 1, "user:ann", text="Cancel it", intent="request", workflow="agentflow")
-    asked = event(facts.QuestionAsked, 2, action_id="q", about="request", text="Who are you?")
-    failed = event(facts.SessionFailed, 2, stage="planning", reason="no reply")
+    asked = event(facts.QuestionAsked, 2, question_id="q", kind="request", text="Who are you?")
+    failed = event(facts.SessionFailed, 2, phase="planning", reason="no reply")
     assert trace("s", [begun, asked]).ended == "asked"
     assert trace("s", [begun, failed]).ended == "failed: no reply"
     assert trace("s", [begun]).ended == "planning"

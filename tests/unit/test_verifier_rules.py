@@ -109,7 +109,7 @@ def test_a_long_error_is_cut() -> None:
     [
         (lambda one: c.Reject(action_id=one, reason="the other one"), "denied: the other one"),
         (lambda one: c.Reject(action_id=one), "denied"),
-        (lambda _: c.Expire(asked=2), "denied: nobody decided in time"),
+        (lambda _: c.Expire(requested_version=2), "denied: nobody decided in time"),
         (lambda one: c.Skip(action_id=one), "skipped: skipped by the person"),
     ],
 )

@@ -69,7 +69,7 @@ class When:
     def then_event(self) -> SessionEvent:
         return decide(self.before, self.command, self.by)
 
-    def then(self, kind: str, **fields: Any) -> "Then":
+    def then(self, kind: str, /, **fields: Any) -> "Then":
         """The event is of this type and has these fields."""
         event = decide(self.before, self.command, self.by)
         after = evolve(self.before, event)
@@ -196,7 +196,7 @@ def act(
     **more: Any,
 ) -> ActionSpec:
     """An action; `ask` is why a person must allow it. Without `arguments` it is a call like no other."""
-    fields = {"id": id_, "tool": "orders", "effect": effect, "depends_on": after, "approval": ask}
+    fields = {"id": id_, "tool": "orders", "effect": effect, "depends_on": after, "approval_reason": ask}
     return ActionSpec.model_validate(fields | {"arguments": arguments or {"id": id_}} | more)
 
 
@@ -221,7 +221,7 @@ def answer(text: str = "It is done.") -> c.GiveAnswer:
 
 def spend(tokens: int = 10, cost: float = 0.5, **more: Any) -> c.RecordUsage:
     fields = {"model": "m", "role": "planner", "prompt_tokens": tokens, "cached_tokens": 0, "completion_tokens": tokens}
-    call = ModelCall.model_validate(fields | {"cost": cost, "latency": 0.1, "attempts": 1} | more)
+    call = ModelCall.model_validate(fields | {"cost": cost, "latency": 0.1, "attempt": 1} | more)
     return c.RecordUsage(calls=(call,))
 
 

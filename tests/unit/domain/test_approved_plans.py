@@ -31,10 +31,14 @@ def test_the_event_holds_the_number_and_the_ruled_actions() -> None:
     event = approved(in_review(LOOK, CANCEL))
     assert event.turn == 1
     look, cancel = event.actions
-    assert (look.id, look.tool, look.effect, look.policy, look.ruling) == (
+    assert (look.id, look.tool, look.effect, look.policy, look.decision) == (
         "1.1", "shop.look", "read", "never", "proceed")  # fmt: skip
     assert (cancel.id, cancel.arguments, cancel.depends_on) == ("1.2", {"id": 7}, ("1.1",))
-    assert (cancel.effect, cancel.ruling, cancel.approval) == ("write", "require_approval", "it changes something")
+    assert (cancel.effect, cancel.decision, cancel.approval_reason) == (
+        "write",
+        "require_approval",
+        "it changes something",
+    )
 
 
 def test_a_step_whose_effect_is_not_known_yet_is_not_asked_about() -> None:
@@ -53,7 +57,7 @@ def test_a_denied_tool_is_denied_in_the_event() -> None:
     told = denied.when(approve).then("plan.approved").leaves("verifying", "verifier")
     action = find(told.session, "1.1")
     assert action
-    assert (action.status, action.spec.ruling) == ("denied", "deny")
+    assert (action.status, action.spec.decision) == ("denied", "deny")
 
 
 def test_folding_makes_no_action_of_its_own() -> None:

@@ -67,7 +67,7 @@ def test_feedback_is_never_approval() -> None:
 
 
 def test_an_edit_is_a_new_version_that_waits_for_its_own_approval() -> None:
-    told = given(*TO_PLAN).when(edit("add", "divide")).then("plan.edited", base=2, version=3)
+    told = given(*TO_PLAN).when(edit("add", "divide")).then("plan.edited", base_version=2, version=3)
     told.leaves("awaiting_approval", "user", plans=2)
     told.given.when(c.Approve(version=2)).refused(Stale, "version 3")
     told.given.when(approve).then("plan.approved", plan_version=3).leaves("coding", "generator")
@@ -268,7 +268,7 @@ def test_the_verdict_on_a_run(next_action: str, phase: str, due: str, problems: 
 
 
 def test_continue_asks_and_the_answer_is_the_next_request() -> None:
-    asked = given(*TO_DONE).when(c.Continue()).then("question.asked", about="continue")
+    asked = given(*TO_DONE).when(c.Continue()).then("question.asked", kind="continue")
     asked.leaves("awaiting_input", "user")
     asked.given.when(say("add floats", knowledge=(NOTES,))).then("message.received", intent="request").leaves(
         "planning", "planner", knowledge=(NOTES,), request="add floats", question=None
@@ -359,7 +359,9 @@ def test_what_no_event_may_hold_is_refused_in_words(before: tuple[StoryLine, ...
     given(*before).when(command).refused(Invalid, text)
 
 
-@pytest.mark.parametrize("command", [c.Stop(), c.Approve(version=1), c.Rename(title="x"), c.Expire(asked=1)])
+@pytest.mark.parametrize(
+    "command", [c.Stop(), c.Approve(version=1), c.Rename(title="x"), c.Expire(requested_version=1)]
+)
 def test_a_session_begins_with_a_message(command: c.Stop) -> None:
     given().when(command).refused(OutOfTurn, "no such session")
 

@@ -20,7 +20,7 @@ PAGE = 'It costs 19 % in “Köln”, said she: "really".\n'
 
 
 def begun(parent: Session) -> facts.SessionForked:
-    command = c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent))
+    command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
     event = decide(Session("s2"), command, person())
     assert isinstance(event, facts.SessionForked)
     return event

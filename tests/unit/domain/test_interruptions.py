@@ -55,7 +55,7 @@ from tests.unit.domain.spec import (
 def test_a_word_during_work_is_recorded_and_nobody_is_due(
     before: tuple[StoryLine, ...], phase: str, service: str
 ) -> None:
-    told = given(*before).when(say("and floats")).then("message.received", intent="steer")
+    told = given(*before).when(say("and floats")).then("message.received", intent="guidance")
     told.leaves(phase, "nobody", unread=("and floats",))
     assert told.session.work is not None
     assert told.session.work.service == service
@@ -241,7 +241,7 @@ def test_a_failure_keeps_stage_reason_and_raw() -> None:
     told = (
         given(*CODING)
         .when(c.Fail(reason=" ", raw="?" * 30_000, retryable=False))
-        .then("session.failed", stage="coding", reason="no reason was given")
+        .then("session.failed", phase="coding", reason="no reason was given")
     )
     told.leaves("failed", "nobody", halted="coding")
     assert told.session.failure is not None

@@ -153,7 +153,7 @@ def nodes(number: int) -> tuple[ActionSpec, ...]:
             tool=f"flow.node{(number + n) % 5}",
             arguments={"n": number // 3 + n},
             effect=one_of(["read", "read", "write"], number + n),
-            approval=one_of([None, None, None, "look first"], number // 3 + n),
+            approval_reason=one_of([None, None, None, "look first"], number // 3 + n),
         )
         for n in range(number % 3 + 1)
     )
@@ -402,11 +402,11 @@ class Schedules(RuleBasedStateMachine):
     @rule(late=st.booleans())
     def expire(self, late: bool) -> None:
         """The keeper's timer fires: that of what waits now, or of what waited before."""
-        self.world.append(c.Expire(asked=self.world.session.since - late), By("keeper", NOON))
+        self.world.append(c.Expire(requested_version=self.world.session.since - late), By("keeper", NOON))
 
     def spend(self, work: Work) -> None:
         """A model was called in this work: recorded in any phase, whatever became of it."""
-        tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempts": 1}
+        tokens = {"prompt_tokens": 20, "cached_tokens": 0, "completion_tokens": 20, "cost": 0.1, "attempt": 1}
         call = ModelCall.model_validate(tokens | {"model": "m", "role": "planner", "latency": len(self.world.log)})
         assert self.world.append(c.RecordUsage(calls=(call,)), By(work.service, NOON, work=work))
 

@@ -179,7 +179,10 @@ def test_what_still_runs_is_not_begun_again_unasked() -> None:
     told = left.when(turn(act("2.1", effect="write", arguments={"order": 1}))).then("turn.planned")
     told.leaves("awaiting_approval", "user")
     assert told.session.turn is not None
-    assert told.session.turn.actions[0].spec.approval == "it may have been done already: nobody knows what became of it"
+    assert (
+        told.session.turn.actions[0].spec.approval_reason
+        == "it may have been done already: nobody knows what became of it"
+    )
 
 
 def test_a_doubt_that_the_person_left_stays_a_doubt() -> None:
@@ -261,7 +264,7 @@ def test_a_fork_in_the_middle_carries_words_but_neither_deeds_nor_licences() -> 
     before = (*ASKING, *looked(1), c.Remember(tool="orders", policy="never"), say("hurry"), turn(), turn(write))
     parent = given(*before).session
     assert parent.turn is not None
-    assert parent.turn.actions[0].spec.ruling == "proceed"
+    assert parent.turn.actions[0].spec.decision == "proceed"
     child = story(parent).fork("s2").session
     assert (child.memory, child.turn, child.turns, child.loose, child.policies) == (memory.Memory(), None, 0, (), {})
     assert (child.request, child.feedback, child.phase) == (parent.request, ("hurry",), "resting")
@@ -300,4 +303,4 @@ def _goals(told: Given) -> list[tuple[str, str]]:
 
 def _rulings(session: Session) -> list[str]:
     specs: list[ActionSpec] = [action.spec for action in session.turn.actions] if session.turn else []
-    return [spec.ruling for spec in specs]
+    return [spec.decision for spec in specs]

@@ -93,7 +93,7 @@ def test_the_path_is_not_changed_while_a_node_runs_nor_where_there_is_none() -> 
 
 
 def test_a_node_to_confirm_is_decided_when_it_is_next_with_what_it_will_get() -> None:
-    resolved = node("sql.run", arguments={"sql": "select 1"}, approval="look at it first")
+    resolved = node("sql.run", arguments={"sql": "select 1"}, approval_reason="look at it first")
     story = (*PLANNED, *walk(1), *walk(2))
     asks = given(*story).when(c.ChangeTurn(actions=(resolved, node("sql.tell")))).then("turn.changed")
     asks.leaves("awaiting_approval", "user")
@@ -226,7 +226,9 @@ def test_what_is_replaced_or_not_known_is_left_alone() -> None:
 def drafted(*tools: str) -> c.DraftPlan:
     tools = tools or NODES
     steps = tuple(Step(text=tool, tool=tool) for tool in tools)
-    return c.DraftPlan(goal="count", steps=steps, kind="path", path=PathPlan(nodes=tools, fallback=True, why="bad"))
+    return c.DraftPlan(
+        goal="count", steps=steps, kind="path", path=PathPlan(nodes=tools, fallback=True, fallback_reason="bad")
+    )
 
 
 def approve(session: Session) -> c.Approve:
@@ -311,7 +313,7 @@ def test_tokens_are_counted_for_the_node_they_were_spent_on() -> None:
         "cached_tokens": 0,
         "cost": 0,
         "latency": 1,
-        "attempts": 1,
+        "attempt": 1,
         "model": "m",
         "role": "executor",
     }

@@ -63,7 +63,7 @@ def ruled(*before: StoryLine, spec: ActionSpec) -> ActionSpec:
 )
 def test_the_session_s_policy_holds_for_every_tool(approval: str, effect: str, why: str | None) -> None:
     spec = ruled(request("agentflow", approval=approval), spec=act("1.1", effect=effect))
-    assert (spec.ruling, spec.approval) == ("require_approval" if why else "proceed", why)
+    assert (spec.decision, spec.approval_reason) == ("require_approval" if why else "proceed", why)
 
 
 @pytest.mark.parametrize(
@@ -85,9 +85,9 @@ def test_who_has_the_last_word(tool: Any, person: Any, wins: str) -> None:
 
 
 def test_what_was_put_right_is_told() -> None:
-    assert ruled(*FREE, spec=write("1.1", repairs=("id was a text",))).ruling == "mutate"
-    assert ruled(*FLOW, spec=write("1.1", repairs=("id was a text",))).ruling == "require_approval"
-    assert ruled(*FREE, spec=write("1.1", ask="you said so")).approval == "you said so"
+    assert ruled(*FREE, spec=write("1.1", repairs=("id was a text",))).decision == "mutate"
+    assert ruled(*FLOW, spec=write("1.1", repairs=("id was a text",))).decision == "require_approval"
+    assert ruled(*FREE, spec=write("1.1", ask="you said so")).approval_reason == "you said so"
 
 
 # --- what is not made at all
@@ -140,29 +140,33 @@ def test_what_needs_a_denied_call_is_not_run_and_what_needs_one_done_already_is(
 def test_the_same_change_again(after: tuple[StoryLine, ...], rules: str) -> None:
     """Done is done, whoever says so; what came to nothing is asked for again."""
     allowed = (*FLOW, turn(write("1.1")), allow("1.1"))
-    assert ruled(*allowed, *after, spec=write("2.1")).ruling == rules
+    assert ruled(*allowed, *after, spec=write("2.1")).decision == rules
 
 
-@pytest.mark.parametrize("no", [c.Reject(action_id="1.1", reason="no"), c.Expire(asked=2)])
+@pytest.mark.parametrize("no", [c.Reject(action_id="1.1", reason="no"), c.Expire(requested_version=2)])
 def test_a_change_that_was_refused_or_not_allowed_in_time_is_not_made_for_this_request(no: StoryLine) -> None:
     refused = (*FLOW, turn(write("1.1")), no, verdict("continue", "failure"))
     spec = ruled(*refused, spec=write("2.1"))
-    assert (spec.ruling, spec.why, spec.approval) == ("deny", "this very call was refused before", None)
-    assert ruled(*refused, spec=write("2.1", arguments={"order": 2})).ruling == "require_approval"
+    assert (spec.decision, spec.decision_reason, spec.approval_reason) == (
+        "deny",
+        "this very call was refused before",
+        None,
+    )
+    assert ruled(*refused, spec=write("2.1", arguments={"order": 2})).decision == "require_approval"
     asked_anew = (*refused, turn(nothing=True), answer(), anew("yes, do cancel it"))
-    assert ruled(*asked_anew, spec=write("3.1")).ruling == "require_approval"
+    assert ruled(*asked_anew, spec=write("3.1")).decision == "require_approval"
 
 
 def test_a_read_is_made_as_often_as_it_is_planned() -> None:
     story = (*FLOW, turn(act("1.1", arguments=SAME)), c.Start(), done(), verdict("continue"))
-    assert ruled(*story, spec=act("2.1", arguments=SAME)).ruling == "proceed"
+    assert ruled(*story, spec=act("2.1", arguments=SAME)).decision == "proceed"
 
 
 def test_a_call_is_the_same_in_whatever_order_its_arguments_stand() -> None:
     one, other = {"a": 1, "b": [1, {"c": 2}]}, {"b": [1, {"c": 2}], "a": 1}
     story = (*FREE, turn(write("1.1", arguments=one)), c.Start(), done(), verdict("continue"))
-    assert ruled(*story, spec=write("2.1", arguments=other)).ruling == "skip"
-    assert ruled(*story, spec=write("2.1", arguments=other, tool="refunds")).ruling == "proceed"
+    assert ruled(*story, spec=write("2.1", arguments=other)).decision == "skip"
+    assert ruled(*story, spec=write("2.1", arguments=other, tool="refunds")).decision == "proceed"
 
 
 # --- approvals in the loop

@@ -36,11 +36,11 @@ from tests.unit.domain.spec import (
 
 
 def test_the_planner_asks_and_takes_the_answer_in() -> None:
-    told = given(say()).when(c.Ask(text="floats?", options=("yes", "no"))).then("question.asked", about="request")
+    told = given(say()).when(c.Ask(text="floats?", options=("yes", "no"))).then("question.asked", kind="request")
     told.leaves("awaiting_input", "user")
     told.given.when(c.Answer(text="yes", action_id="request-1")).refused(Stale, "no longer open")
     told.given.when(c.Answer(text=" ")).refused(Invalid, "empty")
-    heard = told.given.when(say("yes")).then("question.answered", action_id="request-2")
+    heard = told.given.when(say("yes")).then("question.answered", question_id="request-2")
     heard.leaves("planning", "planner", feedback=("yes",), asked="floats?", question=None)
     heard.given.when(c.Answer(text="yes")).refused(OutOfTurn, "No question")
     heard.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", asked="", feedback=())
@@ -123,7 +123,7 @@ def test_without_limits_nothing_is_over() -> None:
 def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
     asked = given(*over(token_budget=100)).session
     fields = {"id": "x", "session_id": "s1", "version": asked.version + 1, "at": NOON, "actor": ANN}
-    old = facts.QuestionAnswered.model_validate(fields | {"action_id": "budget-5", "text": "go on"})
+    old = facts.QuestionAnswered.model_validate(fields | {"question_id": "budget-5", "text": "go on"})
     after = evolve(asked, old)
     assert (after.phase, after.feedback, due(after)) == ("coding", ("go on",), "generator")
 

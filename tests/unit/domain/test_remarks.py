@@ -102,7 +102,7 @@ def test_what_was_done_for_the_last_request_is_done_again_for_a_new_one() -> Non
     told = given(*first, say("once more")).when(turn(again)).then("turn.planned", begins_round=True)
     assert told.leaves("executing", "executor").session.turn is not None
     assert told.session.turn is not None
-    assert told.session.turn.actions[0].spec.ruling == "proceed"
+    assert told.session.turn.actions[0].spec.decision == "proceed"
 
 
 @pytest.mark.parametrize(
@@ -117,7 +117,7 @@ def test_what_was_done_for_the_last_request_is_done_again_for_a_new_one() -> Non
         (TO_DONE, feedback("floats"), "remark"),
         ((*TO_PLAN, reject), say("floats"), "feedback"),
         (ESCALATED, say("floats"), "feedback"),
-        (CODING, say("floats"), "steer"),
+        (CODING, say("floats"), "guidance"),
         (ASKED, say("floats", knowledge=(NOTES,)), "feedback"),
     ],
 )
@@ -151,7 +151,7 @@ def test_what_a_remark_brings_is_known() -> None:
         (TO_PLAN, edit("mine"), "plan.edited", "awaiting_approval"),
         (TO_PLAN, c.CancelPlan(), "plan.cancelled", "resting"),
         (TO_PLAN, c.DeletePlan(), "plan.deleted", "resting"),
-        (TO_PLAN, c.Expire(asked=2), "approval.expired", "resting"),
+        (TO_PLAN, c.Expire(requested_version=2), "approval.expired", "resting"),
         (TO_PLAN, feedback("longer"), "message.received", "planning"),
         (TO_CODE, approve, "code.approved", "resting"),
         (TO_CODE, edit_code("x = 2"), "code.edited", "verifying"),
@@ -256,7 +256,7 @@ def test_the_clock_of_an_approval_does_not_begin_anew() -> None:
 
 def test_a_fork_takes_the_words_over_but_not_the_work() -> None:
     parent = given(*TO_PLAN, say("floats")).session
-    fork = c.Fork(parent="s1", parent_version=parent.version, carried=carried(parent))
+    fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carried(parent))
     child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
     assert (child.phase, child.remark, child.unread) == ("awaiting_approval", None, ("floats",))
 

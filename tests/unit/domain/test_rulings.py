@@ -48,7 +48,7 @@ def forged(*specs: ActionSpec, approval: str = "writes", **told: Any) -> Given:
 
 def asks(session: Session, action_id: str = "1.1") -> str:
     """Why a person is asked about this action."""
-    return next(a.spec.approval or "" for a in undecided(session.turn) if a.spec.id == action_id)
+    return next(a.spec.approval_reason or "" for a in undecided(session.turn) if a.spec.id == action_id)
 
 
 # --- what an event must not talk the executor into
@@ -125,14 +125,14 @@ def test_the_answer_to_a_question_is_no_approval(about: str, said: str) -> None:
     """Every service may ask questions: a yes to one of them allows nothing."""
     path = PathPlan(nodes=("orders",))
     waits = forged(act("1.1", effect="write", ask="a write"), path=path).session
-    question = {"action_id": "1.1", "about": about, "text": "Is the weather fine?", "options": UNCERTAIN_OPTIONS}
+    question = {"question_id": "1.1", "kind": about, "text": "Is the weather fine?", "options": UNCERTAIN_OPTIONS}
     told = {"id": "s1:x", "session_id": "s1", "version": waits.version + 1, "at": NOON, "actor": "generator"}
     asked = evolve(waits, facts.QuestionAsked.model_validate(told | question))
     answered = {
         "id": "s1:y",
         "version": asked.version + 1,
         "actor": "user:ann",
-        "action_id": "1.1",
+        "question_id": "1.1",
         "text": said,
         "key": "again",
     }

@@ -58,7 +58,7 @@ def fork_of(parent: Session) -> Session:
 def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     parent = given(*TO_DONE, spend()).session
     child = fork_of(parent)
-    begun: dict[str, Any] = {"parent": "s1", "parent_version": parent.version, "carried": carried(parent)}
+    begun: dict[str, Any] = {"parent_id": "s1", "parent_version": parent.version, "carried": carried(parent)}
     check(child, fact(facts.SessionForked, session_id="s2", **begun))
     assert (child.id, child.version, child.owner, child.parent) == ("s2", 1, "bob", "s1")
     assert (child.phase, child.spent.calls, child.request) == ("awaiting_approval", 0, parent.request)
@@ -98,7 +98,7 @@ def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
 
 
 def test_a_fork_begins_a_session() -> None:
-    given(say()).when(c.Fork(parent="s0", parent_version=1, carried=Carried())).refused(
+    given(say()).when(c.Fork(parent_id="s0", parent_version=1, carried=Carried())).refused(
         OutOfTurn, "begins a new session"
     )
 
@@ -130,7 +130,7 @@ def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
     [
         (c.Rename(title="Sums"), "session.renamed", {"title": "Sums"}),
         (c.Share(user="bob", role="approver"), "session.shared", {"shared_with": {"bob": "approver"}}),
-        (c.Remember(tool="orders", policy="never"), "policy.remembered", {"policies": {"orders": "never"}}),
+        (c.Remember(tool="orders", policy="never"), "policy.set", {"policies": {"orders": "never"}}),
         (c.RaiseBudget(tokens=5), "budget.raised", {}),
     ],
 )
@@ -144,7 +144,7 @@ def test_the_session_s_own_matters_change_nobody_s_turn(
 
 
 def test_a_workflow_is_chosen_at_rest() -> None:
-    told = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_chosen")
+    told = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed")
     told.leaves("resting", "nobody", workflow="agentflow")
     given(say()).when(c.ChooseWorkflow(workflow="flow")).refused(OutOfTurn, "while the session rests")
     given(*TO_DONE).when(request("agentflow")).then("message.received").leaves(
@@ -165,7 +165,7 @@ def test_evolve_takes_every_fact_in_any_state() -> None:
     """Whatever a log holds is folded: `decide` may refuse, `evolve` never does."""
     strays = [
         fact(facts.PlanApproved, plan_version=1, hash=""),
-        fact(facts.PlanEdited, base=1, goal="g", steps=[{"text": "a"}]),
+        fact(facts.PlanEdited, base_version=1, goal="g", steps=[{"text": "a"}]),
         fact(facts.PlanRejected, plan_version=1),
         fact(facts.CodeDrafted, plan_version=1, code="x"),
         fact(facts.CodeVerified, code_version=1, checks=[]),
@@ -272,7 +272,7 @@ def test_what_is_no_command_and_no_fact_is_a_bug_and_loud() -> None:
         decide_person(session, stranger, by(session, stranger))
     odd = replace(session, question=Question("a", cast(Any, "weather"), "?"))
     with pytest.raises(AssertionError):
-        evolve(odd, fact(facts.QuestionAnswered, 3, action_id="a", text="x"))
+        evolve(odd, fact(facts.QuestionAnswered, 3, question_id="a", text="x"))
     nothing: Any = Event(id="x", session_id="s1", version=3, at=NOON, actor=ANN)
     with pytest.raises(AssertionError):
         evolve(session, nothing)

@@ -175,14 +175,18 @@ def test_replanning_while_actions_wait_wants_another_plan() -> None:
 def test_nobody_decided_in_time() -> None:
     actions = given(*GUARDED, allow("1.1"))
     assert actions.session.since == 2
-    actions.when(c.Expire(asked=1)).refused(OutOfTurn, "has been decided")
-    told = actions.when(c.Expire(asked=2)).then("approval.expired", asked=2).leaves("executing", "executor")
+    actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
+    told = (
+        actions.when(c.Expire(requested_version=2))
+        .then("approval.expired", requested_version=2)
+        .leaves("executing", "executor")
+    )
     assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["approved", "denied", "planned"]
-    told.given.when(c.Expire(asked=2)).refused(OutOfTurn)
+    told.given.when(c.Expire(requested_version=2)).refused(OutOfTurn)
 
 
 def test_a_plan_that_nobody_decided_about_rests_and_comes_back() -> None:
-    told = given(say(), draft()).when(c.Expire(asked=2)).then("approval.expired")
+    told = given(say(), draft()).when(c.Expire(requested_version=2)).then("approval.expired")
     told.leaves("resting", "nobody", reason="stopped")
     told.given.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user", since=4)
 
@@ -213,7 +217,7 @@ def test_an_action_in_doubt_asks_the_person(reply: str, becomes: str, phase: str
     assert told.session.question is not None
     assert [option.key for option in told.session.question.options] == ["happened", "again", "leave"]
     told.given.when(say("no idea")).refused(Invalid, LEAVE)
-    after = told.given.when(say(reply)).then("question.answered", action_id="1.1").leaves(phase, due)
+    after = told.given.when(say(reply)).then("question.answered", question_id="1.1").leaves(phase, due)
     assert status(after.session, "1.1") == becomes
 
 
@@ -269,8 +273,8 @@ def test_a_stop_at_a_doubt_comes_back_to_it() -> None:
 
 def test_a_question_is_an_action_whose_result_is_the_answer() -> None:
     ask = c.Ask(text="which order?", about="action", action_id="1.1")
-    told = given(*PAIR).when(ask).then("question.asked", action_id="1.1").leaves("awaiting_input", "user")
-    heard = told.given.when(say("order 7")).then("question.answered", action_id="1.1").leaves("executing", "executor")
+    told = given(*PAIR).when(ask).then("question.asked", question_id="1.1").leaves("awaiting_input", "user")
+    heard = told.given.when(say("order 7")).then("question.answered", question_id="1.1").leaves("executing", "executor")
     action = find(heard.session, "1.1")
     assert action is not None
     assert (action.status, action.result) == ("finished", "order 7")

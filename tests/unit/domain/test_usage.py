@@ -15,7 +15,7 @@ from shared.story import StoryLine, finish
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, TO_PLAN, act, done, draft, given, request, say, spend, turn
 
 CALL = ModelCall(
-    model="m", role="planner", prompt_tokens=10, cached_tokens=4, completion_tokens=5, cost=0.5, latency=1, attempts=1
+    model="m", role="planner", prompt_tokens=10, cached_tokens=4, completion_tokens=5, cost=0.5, latency=1, attempt=1
 )
 READ, NEXT = act("1.1"), act("1.2", "1.1")
 NO_BUDGET = finish("1.1", ok=False, error=OUT_OF_BUDGET, cause="budget")

@@ -139,7 +139,7 @@ class World:
         child = Session(f"s{forks}")
         by = By(ANN, NOON)
         parent = self.session
-        event = decide(child, c.Fork(parent=parent.id, parent_version=parent.version, carried=carried(parent)), by)
+        event = decide(child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent)), by)
         kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, *parent.request.splitlines())]
         self.__init__(forks=forks)  # type: ignore[misc]
         self.session = self.read = child
@@ -158,7 +158,7 @@ class World:
             action = find(after, action_id)
             assert action is not None
             assert action.status == "running"
-            assert (action.spec.quiet, action.spec.effect, action.spec.approval) == (True, "read", None)
+            assert (action.spec.quiet, action.spec.effect, action.spec.approval_reason) == (True, "read", None)
             assert after.turn is not None
             assert after.turn.path is None
         if running(after) and due(after) == "executor":
@@ -192,8 +192,8 @@ class World:
     def _started(self, before: Session, event: SessionEvent) -> None:
         """At most one start of an action, unless a person said: again; none without the yes that it needs."""
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
-            self.again.add((before.turn.number, event.action_id))
-            self.didnt.add((before.turn.number, event.action_id))
+            self.again.add((before.turn.number, event.question_id))
+            self.didnt.add((before.turn.number, event.question_id))
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
@@ -202,13 +202,13 @@ class World:
             action, key = find(before, action_id), (before.turn.number, action_id)
             assert action is not None
             assert key not in self.starts or key in self.again
-            assert action.spec.ruling not in ("skip", "deny")
+            assert action.spec.decision not in ("skip", "deny")
             proposed = isinstance(self.log[planned - 1], facts.TurnPlanned) and not before.turn.taken_over
             if proposed and action.spec.effect != "read" and key not in self.didnt:
                 assert key_of(action.spec.tool, action.spec.arguments) not in self.settled, "done or denied before"
             self.again.discard(key)
             self.starts[key] = self.starts.get(key, 0) + 1
-            if action.spec.approval:
+            if action.spec.approval_reason:
                 given = [e for e in self.log[planned:] if isinstance(e, facts.ApprovalGiven)]
                 assert (action_id, action.hash) in [(e.action_id, e.hash) for e in given]
 

@@ -85,7 +85,7 @@ export function StatusLine() {
 
 /** When the present work began: at the newest event that is not about money or words in passing. */
 function sinceOf({ events }: ReturnType<typeof useSession>["state"]): string | null {
-  const began = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "steer"));
+  const began = events.findLast((event) => event.type !== "usage.recorded" && !(event.type === "message.received" && event.intent === "guidance"));
   return began?.at ?? null;
 }
 

@@ -1,10 +1,10 @@
 // How a path came about, in a few words each.
 import { Tone } from "../ui/Tone";
-import type { PathPlan } from "../protocol";
+import type { PlannedPathView } from "../protocol";
 import { plural } from "../ui/format";
 import { words } from "./spec";
 
-export function Badges({ path, changed = false }: { path: PathPlan; changed?: boolean }) {
+export function Badges({ path, changed = false }: { path: PlannedPathView; changed?: boolean }) {
   const planned = !path.fallback && path.attempts > 0;
   return (
     <span className="flow-badges" data-testid="badges">
@@ -27,7 +27,7 @@ export function Badges({ path, changed = false }: { path: PathPlan; changed?: bo
 }
 
 /** Why the whole graph is walked, and the node that the planner wished for. */
-export function PathNotes({ path }: { path: PathPlan }) {
+export function PathNotes({ path }: { path: PlannedPathView }) {
   const { proposal } = path;
   return (
     <>

@@ -25,7 +25,7 @@ export default function PathReview({ plan }: { plan: PlanView }) {
     const steps = path.map((tool) => ({ tool, text: textOf(flows ?? [], tool) || tool }));
     saving.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
   };
-  const actions = planned(tools.map((tool, at) => ({ ...SPEC, id: String(at), tool, text: "" }))); // to draw, not to run
+  const actions = planned(tools.map((tool, at) => ({ ...SPEC, id: String(at), tool, description: "" }))); // to draw, not to run
   const turn = { actions, path: plan.path, changes: [] };
   return (
     <section className="panel" data-testid="path-review" aria-label={`Path ${plan.number}`}>

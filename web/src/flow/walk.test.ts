@@ -6,9 +6,9 @@ import { saying } from "./NodeLine";
 import { FLOW } from "./testFlow";
 import { currentOf, flowsOf, inputsOf, standingOf, walkOf } from "./walk";
 
-const SPEC = { arguments: {}, effect: "read", approval: null, policy: null, repairs: [], ruling: "proceed", why: "", text: "" };
+const SPEC = { arguments: {}, effect: "read", approval_reason: null, policy: null, repairs: [], decision: "proceed", decision_reason: "", description: "" };
 const spec = (id: string, node: string, more: object = {}) => ({ ...SPEC, id, tool: `sql.${node}`, depends_on: [], ...more });
-const path = (...nodes: string[]) => ({ nodes: nodes.map((one) => `sql.${one}`), fallback: false, why: "", cached: false, attempts: 1, examples: 0, proposal: null });
+const path = (...nodes: string[]) => ({ nodes: nodes.map((one) => `sql.${one}`), fallback: false, fallback_reason: "", cached: false, attempts: 1, examples: 0, proposal: null });
 const all = (...events: object[]) => entries(events.map((one, index) => ({ version: index + 1, at: "2026-01-01T00:00:00Z", actor: "executor", ...one }) as unknown as SessionEvent));
 const turn = (...events: object[]): TurnEntry => {
   const found = all(...events).findLast((one) => one.kind === "turn");
@@ -41,7 +41,7 @@ it("shows what a condition left out, and why", () => {
 });
 
 it("takes no new inputs of the same node for another way", () => {
-  const shown = turn(planned, ...ran("1.1"), changed("write runs with what is known now", {}, spec("1.5", "write", { approval: "look first" }), spec("1.6", "run")));
+  const shown = turn(planned, ...ran("1.1"), changed("write runs with what is known now", {}, spec("1.5", "write", { approval_reason: "look first" }), spec("1.6", "run")));
   expect(walkOf(FLOW, shown).nodes.map((one) => one.left)).toEqual(["", "", "", ""]);
   expect(walkOf(FLOW, shown).nodes[1]).toMatchObject({ state: "now", waits: true });
 });
@@ -83,9 +83,9 @@ it("takes what a person set on the way", () => {
 });
 
 it("takes an answer in before the node ends", () => {
-  const asked = turn(planned, { type: "question.asked", about: "action", action_id: "1.1", text: "?", options: [], form: null });
+  const asked = turn(planned, { type: "question.asked", kind: "action", question_id: "1.1", text: "?", options: [], form: null });
   expect(currentOf(asked.actions)?.state).toBe("asked");
-  const answered = turn(planned, { type: "question.asked", about: "action", action_id: "1.1", text: "?", options: [], form: null }, { type: "question.answered", action_id: "1.1", text: "yes" });
+  const answered = turn(planned, { type: "question.asked", kind: "action", question_id: "1.1", text: "?", options: [], form: null }, { type: "question.answered", question_id: "1.1", text: "yes" });
   expect(answered.actions[0]).toMatchObject({ state: "approved", result: "yes" });
 });
 
@@ -93,7 +93,7 @@ it("takes the turn of an approved path from the approval", () => {
   const steps = ["look", "tell"].map((one) => ({ text: one, tool: `sql.${one}`, arguments: null }));
   const drafted = { type: "plan.drafted", kind: "path", goal: "Walk", steps, notes: "", path: path("look", "write") };
   const edited = { type: "plan.edited", base: 1, goal: "Walk", steps, notes: "", actor: "user:ada" };
-  const actions = ["look", "tell"].map((one, at) => ({ id: `4.${at + 1}`, tool: `sql.${one}`, text: "", arguments: {}, effect: "read", depends_on: [], approval: null, ruling: "proceed", why: "" }));
+  const actions = ["look", "tell"].map((one, at) => ({ id: `4.${at + 1}`, tool: `sql.${one}`, description: "", arguments: {}, effect: "read", depends_on: [], approval_reason: null, decision: "proceed", decision_reason: "" }));
   const walked = turn(drafted, edited, { type: "plan.approved", plan_version: 2, hash: "", turn: 4, actions }, ...ran("4.1"));
   expect(walked).toMatchObject({ by: "user:ada", number: 4, subGoal: "Walk", made: 2, path: { nodes: ["sql.look", "sql.tell"] } });
   expect(states(walked)).toEqual(["walked", "out", "out", "now"]);

@@ -59,7 +59,7 @@ export function walkOf(flow: FlowSpec, turn: Walked): Walk {
       spec,
       tool,
       state: stateOfNode(runs, current),
-      waits: runs.some((one) => one === current && (one.state === "asked" || (one.state === "planned" && one.spec.approval !== null))),
+      waits: runs.some((one) => one === current && (one.state === "asked" || (one.state === "planned" && one.spec.approval_reason !== null))),
       planned: planned.has(tool),
       runs,
       seconds: sum((one) => one.seconds),

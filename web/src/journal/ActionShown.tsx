@@ -52,7 +52,7 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
           {state === "started" && <Loader size={12} aria-hidden="true" />}
           <Tone tone={TONES[state]}>{WORDS[state] ?? state}</Tone>
           <code>{spec.tool}</code>
-          {spec.tool !== "run_code" && <span className="action-text">{spec.text || brief(spec.arguments)}</span>}
+          {spec.tool !== "run_code" && <span className="action-text">{spec.description || brief(spec.arguments)}</span>}
           {action.seconds > 0 && <span className="dimmed action-time">{seconds(action.seconds)}</span>}
         </span>
         <span className="action-gist" data-testid="action-gist">
@@ -87,7 +87,7 @@ function gistOf({ spec, state, result, error, left }: ActionEntry, decider: stri
   if (state === "started") return "started: its outcome will be told here";
   if (state === "approved") return decider ? `allowed by ${decider}` : "allowed";
   if (state === "denied") return decider ? `refused by ${decider}` : "refused";
-  if (state === "planned") return spec.approval ? `waits for a yes: ${spec.approval}` : "waits for its turn";
+  if (state === "planned") return spec.approval_reason ? `waits for a yes: ${spec.approval_reason}` : "waits for its turn";
   return "";
 }
 
@@ -101,7 +101,7 @@ const RULINGS: Record<string, string> = {
 
 function rulingOf({ spec, decidedBy, state }: ActionEntry, decider: string): string {
   const decided = decidedBy ? `${state === "denied" ? "refused" : "allowed"} by ${decider}` : "";
-  return [`${spec.id} · ${spec.effect}`, spec.why || spec.approval || RULINGS[spec.ruling], decided].filter(Boolean).join(" · ");
+  return [`${spec.id} · ${spec.effect}`, spec.decision_reason || spec.approval_reason || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
 }
 
 function Whole({ action, turn }: { action: ActionEntry; turn: number }) {

@@ -40,7 +40,7 @@ function ShownEntry({ entry }: { entry: Entry }) {
     case "said":
       return (
         <article className={`said ${by === "You" ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
-          {(entry.intent === "feedback" || entry.intent === "steer") && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
+          {(entry.intent === "feedback" || entry.intent === "guidance") && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
           <p>{entry.text}</p>
           {entry.knowledge.length > 0 && <span className="said-meta">with {entry.knowledge.join(", ")}</span>}
         </article>

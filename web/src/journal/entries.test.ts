@@ -41,7 +41,7 @@ it("makes one entry of a run, from its plan to its verdict", () => {
 });
 
 it("gives a question its answer", () => {
-  const all = of({ type: "question.asked", action_id: "q", text: "which?", options: [] }, { type: "question.answered", action_id: "q", text: "this" });
+  const all = of({ type: "question.asked", question_id: "q", text: "which?", options: [] }, { type: "question.answered", question_id: "q", text: "this" });
   expect(all).toMatchObject([{ kind: "question", answer: "this" }]);
 });
 

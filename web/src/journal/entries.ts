@@ -1,8 +1,8 @@
 // The journal as it is read: events that tell of the same thing become one entry. Pure.
 import { type Found, foundBy } from "../flow/found";
 import { ASKED, tablesOf } from "../flow/tables";
-import type { EventOf, PathPlan, Recalled, SessionEvent } from "../protocol";
-import { type ActionEntry, changed, editedPath, endedBy, planned, withNews } from "./turns";
+import type { EventOf, PlannedPathView, Recalled, SessionEvent } from "../protocol";
+import { type ActionEntry, changed, editedPath, endedBy, pathOf, planned, withNews } from "./turns";
 
 type Base = { version: number; at: string; by: string };
 /** An action that an answer rests on. */
@@ -22,7 +22,7 @@ export interface TurnEntry extends Base {
   actions: readonly ActionEntry[];
   verdict: EventOf<"turn.verified"> | null;
   /** Its actions are nodes of flows: the path as it was planned. */
-  path: PathPlan | null;
+  path: PlannedPathView | null;
   /** Why the path became another one, oldest first; "" where a person wanted it so or nothing else changed. */
   changes: readonly { by: string; why: string }[];
   /** How many actions there have been, with those that were replaced. */
@@ -32,7 +32,7 @@ export type Entry = Base &
   (
     | { kind: "reply"; text: string }
     | { kind: "said"; text: string; intent: EventOf<"message.received">["intent"]; knowledge: string[] }
-    | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited">; path: PathPlan | null }
+    | { kind: "plan"; number: number; event: EventOf<"plan.drafted"> | EventOf<"plan.edited">; path: PlannedPathView | null }
     | { kind: "code"; number: number; event: EventOf<"code.drafted"> | EventOf<"code.edited">; checks: EventOf<"code.verified">["checks"] | null }
     | { kind: "question"; actionId: string; text: string; options: readonly string[]; answer: string | null }
     | TurnEntry
@@ -66,7 +66,7 @@ function told(all: Entry[], event: SessionEvent): void {
       return;
     case "plan.drafted":
       if (event.begins_round) begun(all);
-      all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event, path: event.path });
+      all.push({ ...base, kind: "plan", number: count(all, "plan") + 1, event, path: pathOf(event.path) });
       return;
     case "plan.edited": {
       const before = all.findLast((one) => one.kind === "plan");
@@ -100,11 +100,11 @@ function told(all: Entry[], event: SessionEvent): void {
       note(event.replan ? "asked for other code" : `declined code ${numberOf(all, "code", event.code_version)}`);
       return;
     case "question.asked":
-      if (event.about === "action") outcome(all, event.action_id, { state: "asked" });
-      all.push({ ...base, kind: "question", actionId: event.action_id, text: tablesOf(event.form) ? ASKED : event.text, options: event.options.map((one) => one.label), answer: null });
+      if (event.kind === "action") outcome(all, event.question_id, { state: "asked" });
+      all.push({ ...base, kind: "question", actionId: event.question_id, text: tablesOf(event.form) ? ASKED : event.text, options: event.options.map((one) => one.label), answer: null });
       return;
     case "question.answered":
-      change(all, "question", (one) => one.actionId === event.action_id, { answer: event.text });
+      change(all, "question", (one) => one.actionId === event.question_id, { answer: event.text });
       answered(all, event);
       return;
     case "turn.planned":
@@ -160,7 +160,7 @@ function told(all: Entry[], event: SessionEvent): void {
     case "budget.raised":
       note(`raised the budget${event.tokens ? ` by ${event.tokens} tokens` : ""}${event.cost ? ` by $${event.cost}` : ""}`);
       return;
-    case "policy.remembered":
+    case "policy.set":
       note(`from now on, approval for ${event.tool}: ${event.policy}`);
       return;
     case "session.stopped":
@@ -173,7 +173,7 @@ function told(all: Entry[], event: SessionEvent): void {
       note("went on");
       return;
     case "session.failed":
-      all.push({ ...base, kind: "failure", stage: event.stage, reason: event.reason, raw: event.raw });
+      all.push({ ...base, kind: "failure", stage: event.phase, reason: event.reason, raw: event.model_reply });
       return;
     case "session.retried":
       note("tried again");
@@ -190,7 +190,7 @@ function told(all: Entry[], event: SessionEvent): void {
     case "session.shared":
       note(event.role ? `shared this with ${event.user} (${event.role})` : `no longer shares this with ${event.user}`);
       return;
-    case "session.workflow_chosen":
+    case "session.workflow_changed":
       note(`chose the workflow ${event.workflow}`);
       return;
     default:
@@ -217,7 +217,7 @@ function turnOf(event: EventOf<"turn.planned">) {
     recalled: event.recalled,
     actions: planned(event.actions),
     verdict: null,
-    path: event.path,
+    path: pathOf(event.path),
     changes: [],
     made: event.actions.length,
   };
@@ -265,7 +265,7 @@ function actionOf(all: readonly Entry[], id: string): ActionEntry | undefined {
 /** What waited for a person's yes is not run. */
 function undecided(all: Entry[], why: string): void {
   const turn = all.findLast((one) => one.kind === "turn");
-  const waiting = turn?.kind === "turn" ? turn.actions.filter((one) => one.state === "planned" && one.spec.approval) : [];
+  const waiting = turn?.kind === "turn" ? turn.actions.filter((one) => one.state === "planned" && one.spec.approval_reason) : [];
   for (const one of waiting) outcome(all, one.spec.id, { state: "skipped", error: why });
 }
 
@@ -296,11 +296,11 @@ const CLEARED: Record<string, Partial<ActionEntry>> = {
 
 /** The answer is the action's result, or tells what became of one that was uncertain. */
 function answered(all: Entry[], event: EventOf<"question.answered">): void {
-  const action = actionOf(all, event.action_id);
+  const action = actionOf(all, event.question_id);
   const turn = all.findLast((one) => one.kind === "turn");
   const state = turn?.kind === "turn" && turn.path ? "approved" : "finished"; // a node takes the answer in before it ends
-  if (action?.state !== "uncertain") return outcome(all, event.action_id, { state, result: event.text });
-  outcome(all, event.action_id, { ...(CLEARED[event.key ?? ""] ?? { left: true }), decidedBy: event.actor });
+  if (action?.state !== "uncertain") return outcome(all, event.question_id, { state, result: event.text });
+  outcome(all, event.question_id, { ...(CLEARED[event.key ?? ""] ?? { left: true }), decidedBy: event.actor });
 }
 
 function outcome(all: Entry[], actionId: string, news: Partial<ActionEntry>): void {

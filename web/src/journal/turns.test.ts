@@ -5,7 +5,7 @@ import { stopReport } from "./turns";
 
 const of = (...events: object[]) =>
   entries(events.map((one, index) => ({ version: index + 1, at: "2026-01-01T00:00:00Z", actor: "user:ada", ...one }) as unknown as SessionEvent));
-const spec = (id: string, more: object = {}) => ({ id, tool: "t", arguments: {}, effect: "write", depends_on: [], ruling: "proceed", why: "", repairs: [], ...more });
+const spec = (id: string, more: object = {}) => ({ id, tool: "t", arguments: {}, effect: "write", depends_on: [], decision: "proceed", decision_reason: "", repairs: [], ...more });
 const planned = (turn: number, ...actions: object[]) => ({ type: "turn.planned", turn, sub_goal: "Do it", actions, recalled: [] });
 const turn = (...events: object[]) => {
   const found = of(...events).findLast((one) => one.kind === "turn");
@@ -16,7 +16,7 @@ const states = (...events: object[]) => turn(...events).actions.map((one) => one
 const finished = (id: string, ok = true) => ({ type: "actions.finished", outcomes: [{ action_id: id, ok, result: ok ? "r" : null, error: ok ? "" : "no", seconds: 1 }] });
 
 it("knows from the ruling what is not run at all", () => {
-  expect(states(planned(1, spec("1.1", { ruling: "skip" }), spec("1.2", { ruling: "deny" }), spec("1.3")))).toEqual(["skipped", "denied", "planned"]);
+  expect(states(planned(1, spec("1.1", { decision: "skip" }), spec("1.2", { decision: "deny" }), spec("1.3")))).toEqual(["skipped", "denied", "planned"]);
 });
 
 it("skips what the event says that it ends, and nothing else", () => {
@@ -43,16 +43,16 @@ it("shows quiet reads as started by the event that begins them, and as stopped b
 
 it("does not run what waited for a yes that nobody gave in time", () => {
   const expired = { type: "approval.expired", asked: 1, ended: [{ id: "1.3", reason: "dependency_failed" }] };
-  expect(states(planned(1, spec("1.1", { approval: "a write" }), spec("1.2"), spec("1.3", { depends_on: ["1.1"] })), expired)).toEqual(["skipped", "planned", "skipped"]);
+  expect(states(planned(1, spec("1.1", { approval_reason: "a write" }), spec("1.2"), spec("1.3", { depends_on: ["1.1"] })), expired)).toEqual(["skipped", "planned", "skipped"]);
 });
 
 it("shows an action as the executor ruled it, in place of how it was planned", () => {
   const why = "it changes something; the plan says that it only reads";
-  const rest = [spec("1.1"), spec("1.2", { approval: why, ruling: "require_approval" }), spec("1.3", { ruling: "deny", why: "no" })];
+  const rest = [spec("1.1"), spec("1.2", { approval_reason: why, decision: "require_approval" }), spec("1.3", { decision: "deny", decision_reason: "no" })];
   const ruled = { type: "turn.changed", turn: 1, actions: rest, overrides: {}, reason: "" };
   const allowed = { type: "approval.given", action_id: "1.1" };
   const { actions } = turn(planned(1, spec("1.1"), spec("1.2", { effect: "read" }), spec("1.3")), allowed, ruled);
-  expect(actions).toMatchObject([{ state: "approved", decidedBy: "user:ada" }, { state: "planned", spec: { effect: "write", approval: why } }, { state: "denied", error: "no" }]);
+  expect(actions).toMatchObject([{ state: "approved", decidedBy: "user:ada" }, { state: "planned", spec: { effect: "write", approval_reason: why } }, { state: "denied", error: "no" }]);
 });
 
 it("has a person's own calls as a turn of theirs", () => {
@@ -77,13 +77,13 @@ it("tells after a stop what happened, what may still happen, and what will not",
 
 it("does not leave actions waiting in a turn that was left", () => {
   const again = { ...planned(2, spec("2.1")), ended: [{ id: "1.1", reason: "superseded" }] };
-  const all = of(planned(1, spec("1.1")), { type: "message.received", text: "no", intent: "steer", knowledge: [] }, again);
+  const all = of(planned(1, spec("1.1")), { type: "message.received", text: "no", intent: "guidance", knowledge: [] }, again);
   expect(all.filter((one) => one.kind === "turn").map((one) => one.actions[0])).toMatchObject([{ state: "skipped", error: "left out: the turn was planned again" }, { state: "planned" }]);
 });
 
 it("takes a person's word for what nobody knows", () => {
   const doubt = [planned(1, spec("1.1"), spec("1.2", { depends_on: ["1.1"] })), { type: "actions.started", actions: [{ action_id: "1.1" }] }, { type: "action.uncertain", action_id: "1.1", reason: "lost" }];
-  const said = (key: string, ended: object[] = []) => states(...doubt, { type: "question.answered", action_id: "1.1", text: "in any words", key, ended });
+  const said = (key: string, ended: object[] = []) => states(...doubt, { type: "question.answered", question_id: "1.1", text: "in any words", key, ended });
   expect(said("happened")).toEqual(["finished", "planned"]);
   expect(said("again")).toEqual(["approved", "planned"]);
   expect(said("leave", [{ id: "1.2", reason: "dependency_failed" }])).toEqual(["uncertain", "skipped"]);

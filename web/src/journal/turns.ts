@@ -1,6 +1,6 @@
 // What became of a turn's actions, as the events say it. Pure.
 import { PERSON, split, toolOf } from "../flow/spec";
-import type { ActionSpec, Artefact, Ended, EventOf, PathPlan, SessionEvent, StepOutput } from "../protocol";
+import type { ActionSpec, Artefact, Ended, EventOf, PathPlan, PlannedPathView, SessionEvent, StepOutput } from "../protocol";
 
 export type ActionState = "planned" | "approved" | "denied" | "started" | "asked" | "finished" | "failed" | "skipped" | "uncertain";
 
@@ -24,12 +24,12 @@ const UNBEGUN: ReadonlySet<ActionState> = new Set(["planned", "approved", "asked
 /** The actions of a new turn; what the domain ruled out is decided from the beginning. */
 export function planned(actions: readonly ActionSpec[]): ActionEntry[] {
   return actions.map((spec) => {
-    const state = spec.ruling === "skip" ? "skipped" : spec.ruling === "deny" ? "denied" : "planned";
-    return { spec, state, result: null, error: spec.why, seconds: 0, tokens: 0, artefact: null, decidedBy: "", left: false };
+    const state = spec.decision === "skip" ? "skipped" : spec.decision === "deny" ? "denied" : "planned";
+    return { spec, state, result: null, error: spec.decision_reason, seconds: 0, tokens: 0, artefact: null, decidedBy: "", left: false };
   });
 }
 
-export const SPEC: Omit<ActionSpec, "id" | "tool" | "text"> = { arguments: {}, effect: "read", depends_on: [], approval: null, policy: null, repairs: [], ruling: "proceed", why: "", quiet: false };
+export const SPEC: Omit<ActionSpec, "id" | "tool" | "description"> = { arguments: {}, effect: "read", depends_on: [], approval_reason: null, policy: null, repairs: [], decision: "proceed", decision_reason: "", quiet: false };
 
 /** A turn with another rest: what is known stays in its place, and what a person set on the way is an action of theirs. */
 export function changed(actions: readonly ActionEntry[], made: number, event: EventOf<"turn.changed">): { actions: ActionEntry[]; made: number } {
@@ -39,7 +39,7 @@ export function changed(actions: readonly ActionEntry[], made: number, event: Ev
   const [first] = event.actions.length > 0 ? event.actions : actions.map((one) => one.spec);
   const overrides = Object.keys(event.overrides);
   const id = `${event.turn}.${made + 1}`;
-  const said = { ...SPEC, id, tool: toolOf(split(first?.tool ?? "")[0], PERSON), text: `Set by the person: ${overrides.join(", ")}` };
+  const said = { ...SPEC, id, tool: toolOf(split(first?.tool ?? "")[0], PERSON), description: `Set by the person: ${overrides.join(", ")}` };
   const own: ActionEntry[] = overrides.length > 0 ? planned([said]).map((one) => ({ ...one, state: "finished", result: event.overrides, decidedBy: event.actor })) : [];
   const added = [...own, ...planned(event.actions.filter((spec) => !known.has(spec.id)))];
   return { actions: [...stays, ...added], made: made + added.length };
@@ -51,8 +51,15 @@ function ruledAgain(one: ActionEntry, spec: ActionSpec | undefined): ActionEntry
   return { ...one, ...planned([spec])[0] };
 }
 
+/** A path as the log has it, under the names that the gateway's views have. */
+export function pathOf(path: PathPlan | null): PlannedPathView | null {
+  if (!path) return null;
+  const { fallback_reason: why, proposal, ...rest } = path;
+  return { ...rest, why, proposal: proposal && { flow: proposal.flow, name: proposal.name, description: proposal.description, why: proposal.reason } };
+}
+
 /** A path as a person has edited it is theirs, whatever it was planned as. */
-export function editedPath(path: PathPlan | null, steps: readonly StepOutput[]): PathPlan | null {
+export function editedPath(path: PlannedPathView | null, steps: readonly StepOutput[]): PlannedPathView | null {
   const nodes = steps.flatMap((step) => step.tool ?? []);
   return path && nodes.length > 0 ? { ...path, nodes, fallback: false, why: "" } : path;
 }

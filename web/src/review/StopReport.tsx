@@ -31,7 +31,7 @@ function Part({ title, actions }: { title: string; actions: ActionEntry[] }) {
       <ul>
         {actions.map((one) => (
           <li key={one.spec.id}>
-            {one.spec.text || one.spec.tool} <span className="dimmed">({one.spec.tool})</span>
+            {one.spec.description || one.spec.tool} <span className="dimmed">({one.spec.tool})</span>
           </li>
         ))}
       </ul>

@@ -28,7 +28,7 @@ def _make(*numbers: str) -> None:
         sa.Column("completion_tokens", sa.BigInteger(), nullable=False),
         sa.Column("cost", sa.Double(), nullable=False),
         sa.Column("latency", sa.Double(), nullable=False),
-        sa.Column("attempts", sa.BigInteger(), nullable=False),
+        sa.Column("attempt", sa.BigInteger(), nullable=False),
         sa.Column("outcome", sa.Text(), nullable=False),
         sa.Column("estimated", sa.Boolean(), nullable=False),
         sa.Column("action_id", sa.Text(), nullable=False),
