@@ -21,7 +21,7 @@ FIELDS: dict[str, str] = {
     "ended": "the actions that this event ends without an outcome of their own; left out where there are none",
     # said
     "text": "the words",
-    "intent": "`request` begins a round, `feedback` wants another version of what is in review, `remark` may only ask or tell something about what is in review or at rest, `steer` was said during work",
+    "intent": "`request` begins a round, `feedback` wants another version of what is in review, `remark` may only ask or tell something about what is in review or at rest, `guidance` was said during work",
     "workflow": "the name of the workflow that the session follows",
     "begins_round": "the remark that it answers is a new request; else it is about what was in review",
     "remark.answered.text": "the reply",
