@@ -14,7 +14,7 @@ import structlog
 
 from services.executor.calling import bounded
 from services.executor.keeping import Keeps
-from services.executor.recording import Begun, Recorder, uninterrupted
+from services.executor.recording import Begun, Recorder
 from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain import wording
@@ -25,6 +25,7 @@ from shared.domain.waves import running, to_start
 from shared.events import facts
 from shared.telemetry import metrics
 from shared.worker import Desk
+from shared.worker.shielded import shielded
 
 log = structlog.get_logger("executor")
 Tools = Mapping[str, Tool]
@@ -84,18 +85,18 @@ async def _read(desk: Desk, recorder: Recorder, begun: Begun) -> None:
     except asyncio.CancelledError:
         if desk.stopped:
             cut_off = Result(ok=False, error=wording.CUT_OFF, cause="stopped")
-            await uninterrupted(recorder.ended(begun, cut_off, began))
+            await shielded(recorder.ended(begun, cut_off, began))
         raise
-    await uninterrupted(recorder.ended(begun, result, began))
+    await shielded(recorder.ended(begun, result, began))
 
 
 async def _in_order(desk: Desk, recorder: Recorder, writes: list[Begun]) -> None:
     for number, begun in enumerate(writes, 1):
         try:
-            await uninterrupted(_write(desk, recorder, begun))
+            await shielded(_write(desk, recorder, begun))
         except asyncio.CancelledError:
             if desk.stopped and (untouched := writes[number:]):
-                await uninterrupted(recorder.not_run(untouched))
+                await shielded(recorder.not_run(untouched))
             raise
 
 
@@ -115,11 +116,11 @@ async def _call(desk: Desk, begun: Begun) -> Result:
 async def _start(desk: Desk, recorder: Recorder, tools: Tools) -> bool:
     """Whether the wave has started. A stop that comes between its start and its first call leaves nothing started."""
     try:
-        return await uninterrupted(_started(desk, tools))
+        return await shielded(_started(desk, tools))
     except asyncio.CancelledError:
         untouched = [one for one in _begun(desk, tools) if one.action.status == "started"]
         if desk.stopped and untouched:
-            await uninterrupted(recorder.not_run(untouched))
+            await shielded(recorder.not_run(untouched))
         raise
 
 

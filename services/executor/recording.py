@@ -3,8 +3,8 @@
 import asyncio
 import contextlib
 import time
-from collections.abc import Coroutine, Iterable
-from typing import Any, NamedTuple
+from collections.abc import Iterable
+from typing import NamedTuple
 
 import structlog
 
@@ -37,21 +37,6 @@ class Begun(NamedTuple):
     @property
     def again(self) -> bool:
         return self.tool.again if self.tool else self.action.spec.effect == "read"
-
-
-async def uninterrupted[T](work: Coroutine[Any, Any, T]) -> T:
-    """Do this to its end, also when cancelled meanwhile, and raise CancelledError only then. A second one ends it."""
-    task = asyncio.ensure_future(work)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            task.cancel()
-            raise
-        task.result()  # what went wrong says more than that it was cancelled
-        raise
 
 
 class Recorder:

@@ -1,7 +1,7 @@
 """A worker's desk: the session in hand, the model, and the one way to record what was done."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -24,6 +24,7 @@ from shared.logging import conceal
 from shared.settings import Settings
 from shared.store import Loads
 from shared.worker.draft import Drafts, Kind, Render
+from shared.worker.shielded import shielded
 
 QUOTING = ("reason", "raw", "error", "result")  # fields in which a command tells what others said
 PATIENCE = 3600.0  # a worker waits for the log under heartbeats; its message is not lost meanwhile
@@ -82,14 +83,14 @@ class Desk:
         Raises Refused when the work is no longer ours or the session does not allow it. A cancellation waits for an
         append that has begun, so that no call is accounted for twice or never.
         """
-        return await uncancelled(self._record(command, id))
+        return await shielded(self._record(command, id), grace=LAST_WORDS)
 
     async def settle(self) -> None:
         """Record the pending calls of work that ends without an event of its own."""
         if not self._pending:
             return
         try:
-            await uncancelled(self._record_usage())
+            await shielded(self._record_usage(), grace=LAST_WORDS)
         except Refused as refusal:  # purged: there is no session left to account to
             log.warning("usage_not_recorded", reason=str(refusal))
 
@@ -135,7 +136,7 @@ class Desk:
     async def _before_call(self) -> None:
         """Record what has been spent, and look whether there may be another call. Raises BudgetExceeded, OutOfTurn."""
         if not self.over_budget:  # else the question that follows carries what is pending
-            await uncancelled(self._record_usage())
+            await shielded(self._record_usage(), grace=LAST_WORDS)
         if self.session.work != self.work:
             raise OutOfTurn("The work was stopped, or given to somebody else.")
         if self.over_budget:
@@ -170,23 +171,6 @@ class Desk:
                 await self._catch_up()  # the session that refuses it may be newer than the one that was seen
             raise
         return event
-
-
-async def uncancelled[Result](work: Coroutine[Any, Any, Result]) -> Result:
-    """Its result. A cancellation is raised once the work has ended, which is given `LAST_WORDS` more seconds then."""
-    task, cancelled = asyncio.ensure_future(work), False
-    while not task.done():
-        try:
-            await asyncio.wait({task})
-        except asyncio.CancelledError:
-            if not cancelled:
-                asyncio.get_running_loop().call_later(LAST_WORDS, task.cancel)
-            cancelled = True
-    if not cancelled:
-        return task.result()
-    if not task.cancelled() and (error := task.exception()):
-        log.info("ended_while_cancelled", error=repr(error)[:500])
-    raise asyncio.CancelledError
 
 
 def _without_secrets[Quoting: BaseModel](command: Quoting) -> Quoting:

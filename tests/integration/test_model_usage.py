@@ -20,7 +20,6 @@ from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Handler, Kit, Worker
-from shared.worker.desk import uncancelled
 from tests.support.rehearsed import rehearsed
 
 PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -191,25 +190,6 @@ async def test_a_stop_leaves_the_cost_of_what_it_cancelled_also_when_the_process
     with pytest.raises(asyncio.CancelledError):
         await working
     assert await planner.accounts() == [("message.received", 0), ("session.stopped", 0), ("usage.recorded", 1)]
-
-
-async def test_what_must_end_ends_before_its_cancellation_is_raised() -> None:
-    go, ended = asyncio.Event(), []
-
-    async def work() -> None:
-        await go.wait()
-        ended.append(True)
-
-    task = asyncio.create_task(uncancelled(work()))
-    await asyncio.sleep(0)
-    for _ in range(3):
-        task.cancel()
-        await asyncio.sleep(0)
-    assert not task.done()
-    go.set()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert ended == [True]
 
 
 # --- budgets
