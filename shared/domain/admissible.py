@@ -43,10 +43,8 @@ def _unsaid(session: Session, event: SessionEvent) -> str:
 def _beginning(event: SessionEvent) -> str:
     """A session begins with a person's request or as a fork, and is begun once."""
     match event:
-        case facts.MessageReceived(intent="request"):
+        case facts.MessageReceived(intent="request") | facts.SessionForked(version=1):
             return _by_a_person(event)
-        case facts.SessionForked(version=1):
-            return ""
         case _:
             return f"{event.type} cannot be version {event.version}"
 
@@ -57,7 +55,15 @@ def _by_a_person(event: SessionEvent) -> str:
     return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
 
 
-def _said(_: Session, event: facts.MessageReceived | facts.TurnRequested) -> str:
+def _said(_: Session, event: SessionEvent) -> str:
+    return _by_a_person(event)
+
+
+def _answered(session: Session, event: facts.QuestionAnswered) -> str:
+    """The answer may have an action run again of which nobody knows whether it took effect."""
+    question = session.question if session.phase == "awaiting_input" else None
+    if question is None or question.action_id != event.question_id:
+        return f"no question of {event.question_id} is open: {AGAIN}"
     return _by_a_person(event)
 
 
@@ -193,10 +199,13 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "turn.changed": _turn_changed,
     "turn.requested": _said,
     "question.asked": _asked,
+    "question.answered": _answered,
     "actions.finished": _outcomes,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,
+    **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _said),
+    **dict.fromkeys(("session.retried", "session.resumed"), _said),
     **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
     **dict.fromkeys(("actions.started",), _of_the_work),
     **dict.fromkeys(("code.verified", "turn.verified"), _of_the_work),

@@ -102,14 +102,18 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
         bold = tuple(
             spec.model_copy(update={"decision": "proceed", "approval_reason": None}) for spec in planned.actions
         )
+        envelope = {name: getattr(planned, name) for name in ("id", "session_id", "version", "at")}
         question = facts.QuestionAsked(
-            **{name: getattr(planned, name) for name in ("id", "session_id", "version", "at")},
+            **envelope,
             actor="generator",
             question_id=action.spec.id,
             kind="uncertain",
             text="The shop was slow just now. Shall I go on?",
             options=UNCERTAIN_OPTIONS,
         )
+        answered = facts.QuestionAnswered(**envelope, actor="gateway", question_id=action.spec.id, text="x", key="again")
+        never = facts.PolicySet(**envelope, actor="gateway", tool=CANCEL.tool, policy="never")
+        raised = facts.BudgetRaised(**envelope, actor="gateway", tokens=1)
         forged: tuple[tuple[str, SessionEvent, dict[str, Any]], ...] = (
             ("gateway", honest, {"hash": "deadbeef"}),
             ("gateway", honest, {"actor": "planner", "hash": ""}),
@@ -118,6 +122,9 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
             ("planner", planned, {"actions": bold}),
             ("planner", planned, {"actions": bold, "actor": f"user:{waiting.owner}"}),
             ("generator", question, {}),
+            ("gateway", answered, {}),
+            ("gateway", never, {}),
+            ("gateway", raised, {}),
         )
         for user, event, fields in forged:
             loaded = await ann.load()
@@ -128,6 +135,8 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
             "its actor is “planner”, but only a person (user",
             "action 9.9 does not wait for approval",
             *["no service is due"] * 3,
+            f"no question of {action.spec.id} is open",
+            *["its actor is “gateway”, but only a person (user"] * 2,
         ]
         assert (await ann.load()).session == waiting
         assert (await stored(settings, f"session:{session_id}"))["status"] == "pending"

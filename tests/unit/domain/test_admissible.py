@@ -117,6 +117,11 @@ def steps(event: SessionEvent, at: int, **fields: object) -> tuple[object, ...]:
     return tuple(spec.model_copy(update=fields if n == at else {}) for n, spec in enumerate(event.actions))
 
 
+def by_a_service(event: SessionEvent) -> SessionEvent:
+    return changed(event, actor="verifier")
+
+
+AGAIN = c.Answer(text="It did not happen: run it again")
 TO_WALK, TO_CODE, GUARDED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
 OF_ANOTHER = (Outcome(action_id="1.2", ok=True),)
 ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
@@ -175,6 +180,14 @@ ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEven
         lambda e: changed(e, outcomes=OF_ANOTHER),
         "1.2 is not running",
     ),
+    ("an answer", (*ASKED, c.Answer(text="yes")), lambda e: changed(e, actor="generator"), "only a person"),
+    ("another run", (*ORDER[:9], AGAIN), lambda e: changed(e, actor="executor"), "only a person"),
+    ("of another action", (*ORDER[:9], AGAIN), lambda e: changed(e, question_id="1.3"), "no question of 1.3 is open"),
+    ("an approval policy", (*ORDER[:3], c.Remember(tool="x", policy="never")), by_a_service, "only a person"),
+    ("more budget", (*ORDER[:3], c.RaiseBudget(tokens=1)), by_a_service, "only a person"),
+    ("another reader", (*ORDER[:3], c.Share(user="bob", role="editor")), by_a_service, "only a person"),
+    ("what was stopped", (say(), c.Stop(), c.Retry()), by_a_service, "only a person"),
+    ("what was paused", (say(), c.Pause(), c.Resume()), by_a_service, "only a person"),
     ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
 ]
 
@@ -250,6 +263,14 @@ def test_an_event_says_all_that_it_ends_and_begins_and_nothing_else() -> None:
     before, stopped = decided(request("agentflow", approval="never"), quiet, c.Stop())
     assert ([one.id for one in stopped.ended], admissible(before, stopped)) == (["1.1", "1.2"], "")
     assert "ended" in admissible(before, changed(stopped, ended=stopped.ended[:1]))
+
+
+def test_a_session_is_forked_by_a_person() -> None:
+    told = story()
+    told.apply(*TO_PLAN)
+    fork = told.fork("s2").transitions[-1].event
+    assert admissible(Session("s2"), fork) == ""
+    assert "only a person" in admissible(Session("s2"), by_a_service(fork))
 
 
 # --- what stays allowed
