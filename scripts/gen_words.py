@@ -64,6 +64,7 @@ FIELDS: dict[str, str] = {
     "result.stored.artefact": "where the whole result is",
     "reason": "why, in words",
     "requested_version": "version of the event since which the approval was asked for",
+    "denied": "the actions that waited for approval: they are refused; none where a plan or code was in review",
     "ok": "whether it went well",
     "result": "what came back; its shape is the tool's",
     "error": "what went wrong; empty if nothing did",

@@ -62,7 +62,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.ApprovalDenied():
             return f"refused action {event.action_id}{_because(event.reason)}"
         case facts.ApprovalExpired():
-            return "nobody decided in time"
+            return f"nobody decided in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (

@@ -33,11 +33,11 @@ def admissible(session: Session, event: SessionEvent) -> str:
 
 
 def _unsaid(session: Session, event: SessionEvent) -> str:
-    """What the event does not say of the actions that it ends and begins, or says wrongly."""
-    whole = complete(session, event)
-    if (whole.ended, whole.begins) == (event.ended, event.begins):
+    """What the event does not say of the actions that it denies, ends and begins, or says wrongly."""
+    if complete(session, event) == event:
         return ""
-    return "its `ended` and `begins` are not those that follow from it: complete it, or decide again"
+    named = "`denied`, `ended` and `begins`" if isinstance(event, facts.ApprovalExpired) else "`ended` and `begins`"
+    return f"its {named} are not those that follow from it: complete it, or decide again"
 
 
 def _beginning(event: SessionEvent) -> str:

@@ -1,4 +1,4 @@
-"""What an event brings about beyond its own content: actions that it ends, and quiet reads that it sets running.
+"""What an event brings about beyond what its command says: actions that it denies, ends and sets running.
 
 `decide` calls `complete` last, so the log says it and `evolve` only applies it. So does a program that builds events
 itself.
@@ -6,7 +6,7 @@ itself.
 
 from shared.domain import paths
 from shared.domain.evolve import evolve
-from shared.domain.session import Session
+from shared.domain.session import Session, undecided
 from shared.domain.waves import blocked, end, quiet_reads
 from shared.events import SessionEvent, facts
 from shared.events.values import Ended, EndReason
@@ -15,8 +15,10 @@ PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event that follows this session, with `ended` and `begins` filled in, whatever it held there. Pure."""
+    """The event that follows this session, with `denied`, `ended` and `begins` filled in, whatever they were. Pure."""
     event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
+    if isinstance(event, facts.ApprovalExpired):
+        event = event.model_copy(update={"denied": tuple(action.spec.id for action in undecided(session.turn))})
     if session.turn is None and not isinstance(event, PLANS_A_TURN):
         return event  # there is no action to end or to begin
     after = evolve(session, event)

@@ -111,7 +111,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.ApprovalDenied():
             return turns.decided(mark(session, [event.action_id], "denied", error=event.reason), event.version)
         case facts.ApprovalExpired():
-            return turns.expired(session, event.version)
+            return turns.expired(session, event)
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
             return mark(session, [one.action_id for one in event.actions], "started", began=began)

@@ -59,10 +59,9 @@ def decided(session: Session, version: int) -> Session:
     return session if undecided(session.turn) else advance(session, version)
 
 
-def expired(session: Session, version: int) -> Session:
-    waiting = undecided(session.turn)
-    if waiting:
-        return advance(mark(session, [a.spec.id for a in waiting], "denied", error="nobody decided in time"), version)
+def expired(session: Session, event: facts.ApprovalExpired) -> Session:
+    if event.denied:
+        return advance(mark(session, event.denied, "denied", error="nobody decided in time"), event.version)
     return replace(settle(session, "resting", "stopped"), halted=session.phase)
 
 

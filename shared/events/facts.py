@@ -246,10 +246,11 @@ class ApprovalDenied(Event):
 
 
 class ApprovalExpired(Event):
-    """Nobody decided in time about what version `requested_version` asked for."""
+    """Nobody decided in time about what version `requested_version` asked for. `denied`: the actions that waited."""
 
     type: Literal["approval.expired"] = "approval.expired"
     requested_version: Version
+    denied: Annotated[tuple[ActionId, ...], Field(max_length=MOST)] = ()
 
 
 class ActionsStarted(Event):

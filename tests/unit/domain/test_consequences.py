@@ -1,6 +1,7 @@
 """What an event ends besides its own content is in its body: nothing that folds or shows it concludes it again."""
 
 from shared.domain import commands as c
+from shared.domain.admissible import admissible
 from shared.domain.consequences import complete
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
@@ -49,6 +50,21 @@ def test_nobody_is_asked_about_an_action_that_cannot_run_any_more() -> None:
     refused = given(FREE, turn(first, second)).when(c.Reject(action_id="1.1")).then("approval.denied")
     assert ended(refused.event) == [("1.2", "dependency_failed")]
     refused.leaves("verifying", "verifier")
+
+
+def test_an_approval_that_expires_says_what_it_denies_and_folding_denies_nothing_else() -> None:
+    first, second, free = act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3", "1.1")
+    waiting = given(FREE, turn(first, second, free), allow("1.2"))
+    told = waiting.when(c.Expire(asked=2)).then("approval.expired", denied=("1.1",))
+    assert ended(told.event) == [("1.3", "dependency_failed")]
+    for wrong in ((), ("1.1", "1.2"), ("1.3",)):
+        event = told.event.model_copy(update={"denied": wrong})
+        assert complete(waiting.session, event) == told.event
+        assert admissible(waiting.session, event).startswith("its `denied`")
+        after = evolve(waiting.session, event)
+        assert [status(after, one) == "denied" for one in ("1.1", "1.2", "1.3")] == [
+            one in wrong for one in ("1.1", "1.2", "1.3")
+        ]
 
 
 def test_a_turn_says_which_of_its_own_actions_can_never_run() -> None:

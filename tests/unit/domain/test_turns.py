@@ -176,17 +176,14 @@ def test_nobody_decided_in_time() -> None:
     actions = given(*GUARDED, allow("1.1"))
     assert actions.session.since == 2
     actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
-    told = (
-        actions.when(c.Expire(requested_version=2))
-        .then("approval.expired", requested_version=2)
-        .leaves("executing", "executor")
-    )
+    told = actions.when(c.Expire(requested_version=2)).then("approval.expired", requested_version=2, denied=("1.2",))
+    told.leaves("executing", "executor")
     assert [status(told.session, one) for one in ("1.1", "1.2", "1.3")] == ["approved", "denied", "planned"]
     told.given.when(c.Expire(requested_version=2)).refused(OutOfTurn)
 
 
 def test_a_plan_that_nobody_decided_about_rests_and_comes_back() -> None:
-    told = given(say(), draft()).when(c.Expire(requested_version=2)).then("approval.expired")
+    told = given(say(), draft()).when(c.Expire(requested_version=2)).then("approval.expired", denied=())
     told.leaves("resting", "nobody", reason="stopped")
     told.given.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user", since=4)
 

@@ -124,7 +124,7 @@ function told(all: Entry[], event: SessionEvent): void {
       outcome(all, event.action_id, { state: "denied", error: event.reason, decidedBy: event.actor });
       return;
     case "approval.expired":
-      undecided(all, "not run: nobody decided in time");
+      for (const id of event.denied ?? []) outcome(all, id, { state: "skipped", error: "not run: nobody decided in time" });
       note("Nobody decided in time", "bad");
       return;
     case "actions.started":
@@ -260,13 +260,6 @@ function countUsage(all: Entry[], usage: SessionEvent["usage"]): void {
 
 function actionOf(all: readonly Entry[], id: string): ActionEntry | undefined {
   return all.flatMap((one) => (one.kind === "turn" ? one.actions : [])).findLast((one) => one.spec.id === id);
-}
-
-/** What waited for a person's yes is not run. */
-function undecided(all: Entry[], why: string): void {
-  const turn = all.findLast((one) => one.kind === "turn");
-  const waiting = turn?.kind === "turn" ? turn.actions.filter((one) => one.state === "planned" && one.spec.approval_reason) : [];
-  for (const one of waiting) outcome(all, one.spec.id, { state: "skipped", error: why });
 }
 
 function evidenceOf(all: readonly Entry[], ids: readonly string[]): Evidence[] {

@@ -41,8 +41,8 @@ it("shows quiet reads as started by the event that begins them, and as stopped b
   expect(turn(begins, stopped).actions).toMatchObject([{ state: "failed", error: "Stopped by the person." }, { state: "skipped" }]);
 });
 
-it("does not run what waited for a yes that nobody gave in time", () => {
-  const expired = { type: "approval.expired", asked: 1, ended: [{ id: "1.3", reason: "dependency_failed" }] };
+it("does not run what an approval that expired denied", () => {
+  const expired = { type: "approval.expired", requested_version: 1, denied: ["1.1"], ended: [{ id: "1.3", reason: "dependency_failed" }] };
   expect(states(planned(1, spec("1.1", { approval_reason: "a write" }), spec("1.2"), spec("1.3", { depends_on: ["1.1"] })), expired)).toEqual(["skipped", "planned", "skipped"]);
 });
 
