@@ -111,7 +111,9 @@ async def test_no_approval_but_a_person_s_of_this_very_call_makes_a_write_run(
             text="The shop was slow just now. Shall I go on?",
             options=UNCERTAIN_OPTIONS,
         )
-        answered = facts.QuestionAnswered(**envelope, actor="gateway", question_id=action.spec.id, text="x", key="again")
+        answered = facts.QuestionAnswered(
+            **envelope, actor="gateway", question_id=action.spec.id, text="x", key="again"
+        )
         never = facts.PolicySet(**envelope, actor="gateway", tool=CANCEL.tool, policy="never")
         raised = facts.BudgetRaised(**envelope, actor="gateway", tokens=1)
         forged: tuple[tuple[str, SessionEvent, dict[str, Any]], ...] = (

@@ -55,7 +55,7 @@ def test_nobody_is_asked_about_an_action_that_cannot_run_any_more() -> None:
 def test_an_approval_that_expires_says_what_it_denies_and_folding_denies_nothing_else() -> None:
     first, second, free = act("1.1", ask="a write"), act("1.2", ask="a write"), act("1.3", "1.1")
     waiting = given(FREE, turn(first, second, free), allow("1.2"))
-    told = waiting.when(c.Expire(asked=2)).then("approval.expired", denied=("1.1",))
+    told = waiting.when(c.Expire(requested_version=2)).then("approval.expired", denied=("1.1",))
     assert ended(told.event) == [("1.3", "dependency_failed")]
     for wrong in ((), ("1.1", "1.2"), ("1.3",)):
         event = told.event.model_copy(update={"denied": wrong})
