@@ -44,13 +44,11 @@ def _show(console: Console, page: DeadPage) -> None:
 
 
 def _letter(letter: DeadRecord) -> Text:
-    crashed = letter.kind == "max_deliver"
-    why = visible(letter.reason) or ("it crashed its worker too often" if crashed else "it was refused")
     todo = f"Look at the log of {letter.consumer}; once mended: parley dead --retry {letter.session_id}"
     return Text.assemble(
         (f"{letter.at:%Y-%m-%d %H:%M:%S} {letter.stream}#{letter.stream_seq} ", "dim"),
         (f"{letter.consumer} ", "cyan"),
-        f"{visible(letter.subject)}\n    {why}\n",
+        f"{visible(letter.subject)}\n    {visible(letter.reason)}\n",
         (f"    {todo if letter.session_id else 'No session waits for it: nothing to do.'}", "dim"),
     )
 

@@ -20,7 +20,6 @@ from shared.telemetry import metrics
 
 EVERY = 15.0  # seconds between two countings
 SHARE = 100  # and at least so many times as long as the last one took: a large database is not read all the time
-KINDS = ("max_deliver", "terminated")
 CONSUMERS = (*WORKERS, "plan_store", "timers", "keeper")
 OTHER = "other"  # whatever else consumes the log: anybody may, under any name
 
@@ -41,21 +40,18 @@ async def keep_counting(database: Database, bus: Bus) -> None:
 
 async def count(database: Database) -> None:
     """Set all of these figures, also to zero. Raises DatabaseDown."""
-    letters = select(dead.c.consumer, dead.c.kind, func.count()).group_by(dead.c.consumer, dead.c.kind)
+    letters = select(dead.c.consumer, func.count()).group_by(dead.c.consumer)
     due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
     async with database.begin() as tx:
         phases = await _pairs(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
-        given_up = (await tx.execute(letters)).all()
+        given_up = await _pairs(tx, letters)
         aside = await tx.scalar(select(func.count()).select_from(parked)) or 0
         oldest = await _pairs(tx, due.group_by(sessions.c.work_service))
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
-    totals = dict.fromkeys(((consumer, kind) for consumer in CONSUMERS for kind in KINDS), 0)
-    for consumer, kind, number in given_up:
-        key = (consumer if consumer in CONSUMERS else OTHER, kind if kind in KINDS else OTHER)
-        totals[key] = totals.get(key, 0) + number
-    for (consumer, kind), number in totals.items():
-        metrics.DEAD_LETTERS.labels(consumer, kind).set(number)
+    for consumer in CONSUMERS:
+        metrics.DEAD_LETTERS.labels(consumer).set(given_up.pop(consumer, 0))
+    metrics.DEAD_LETTERS.labels(OTHER).set(sum(given_up.values()))
     metrics.PARKED.set(aside)
     for service in WORKERS:
         at = oldest.get(service)

@@ -48,23 +48,13 @@ class Deadline(BaseModel):
 
 
 class Advisory(BaseModel):
-    """What the broker says when a consumer gives a message up."""
+    """What the broker says when a consumer gives a message up: it was refused, or tried too often."""
 
-    type: str
     stream: str
     consumer: str
     stream_seq: int
-    deliveries: int = 0
-    reason: str = ""
+    reason: str = "no reason was given"
     timestamp: AwareDatetime
-
-    @property
-    def kind(self) -> str:
-        return "terminated" if self.type.endswith("terminated") else "max_deliver"
-
-    @property
-    def told(self) -> str:
-        return self.reason or f"given up after {self.deliveries} deliveries: it ended its worker each time"
 
 
 def _now() -> datetime:
@@ -106,8 +96,7 @@ class Keeper:
             "stream": advisory.stream,
             "consumer": advisory.consumer,
             "stream_seq": advisory.stream_seq,
-            "kind": advisory.kind,
-            "reason": advisory.told[:500],
+            "reason": advisory.reason[:500],
             "session_id": bounded(session_id) if session_id else "",
             "subject": raw.subject[:300] if raw else "",
             "at": advisory.timestamp,
@@ -115,7 +104,7 @@ class Keeper:
         async with self._database.begin() as tx:
             await put(tx, dead, [row])
         if raw and (work := _work_begun_by(raw, advisory.consumer)):
-            await self._fail(session_id, work, f"The {work.service} gave the work up: {advisory.told}")
+            await self._fail(session_id, work, f"The {work.service} gave the work up: {advisory.reason}")
 
     async def expired(self, delivery: Delivery) -> None:
         """A timer has fired: `timerfired.<session>.approval`."""

@@ -281,7 +281,6 @@ dead = Table(
     Column("stream", Words, primary_key=True),
     Column("consumer", Words, primary_key=True),
     Column("stream_seq", Count, primary_key=True, autoincrement=False),
-    Column("kind", Words, nullable=False),
     Column("reason", Words, nullable=False),
     Column("session_id", Words, nullable=False),
     Column("subject", Words, nullable=False),

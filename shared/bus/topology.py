@@ -56,7 +56,7 @@ def streams(settings: Settings) -> list[Config]:
         | {
             "name": DEAD,
             "description": "Messages that a consumer gave up or put aside",
-            "subjects": [f"{ADVISORY}.MAX_DELIVERIES.>", f"{ADVISORY}.MSG_TERMINATED.>"],
+            "subjects": [f"{ADVISORY}.MSG_TERMINATED.>"],  # no consumer has a MAX_DELIVERIES: see below
             "max_age": 30 * 24 * 3600 * NANO,
         },
         common

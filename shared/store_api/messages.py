@@ -267,12 +267,11 @@ class ParkedRecord(Message):
 
 
 class DeadRecord(Message):
-    """A delivery that a consumer gave up: `kind` "max_deliver" (it crashed its worker) or "terminated" (refused)."""
+    """A delivery that a consumer gave up: it was refused, or tried too often."""
 
     stream: str
     consumer: str
     stream_seq: int
-    kind: str
     reason: str
     session_id: str
     subject: str

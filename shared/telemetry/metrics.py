@@ -118,7 +118,7 @@ SESSIONS = Gauge("parley_sessions", "Sessions by the phase they are in", ["phase
 DEAD_LETTERS = Gauge(
     "parley_dead_letters",
     "Deliveries given up and still listed by `parley dead`",
-    ["consumer", "kind"],
+    ["consumer"],
     registry=REGISTRY,
 )
 PARKED = Gauge("parley_parked_messages", "Messages put aside: no events of their session", registry=REGISTRY)

@@ -71,17 +71,18 @@ def keeper(log: InMemoryLog, database: Database, projector: Projector, broker: B
     return keeper
 
 
-def advisory(position: int, consumer: str = "planner", kind: str = "max_deliver", reason: str = "") -> Delivery:
+def advisory(position: int, consumer: str = "planner") -> Delivery:
     body = {
-        "type": f"io.nats.jetstream.advisory.v1.{kind}",
+        "type": "io.nats.jetstream.advisory.v1.terminated",
         "id": "x",
         "timestamp": "2026-11-21T12:00:00.123456789Z",
         "stream": "SESSIONS",
         "consumer": consumer,
         "stream_seq": position,
-        "deliveries": 6,
-    } | ({"reason": reason} if reason else {})
-    return Delivery(f"{ADVISORY}.MAX_DELIVERIES.SESSIONS.{consumer}", json.dumps(body).encode(), 1, 1)
+        "deliveries": 7,
+        "reason": "given up after 6 deliveries",
+    }
+    return Delivery(f"{ADVISORY}.MSG_TERMINATED.SESSIONS.{consumer}", json.dumps(body).encode(), 1, 1)
 
 
 # --- dead letters
@@ -100,8 +101,8 @@ async def test_a_dead_letter_fails_the_work_that_it_began(log: InMemoryLog, data
     assert (await story.commit(c.Retry())).work == c.Work(service="planner", version=3)
 
     page = await list_dead(database, api.ListDead())
-    assert [(dead.stream_seq, dead.consumer, dead.kind, dead.session_id) for dead in page.dead] == [
-        (1, "planner", "max_deliver", story.id)
+    assert [(dead.stream_seq, dead.consumer, dead.reason, dead.session_id) for dead in page.dead] == [
+        (1, "planner", "given up after 6 deliveries", story.id)
     ]
 
 
@@ -113,13 +114,13 @@ async def test_a_dead_letter_of_work_that_is_over_is_only_recorded(
     version = (await story.load()).version
     await keeper.dead_letter(advisory(1))
     await keeper.dead_letter(advisory(1, consumer="plan_store"))
-    await keeper.dead_letter(advisory(99, consumer="planner", kind="terminated", reason="unreadable"))
+    await keeper.dead_letter(advisory(99))
     assert (await story.load()).version == version
     page = await list_dead(database, api.ListDead())
-    assert {(dead.stream_seq, dead.consumer, dead.kind) for dead in page.dead} == {
-        (1, "planner", "max_deliver"),
-        (1, "plan_store", "max_deliver"),
-        (99, "planner", "terminated"),
+    assert {(dead.stream_seq, dead.consumer) for dead in page.dead} == {
+        (1, "planner"),
+        (1, "plan_store"),
+        (99, "planner"),
     }
     await rebuild_from(log, database, lambda *_: None)
     assert (await list_dead(database, api.ListDead())).dead_total == 3

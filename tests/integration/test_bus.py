@@ -164,6 +164,27 @@ async def test_what_a_crashed_replica_had_in_hand_comes_again_after_its_time(set
     assert settings.ack_wait * 0.8 < inbox.times[0] - began < settings.ack_wait + 2
 
 
+async def test_what_ends_each_replica_that_has_it_in_hand_is_given_up(settings: Settings, bus: Bus) -> None:
+    """Deliveries that nobody answers count, too. The next replica counts them: the broker gives nothing up."""
+    short = settings.model_copy(update={"ack_wait": 0.5, "max_deliver": 2})
+    await provision(short)
+    broker_gave_up: list[str] = []
+
+    async def gave_up(subject: str, _: bytes) -> None:
+        broker_gave_up.append(subject)
+
+    await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MAX_DELIVERIES.>", gave_up)
+    await store(bus, b"work")
+    killed = await bus.client.jetstream().pull_subscribe_bind(stream="SESSIONS", durable="planner")
+    for _ in range(short.max_deliver):
+        await killed.fetch(1, timeout=30)
+    inbox, dead = Inbox(), Inbox()
+    async with consuming(short, inbox), consuming(short, dead, durable="keeper", stream="DEAD"):
+        await dead.until(1)
+    assert json.loads(dead.got[0].data)["reason"].startswith("given up after 2 deliveries: it ended its worker")
+    assert (inbox.got, broker_gave_up) == ([], [])
+
+
 async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Settings, bus: Bus) -> None:
     cancelled = asyncio.Event()
     quick, never = asyncio.Event(), asyncio.Event()

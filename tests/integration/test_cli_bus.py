@@ -68,7 +68,7 @@ def letters() -> DeadPage:
         position=7, session_id="s1", subject="session.s1.nobody.x", reason="unreadable: no", preview="{", at=AT
     )
     letter = DeadRecord(
-        stream="SESSIONS", consumer="planner", stream_seq=9, kind="max_deliver", reason="", session_id="s1",
+        stream="SESSIONS", consumer="planner", stream_seq=9, reason="given up", session_id="s1",
         subject="session.s1.planner.x", at=AT,
     )  # fmt: skip
     return DeadPage(parked=(parked,), parked_total=1, dead=(letter,), dead_total=1)

@@ -204,7 +204,7 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
         assert (await store.ask(DEAD_LIST.name, limit=100, offset=0))["dead"] == []
 
 
-async def test_a_message_that_ends_its_worker_each_time_is_given_up(
+async def test_a_message_that_cannot_be_handled_is_given_up(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The broker gives nothing up any more: the tries are counted here."""

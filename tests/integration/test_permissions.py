@@ -121,12 +121,9 @@ def power(user: str) -> list[str]:
         if user != "plan_store":
             found += [f"{API}.STREAM.PURGE.{name}", f"{API}.DIRECT.GET.{name}"]
             found += [f"{API}.DIRECT.GET.{name}.session.{SESSION}.user.plan.drafted"]
-    advisories = [
-        f"$JS.EVENT.ADVISORY.CONSUMER.{kind}.SESSIONS.executor" for kind in ("MAX_DELIVERIES", "MSG_TERMINATED")
-    ]
     return [
         *found,
-        *advisories,
+        "$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.executor",
         f"{API}.STREAM.LIST",
         f"{API}.ACCOUNT.PURGE.$G",
         "$SYS.REQ.SERVER.PING",

@@ -13,7 +13,6 @@ def upgrade() -> None:
         sa.Column("stream", sa.Text(), nullable=False),
         sa.Column("consumer", sa.Text(), nullable=False),
         sa.Column("stream_seq", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
         sa.Column("reason", sa.Text(), nullable=False),
         sa.Column("session_id", sa.Text(), nullable=False),
         sa.Column("subject", sa.Text(), nullable=False),
