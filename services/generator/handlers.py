@@ -33,13 +33,13 @@ async def write_code(desk: Desk) -> c.DraftCode | c.AnswerRemark | c.Ask:
 
 
 async def write_answer(desk: Desk) -> c.GiveAnswer:
-    """Evidence is what was done: ids that name nothing are left out."""
+    """Evidence is what came of actions: ids of others, and of what was never run, are left out."""
     session = desk.session
     if session.turn and session.turn.path:
         return found_on_the_way(session.turn)
     reply = await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)
-    known = {deed.id for deed in history(session.memory, session.turn)}
-    evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in known)
+    ended = {deed.id for deed in history(session.memory, session.turn) if deed.status in ("finished", "failed")}
+    evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in ended)
     return c.GiveAnswer(text=reply.answer.strip()[:50_000], confidence=reply.confidence, evidence=evidence)
 
 

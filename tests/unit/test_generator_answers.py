@@ -51,6 +51,16 @@ async def test_evidence_points_to_what_was_done() -> None:
     session.when(told).then("answer.given").leaves("resting", "nobody", confidence=0.75, evidence=("2.2", "2.1"))
 
 
+async def test_an_action_without_an_outcome_is_no_evidence() -> None:
+    """It was denied, skipped, or nobody knows whether it ran; a failure is an outcome."""
+    pair = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"), act("1.4", effect="write"))
+    doubt = c.Uncertain(action_id="1.4", reason="it was ended while it ran")
+    story = (*FREE, turn(*pair), c.Reject(action_id="1.1"), c.Start(), done("1.2", ok=False), doubt, say(LEAVE))
+    reply = AnswerReply(answer="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
+    told, _ = await answered(given(*story, verdict()).session, reply)
+    assert told.evidence == ("1.2",)
+
+
 async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
     session = given(*LOOKED, verdict())
     told, _ = await answered(session.session, AnswerReply(answer="  " + "x" * 60_000, confidence=1))
