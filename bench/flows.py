@@ -75,7 +75,7 @@ def lines() -> Iterator[str]:
 async def prompts() -> dict[int, int]:
     """Tokens of the planner's prompt with so many flows: those that ship, then others as large by other names."""
     with tempfile.TemporaryDirectory() as folder:
-        async with housed(Settings(parley_home=Path(folder), parley_database="")) as house:
+        async with housed(Settings(parley_home=Path(folder), parley_sql_database_url="")) as house:
             shipped = (await house.flows()).flows
     session = Session("s", request=QUESTION)
     grown = [_renamed(flow, number) for number, flow in zip(range(max(SIZES)), cycle(shipped), strict=False)]

@@ -23,7 +23,7 @@ from tests.e2e.running import Parley, parley
 SERVICES = ("gateway", "plan_store", "planner", "generator", "verifier", "executor")
 GROWTH, SLACK = 1.25, 24.0  # of a service's memory after the warm-up: by a quarter and 24 MB at most
 WARM_UP = 0.1
-ENVIRONMENT = {"REQUESTS_PER_SECOND": "0", "SESSIONS_AT_WORK_PER_USER": "0", "ACK_WAIT": "12"}
+ENVIRONMENT = {"MAX_REQUESTS_PER_SECOND": "0", "MAX_RUNNING_SESSIONS_PER_USER": "0", "ACK_WAIT": "12"}
 
 
 def megabytes(pid: int) -> float:

@@ -152,7 +152,7 @@ async def report(*, verbose: bool) -> None:
 async def in_a_copy[Found](model: Rules, measure: Callable[[House], Awaitable[Found]]) -> Found:
     """What is measured over a store of its own, with this model."""
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(parley_home=Path(folder), parley_database="")
+        settings = Settings(parley_home=Path(folder), parley_sql_database_url="")
         async with housed(settings, model) as house:
             return await measure(house)
 

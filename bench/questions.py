@@ -113,8 +113,8 @@ def told(one: Judged, *, secret: bool) -> str:
 def settings_of(name: str, folder: Path, server: str) -> Settings:
     """The store on PostgreSQL is the retail store of a server; else it is a file with the questions' tables alone."""
     if server:
-        return Settings(parley_home=folder, retail_database_url=server, parley_database="")
-    return Settings(parley_home=folder, parley_database=f"sqlite:///{DATABASES[name]()}")
+        return Settings(parley_home=folder, retail_database_url=server, parley_sql_database_url="")
+    return Settings(parley_home=folder, parley_sql_database_url=f"sqlite:///{DATABASES[name]()}")
 
 
 async def report(name: str, server: str, *, planned: bool, verbose: bool) -> None:

@@ -115,7 +115,7 @@ class Cutting(World):
 
     def environment(self, name: str) -> dict[str, str]:
         """A planner that remembers a path appends less, and a model call that a crowded machine makes late one more."""
-        same = {"PATH_CACHE": "0", "MODEL_TIMEOUT": f"{PATIENCE:g}", "ACK_WAIT": f"{ACK_WAIT:g}"}
+        same = {"PATH_CACHE_SIZE": "0", "MODEL_TIMEOUT": f"{PATIENCE:g}", "ACK_WAIT": f"{ACK_WAIT:g}"}
         return super().environment(name) | same
 
 

@@ -39,8 +39,8 @@ TIMES = {
     "STUCK_AFTER": "20",
     "GRACEFUL_TIMEOUT": f"{GRACE:g}",
     "MODEL_TIMEOUT": "8",
-    "MODEL_PATIENCE": "60",
-    "WATCHDOG_SECONDS": "3",  # less than a service may be frozen for: that must not count
+    "MODEL_OUTAGE_TIMEOUT": "60",
+    "WATCHDOG_TIMEOUT": "3",  # less than a service may be frozen for: that must not count
 }
 
 
@@ -171,11 +171,11 @@ class World:
             DATABASE_URL=self.database,
             PARLEY_HOME=str(self.folder),
             PARLEY_AUTH="none",
-            SOCKETS_PER_USER="0",  # everybody is one user here
-            SESSIONS_AT_WORK_PER_USER="0",
-            PARLEY_MCP=str(self.folder / "mcp.json"),
-            PARLEY_DATABASE="",
-            PARLEY_FLOWS="",
+            MAX_SOCKETS_PER_USER="0",  # everybody is one user here
+            MAX_RUNNING_SESSIONS_PER_USER="0",
+            PARLEY_MCP_CONFIG=str(self.folder / "mcp.json"),
+            PARLEY_SQL_DATABASE_URL="",
+            PARLEY_FLOWS_DIR="",
             AGENT_HOST=HOST,
             AGENT_PORT=str(port),
             REHEARSAL_PORT=str(self.rehearsal_port),

@@ -75,7 +75,7 @@ def _value(home: Path, container: str, name: str) -> str:
     made: Mapping[str, Callable[[], str]] = {
         "nats_url": lambda: f"nats://{container}:{_password(home, container)}@nats:4222",
         "database_url": lambda: f"postgresql://parley:{quoted('postgres')}@postgres:5432/parley",
-        "parley_database": lambda: f"postgresql://reader:{quoted('reader')}@postgres:5432/parley",
+        "parley_sql_database_url": lambda: f"postgresql://reader:{quoted('reader')}@postgres:5432/parley",
         "parley_token": lambda: secret(home, "parley_token"),
         "parley_secret": lambda: secret(home, "parley_secret"),
     }

@@ -152,7 +152,7 @@ def _alive(seen: Found) -> Check:
         return Check(seen.service, "warn", "cannot be told without its consumer", "parley provision")
     if consumer.asking:
         return Check(seen.service, "ok", "is up, and asks for work")
-    if consumer.in_hand >= seen.settings.worker_slots:
+    if consumer.in_hand >= seen.settings.worker_concurrency:
         told = f"all its hands are busy ({consumer.in_hand} in hand), or it is gone"
         return Check(seen.service, "warn", told, "start another one")
     todo = f"start it (python -m services.{seen.service}.app; parley up does), or see its log"

@@ -23,13 +23,15 @@ PATIENCE = 5.0  # seconds
 
 async def check_mcp(settings: Settings, *, is_up: bool) -> Check:
     """Is the file with MCP servers one, and what does the executor that runs say of them?"""
-    if settings.parley_mcp is None:
-        return Check("MCP", "ok", "no servers are configured (PARLEY_MCP)")
+    if settings.parley_mcp_config is None:
+        return Check("MCP", "ok", "no servers are configured (PARLEY_MCP_CONFIG)")
     try:
-        names = await asyncio.to_thread(_servers, settings.parley_mcp)
+        names = await asyncio.to_thread(_servers, settings.parley_mcp_config)
     except (OSError, ValueError) as error:
-        return Check("MCP", "fail", f"{settings.parley_mcp}: {said(error)}", "mend the file, or unset PARLEY_MCP")
-    told = f"{', '.join(names) or 'no server'} in {settings.parley_mcp}"
+        return Check(
+            "MCP", "fail", f"{settings.parley_mcp_config}: {said(error)}", "mend the file, or unset PARLEY_MCP_CONFIG"
+        )
+    told = f"{', '.join(names) or 'no server'} in {settings.parley_mcp_config}"
     if not is_up:
         return Check("MCP", "ok", f"{told}; not asked: nothing runs")
     try:
@@ -58,11 +60,11 @@ def _servers(path: Path) -> list[str]:
 async def check_retail(settings: Settings) -> Check:
     """Can the store be reached, and was it begun with the data that are configured?"""
     shown = without_secrets(settings.retail_url)
-    folder = settings.parley_retail_data
+    folder = settings.parley_retail_data_dir
     try:
         wanted = fingerprint(await asyncio.to_thread(load, folder) if folder else generate())
     except ValueError as error:
-        return Check("retail store", "fail", said(error), "look at PARLEY_RETAIL_DATA")
+        return Check("retail store", "fail", said(error), "look at PARLEY_RETAIL_DATA_DIR")
     file = Path(settings.retail_url.partition(":///")[2] if settings.retail_url.startswith("sqlite") else "")
     if file.name and not await asyncio.to_thread(file.exists):
         return Check("retail store", "ok", f"{shown} (will be made)")
@@ -75,7 +77,7 @@ async def check_retail(settings: Settings) -> Check:
     finally:
         await engine.dispose()
     if found and found != wanted:
-        advice = "set PARLEY_RETAIL_DATA as before, or name another RETAIL_DATABASE_URL"
+        advice = "set PARLEY_RETAIL_DATA_DIR as before, or name another RETAIL_DATABASE_URL"
         return Check("retail store", "fail", f"{shown} was begun with other data", advice)
     return Check("retail store", "ok", shown if found else f"{shown} (will be filled)")
 

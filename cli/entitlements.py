@@ -14,7 +14,7 @@ SECRETS_OF: dict[str, tuple[str, ...]] = {  # a service, and its user on NATS: t
     "planner": ("nats_url", *MODEL),
     "generator": ("nats_url", *MODEL),
     "verifier": ("nats_url", *MODEL),
-    "executor": ("nats_url", "database_url", "retail_database_url", "parley_database", *MODEL),
+    "executor": ("nats_url", "database_url", "retail_database_url", "parley_sql_database_url", *MODEL),
     "gateway": (
         *("nats_url", "parley_token", "parley_secret", "parley_jwt_secret", "parley_api_keys"),
         "parley_metrics_token",

@@ -81,14 +81,14 @@ def _options(
 @app.command()
 def up(
     database: Annotated[
-        str, typer.Option(metavar="URL", help="The database that questions are asked to; else PARLEY_DATABASE.")
+        str, typer.Option(metavar="URL", help="The database that questions are asked to; else PARLEY_SQL_DATABASE_URL.")
     ] = "",
     verbose: Annotated[bool, typer.Option("--verbose", "-v", help="Show all that the programs write.")] = False,
 ) -> None:
     """Start everything on this machine; Ctrl-C stops it."""
     from cli.up import up as start
 
-    chosen = {"parley_database": database} if database else {}
+    chosen = {"parley_sql_database_url": database} if database else {}
     raise typer.Exit(start(_settings().model_copy(update=chosen), verbose=verbose))
 
 

@@ -64,12 +64,12 @@ def complete(settings: Settings) -> Settings:
 
 async def check_database(settings: Settings) -> None:
     """The database that questions are asked to: better said now than at the first question. Raises CannotStart."""
-    if not settings.parley_database:
+    if not settings.parley_sql_database_url:
         return
     from sql.database import BadDatabase, open_database  # noqa: PLC0415  it takes long to load, and few configure one
 
     try:
-        await open_database(settings.parley_database).aclose()
+        await open_database(settings.parley_sql_database_url).aclose()
     except BadDatabase as error:
         raise CannotStart(f"the database for questions: {error}") from error
 
@@ -91,7 +91,7 @@ def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str]
         "PARLEY_SECRET": settings.parley_secret.get_secret_value(),
         "OPENAI_BASE_URL": settings.openai_base_url,
         "OPENAI_MODEL": settings.openai_model,
-        "PARLEY_DATABASE": settings.parley_database,
+        "PARLEY_SQL_DATABASE_URL": settings.parley_sql_database_url,
         "GRACEFUL_TIMEOUT": str(settings.graceful_timeout),
         "HEALTH_PORT": "0",  # side by side they cannot all have the one that a container would be given
     }

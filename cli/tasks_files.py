@@ -25,7 +25,7 @@ _SHOWN = 200  # characters of a value that a line quotes
 def shop_of(settings: Settings, folder: Path | None) -> Shop:
     """The store in its first state. Raises Declined where the folder is none."""
     try:
-        return Shop(base(folder or settings.parley_retail_data)())
+        return Shop(base(folder or settings.parley_retail_data_dir)())
     except ValueError as error:
         raise Declined(str(error)) from error
 

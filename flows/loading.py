@@ -39,7 +39,7 @@ class Flows:
         if folder is None:
             return []
         if not folder.is_dir():
-            self._trouble(f"{folder} is no folder: make it, or set PARLEY_FLOWS to another one.")
+            self._trouble(f"{folder} is no folder: make it, or set PARLEY_FLOWS_DIR to another one.")
             return []
         return sorted(path for path in folder.iterdir() if path.suffix in (*YAML, ".py"))
 

@@ -62,7 +62,7 @@ STATES = {
 
 
 def protocol_md() -> str:
-    rate = Settings.model_fields["requests_per_second"].default
+    rate = Settings.model_fields["max_requests_per_second"].default
     return fill(
         "protocol",
         size=str(MAX_MESSAGE // 1024),

@@ -37,28 +37,28 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_jwt_secret": "with `jwt`: what the issuer signs its tokens with (HS256); at least 32 bytes. Empty: `PARLEY_SECRET`, which then the issuer knows, too",
         "parley_jwt_issuer": "with `jwt`: the `iss` that a token must have. Empty: it is not looked at",
         "parley_jwt_audience": "with `jwt`: the `aud` that a token must have. Empty: a token must have none",
-        "parley_jwt_max_age": "with `jwt`: seconds from now within which a token must end (`exp`, which every token must have). 0: whenever it says",
-        "parley_origins": "origins of pages that may use this gateway besides its own, with commas",
-        "failed_logins_per_minute": "wrong tokens or keys from one address (an IPv6 network of 64 bits counts as one), "
+        "parley_jwt_max_lifetime": "with `jwt`: seconds from now within which a token must end (`exp`, which every token must have). 0: whenever it says",
+        "parley_allowed_origins": "origins of pages that may use this gateway besides its own, with commas",
+        "max_failed_logins_per_minute": "wrong tokens or keys from one address (an IPv6 network of 64 bits counts as one), "
         "after which it has to wait. 0: no limit",
         "trusted_proxies": "addresses or networks (`10.0.0.0/8`) of reverse proxies, with commas, whose `X-Forwarded-For` and "
         "`X-Forwarded-Proto` are believed; nobody else's are",
         "request_timeout": "seconds in which the head of a request has to arrive, and again its body, and in which a client has "
         "to take some of its answer; beyond, 408 or an end",
-        "waiting_connections": "connections of one gateway that have yet to send a request; beyond, the one that has waited "
+        "max_idle_connections": "connections of one gateway that have yet to send a request; beyond, the one that has waited "
         "longest is closed",
     },
     "What one user may take": {
-        "requests_per_second": "requests over REST and messages over sockets, all together, and three times as many at once; of an "
+        "max_requests_per_second": "requests over REST and messages over sockets, all together, and three times as many at once; of an "
         "answer each 64 KiB count as one, too",
-        "sockets_per_user": "sockets that are open",
-        "open_sessions_per_user": "sessions that are open on these sockets",
-        "sessions_at_work_per_user": "sessions that services work on, from a message that gives them something to do until nothing is left of it",
-        "waiting_requests_per_user": "requests to `/api/chat` and `/api/planning/plan` that wait for their sessions",
-        "waiting_requests": "the same, of all users",
-        "stored_bytes_per_day": "bytes that the user's messages may store at once, and again in the course of a day",
-        "unread_bytes_per_user": "bytes that wait because the user's clients do not read them; beyond, the socket for which most wait ends",
-        "unread_bytes": "the same, of all users",
+        "max_sockets_per_user": "sockets that are open",
+        "max_open_sessions_per_user": "sessions that are open on these sockets",
+        "max_running_sessions_per_user": "sessions that services work on, from a message that gives them something to do until nothing is left of it",
+        "max_pending_requests_per_user": "requests to `/api/chat` and `/api/planning/plan` that wait for their sessions",
+        "max_pending_requests": "the same, of all users",
+        "max_stored_bytes_per_day": "bytes that the user's messages may store at once, and again in the course of a day",
+        "max_send_buffer_bytes_per_user": "bytes that wait because the user's clients do not read them; beyond, the socket for which most wait ends",
+        "max_send_buffer_bytes": "the same, of all users",
     },
     "The model": {
         "openai_base_url": "an OpenAI-compatible server, with its `/v1`. Empty, with no key either: the rehearsal model",
@@ -73,39 +73,39 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_embedding_model": "the model for `/v1/embeddings` there, so that earlier sessions are recalled by meaning too. "
         "Empty: by their words only",
         "model_timeout": "seconds that one call may take",
-        "model_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
-        "model_patience": "seconds that an endpoint which cannot be reached is waited for before the session fails",
+        "model_max_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
+        "model_outage_timeout": "seconds that an endpoint which cannot be reached is waited for before the session fails",
         "model_concurrency": "calls at once in one process",
-        "model_message_bytes": "the most that a model server may send as one event of a stream, or as a reply in one piece",
-        "model_response_bytes": "the most that it may send for one call",
+        "model_max_message_bytes": "the most that a model server may send as one event of a stream, or as a reply in one piece",
+        "model_max_response_bytes": "the most that it may send for one call",
     },
     "Tools": {
         "retail_database_url": "the retail store's database. Empty: where the sessions are if that is PostgreSQL, else a "
         "SQLite file of its own in `PARLEY_HOME`",
-        "parley_retail_data": "a folder with `users.json`, `orders.json` and `products.json` to begin the store with. Empty: "
+        "parley_retail_data_dir": "a folder with `users.json`, `orders.json` and `products.json` to begin the store with. Empty: "
         "the generated store",
-        "parley_mcp": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
+        "parley_mcp_config": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
-        "mcp_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",
+        "mcp_max_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",
     },
     "Flows": {
-        "parley_flows": "a folder with flows of your own: `*.yaml` files, and `*.py` modules with subclasses of `Flow` (your own code: "
+        "parley_flows_dir": "a folder with flows of your own: `*.yaml` files, and `*.py` modules with subclasses of `Flow` (your own code: "
         "it runs in the executor)",
-        "parley_database": "the database that questions are asked to: `sqlite:///…` or `postgresql://…`, only ever read. Empty: the "
+        "parley_sql_database_url": "the database that questions are asked to: `sqlite:///…` or `postgresql://…`, only ever read. Empty: the "
         "tables of the retail store",
         "parley_sql_hidden": "tables and columns that nobody is shown and no query reads, with commas; `*` stands for any part of a "
         "name: `users.email, secrets, *.password`",
-        "parley_sql_rows": "rows that one query may return",
-        "parley_sql_seconds": "seconds that one query may take",
-        "path_cache": "planned paths that a planner keeps, for the same request in the same state; 0 plans every time",
+        "parley_sql_max_rows": "rows that one query may return",
+        "parley_sql_timeout": "seconds that one query may take",
+        "path_cache_size": "planned paths that a planner keeps, for the same request in the same state; 0 plans every time",
     },
     "The bus": {
         "ack_wait": "seconds after which a message that nobody works on is delivered again; heartbeats go out every third of it. "
         "Used when consumers are made",
         "max_deliver": "deliveries until a message that ends its worker each time is a dead letter",
-        "worker_slots": "messages that one process works on at once",
+        "worker_concurrency": "messages that one process works on at once",
         "stuck_after": "seconds after which the keeper looks at work that nothing came of",
-        "watchdog_seconds": "seconds for which a service's event loop may be blocked before its watchdog ends the process, and it is started again; "
+        "watchdog_timeout": "seconds for which a service's event loop may be blocked before its watchdog ends the process, and it is started again; "
         "0: never, as for a debugger",
         "graceful_timeout": "seconds that running work may take to end after SIGTERM; `parley up` allows 3 at most",
     },

@@ -109,7 +109,7 @@ class TaskGenerator:
                 "other_data",
                 f"The store of {self._parley.url} began with other data ({world[:12] or 'none'}) than was given here "
                 f"({self._fingerprint[:12]}).",
-                "Name its folder with --data, as PARLEY_RETAIL_DATA does there.",
+                "Name its folder with --data, as PARLEY_RETAIL_DATA_DIR does there.",
             )
         self._checked = True
 

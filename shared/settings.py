@@ -38,7 +38,7 @@ class Settings(BaseSettings):
     database_url: str = ""  # empty: SQLite under parley_home
     parley_home: Path = Path(".parley")
     retail_database_url: str = ""  # of the retail store; empty: beside the sessions
-    parley_retail_data: Path | None = None  # a folder with users.json, orders.json, products.json; None: generated
+    parley_retail_data_dir: Path | None = None  # a folder with users.json, orders.json, products.json; None: generated
     agent_host: str = "127.0.0.1"
     agent_port: int = Field(8001, ge=0, le=65535)
     rehearsal_port: int = Field(23333, ge=0, le=65535)
@@ -53,23 +53,23 @@ class Settings(BaseSettings):
     parley_jwt_secret: SecretStr = SecretStr("")  # jwt: what the issuer signs with; empty: parley_secret
     parley_jwt_issuer: str = ""  # jwt: the `iss` that a token must have; empty: any
     parley_jwt_audience: str = ""  # jwt: the `aud` that a token must have; empty: a token must have none
-    parley_jwt_max_age: float = Field(0, ge=0)  # jwt: how far ahead a token may end; 0: any time
-    parley_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
-    failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
+    parley_jwt_max_lifetime: float = Field(0, ge=0)  # jwt: how far ahead a token may end; 0: any time
+    parley_allowed_origins: Annotated[tuple[str, ...], NoDecode] = ()  # allowed besides the gateway's own
+    max_failed_logins_per_minute: float = Field(20, ge=0)  # from one address; 0: no limit
     trusted_proxies: Annotated[tuple[str, ...], NoDecode] = ()  # whose X-Forwarded-For and -Proto are believed
     request_timeout: float = Field(30, gt=0)  # for the head of a request to arrive, and again for its body
-    waiting_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
+    max_idle_connections: int = Field(500, ge=1)  # at one gateway, that have yet to send a request
 
     # what one user may take of one gateway; 0: no limit
-    requests_per_second: float = Field(100, ge=0)  # and messages over sockets; three times as many at once
-    sockets_per_user: int = Field(50, ge=0)
-    open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
-    sessions_at_work_per_user: int = Field(8, ge=0)
-    waiting_requests_per_user: int = Field(25, ge=0)
-    waiting_requests: int = Field(500, ge=0)  # of all users
-    stored_bytes_per_day: int = Field(256 * 1024**2, ge=0)
-    unread_bytes_per_user: int = Field(32 * 1024**2, ge=0)
-    unread_bytes: int = Field(128 * 1024**2, ge=0)  # of all users
+    max_requests_per_second: float = Field(100, ge=0)  # and messages over sockets; three times as many at once
+    max_sockets_per_user: int = Field(50, ge=0)
+    max_open_sessions_per_user: int = Field(200, ge=0)  # on all their sockets together
+    max_running_sessions_per_user: int = Field(8, ge=0)
+    max_pending_requests_per_user: int = Field(25, ge=0)
+    max_pending_requests: int = Field(500, ge=0)  # of all users
+    max_stored_bytes_per_day: int = Field(256 * 1024**2, ge=0)
+    max_send_buffer_bytes_per_user: int = Field(32 * 1024**2, ge=0)
+    max_send_buffer_bytes: int = Field(128 * 1024**2, ge=0)  # of all users
 
     # the model
     openai_base_url: str = ""
@@ -86,31 +86,35 @@ class Settings(BaseSettings):
     )  # model: $ per 1M prompt, cached, completion
     parley_embedding_model: str = ""  # empty: memories are found by their words only
     model_timeout: float = Field(120, gt=0)
-    model_attempts: int = Field(3, ge=1, le=10)
-    model_patience: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
+    model_max_attempts: int = Field(3, ge=1, le=10)
+    model_outage_timeout: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
     model_concurrency: int = Field(4, ge=1)
-    model_message_bytes: int = Field(8 * 1024 * 1024, ge=64 * 1024)  # of one event of a reply, or of one in one piece
-    model_response_bytes: int = Field(64 * 1024 * 1024, ge=64 * 1024)  # of a whole reply as it is sent
+    model_max_message_bytes: int = Field(
+        8 * 1024 * 1024, ge=64 * 1024
+    )  # of one event of a reply, or of one in one piece
+    model_max_response_bytes: int = Field(64 * 1024 * 1024, ge=64 * 1024)  # of a whole reply as it is sent
 
     # tools
-    parley_mcp: Path | None = None  # a JSON file that names MCP servers
-    mcp_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # the most that an MCP server may send at once
+    parley_mcp_config: Path | None = None  # a JSON file that names MCP servers
+    mcp_max_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # the most that an MCP server may send at once
 
     # flows
-    parley_flows: Path | None = None  # a folder with flows of one's own: *.yaml and *.py
-    parley_database: str = ""  # that questions are asked to; empty: the retail store's tables
+    parley_flows_dir: Path | None = None  # a folder with flows of one's own: *.yaml and *.py
+    parley_sql_database_url: str = ""  # that questions are asked to; empty: the retail store's tables
     parley_sql_hidden: str = ""  # tables and columns that nobody reads: "users.email, secrets, *.password"
-    parley_sql_rows: int = Field(1000, ge=1, le=100_000)
-    parley_sql_seconds: float = Field(10, gt=0, le=600)
-    path_cache: int = Field(256, ge=0)  # planned paths that the planner keeps for the same request and state; 0: none
+    parley_sql_max_rows: int = Field(1000, ge=1, le=100_000)
+    parley_sql_timeout: float = Field(10, gt=0, le=600)
+    path_cache_size: int = Field(
+        256, ge=0
+    )  # planned paths that the planner keeps for the same request and state; 0: none
 
     # the bus
     ack_wait: float = Field(12, gt=0)
     max_deliver: int = Field(6, ge=1)
-    worker_slots: int = Field(8, ge=1)
+    worker_concurrency: int = Field(8, ge=1)
     stuck_after: float = Field(120, gt=0)  # work older than this is looked at by the keeper
     graceful_timeout: float = Field(10, ge=0)
-    watchdog_seconds: float = Field(10, ge=0)  # a service whose event loop is blocked for so long is ended; 0: never
+    watchdog_timeout: float = Field(10, ge=0)  # a service whose event loop is blocked for so long is ended; 0: never
 
     # what can be seen from outside
     log_level: str = "INFO"
@@ -137,14 +141,14 @@ class Settings(BaseSettings):
             raise ValueError(f"{folder} is no folder that this user may read")
         return folder
 
-    @field_validator("watchdog_seconds")
+    @field_validator("watchdog_timeout")
     @classmethod
     def _lasts(cls, seconds: float) -> float:
         if 0 < seconds < SHORTEST:
             raise ValueError(f"an idle service beats once a second: 0 (off), or {SHORTEST:g} and more")
         return seconds
 
-    @field_validator("parley_origins", "trusted_proxies", mode="before")
+    @field_validator("parley_allowed_origins", "trusted_proxies", mode="before")
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
@@ -156,7 +160,7 @@ class Settings(BaseSettings):
             ip_network(proxy)
         return proxies
 
-    @field_validator("database_url", "retail_database_url", "parley_database")
+    @field_validator("database_url", "retail_database_url", "parley_sql_database_url")
     @classmethod
     def _is_a_database(cls, url: str) -> str:
         if url and not url.startswith(DATABASES):
@@ -169,7 +173,7 @@ class Settings(BaseSettings):
         named = [value.get_secret_value() for _, value in self if isinstance(value, SecretStr)]
         keys = [part.partition("=")[2].strip() for part in self.parley_api_keys.get_secret_value().split(",")]
         urls = (
-            *(self.nats_url, self.database_url, self.retail_database_url, self.parley_database),
+            *(self.nats_url, self.database_url, self.retail_database_url, self.parley_sql_database_url),
             *(self.openai_base_url, self.internlm_api_url, self.otel_exporter_otlp_endpoint),
         )
         found = {*named, *keys, *(word for url in urls for word in _passwords(url))}

@@ -110,7 +110,7 @@ def nats(tmp_path: Path) -> Iterator[NatsServer]:
 @pytest.fixture
 async def settings(nats: NatsServer, tmp_path: Path) -> Settings:
     """Settings of a provisioned server, with times short enough for tests."""
-    settings = Settings(nats_url=nats.url, parley_home=tmp_path, ack_wait=2, graceful_timeout=2, model_patience=5)
+    settings = Settings(nats_url=nats.url, parley_home=tmp_path, ack_wait=2, graceful_timeout=2, model_outage_timeout=5)
     await provision(settings)
     return settings
 

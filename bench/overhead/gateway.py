@@ -25,7 +25,7 @@ HANDSHAKES = 50  # at once
 
 def _gateway(place: world.Place, port: int) -> world.Process:
     command = (sys.executable, "-m", "services.gateway.app")
-    free = {"REQUESTS_PER_SECOND": "0", "SOCKETS_PER_USER": "0", "SESSIONS_AT_WORK_PER_USER": "0"}
+    free = {"MAX_REQUESTS_PER_SECOND": "0", "MAX_SOCKETS_PER_USER": "0", "MAX_RUNNING_SESSIONS_PER_USER": "0"}
     return world.Process("gateway", command, place, AGENT_HOST="127.0.0.1", AGENT_PORT=str(port), **free)
 
 

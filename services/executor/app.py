@@ -36,7 +36,7 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
         asking = Asking(here.settings, here.store)
         opened.push_async_callback(asking.close)
         sources: tuple[Source, ...] = (Fixed(RUN_CODE), Retail(worlds), *await _foreign(here.settings, opened))
-        nodes = NodeTools(Flows([asking.flow()], here.settings.parley_flows), Registry(*sources))
+        nodes = NodeTools(Flows([asking.flow()], here.settings.parley_flows_dir), Registry(*sources))
         guide = PathGuide(nodes, here.store)
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, worlds.fingerprint)
@@ -47,7 +47,7 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
 
 
 async def _worlds(settings: Settings) -> Worlds:
-    folder = settings.parley_retail_data
+    folder = settings.parley_retail_data_dir
     worlds = Worlds(settings.retail_url, lambda: load(folder) if folder else generate())
     try:
         await retry_while_unavailable(WorldsDown)(worlds.open)()
@@ -58,13 +58,13 @@ async def _worlds(settings: Settings) -> Worlds:
 
 async def _foreign(settings: Settings, opened: AsyncExitStack) -> tuple[Source, ...]:
     """The configured MCP servers. A file that cannot be used takes away its tools, not all others: it is told of."""
-    if settings.parley_mcp is None:
+    if settings.parley_mcp_config is None:
         return ()
     from services.executor.foreign import Foreign  # noqa: PLC0415  it takes long to load, and few configure servers
     from services.executor.mcp import BadConfig, McpTools, read_config  # noqa: PLC0415
 
     try:
-        servers = McpTools(read_config(settings.parley_mcp), message_bytes=settings.mcp_message_bytes)
+        servers = McpTools(read_config(settings.parley_mcp_config), message_bytes=settings.mcp_max_message_bytes)
     except BadConfig as error:
         log.error("mcp_not_configured", error=str(error))
         return (Fixed(trouble=str(error)),)

@@ -52,10 +52,10 @@ class Asking:
 
 def opened(settings: Settings) -> Database:
     """The configured database; without one the retail store, of which only its tables with keys are shown."""
-    own = settings.parley_database
+    own = settings.parley_sql_database_url
     only = () if own else tuple(table.name for table in TABLES)
     hidden = Hidden(names=Hidden.parse(settings.parley_sql_hidden).names, only=only)
-    limits = Limits(rows=settings.parley_sql_rows, seconds=settings.parley_sql_seconds)
+    limits = Limits(rows=settings.parley_sql_max_rows, seconds=settings.parley_sql_timeout)
     return open_database(_plain(own or settings.retail_url), limits, hidden)
 
 

@@ -122,7 +122,7 @@ class Door:
         if not claims or not is_name(claims["sub"]):
             return None
         ends = int(claims["exp"])
-        if chosen.parley_jwt_max_age and ends > self._clock() + chosen.parley_jwt_max_age + LEEWAY:
+        if chosen.parley_jwt_max_lifetime and ends > self._clock() + chosen.parley_jwt_max_lifetime + LEEWAY:
             return None
         return Login(User(claims["sub"]), self._proof(claims["sub"]), ends)
 

@@ -58,7 +58,7 @@ class Guesses:
     """
 
     def __init__(self, settings: Settings, clock: Clock = time.monotonic) -> None:
-        self._most = settings.failed_logins_per_minute if settings.parley_auth in GUESSABLE else 0
+        self._most = settings.max_failed_logins_per_minute if settings.parley_auth in GUESSABLE else 0
         self._clock = clock
         self._failed: LRUCache[str, TokenBucket] = LRUCache(maxsize=MOST)
         self._right: LRUCache[str, None] = LRUCache(maxsize=MOST)  # digests of secrets
@@ -72,7 +72,7 @@ class Guesses:
         address, digest = _network(connection), hashlib.sha256(secret.encode()).hexdigest()
         bucket = self._failed.get(address)
         if bucket and bucket.wait and digest not in self._right:
-            raise slow_down("Too many failed logins from your address.", "FAILED_LOGINS_PER_MINUTE", bucket.wait)
+            raise slow_down("Too many failed logins from your address.", "MAX_FAILED_LOGINS_PER_MINUTE", bucket.wait)
         try:
             yield
         except Trouble:

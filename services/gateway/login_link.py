@@ -59,7 +59,7 @@ class LoginByLink:
 @router.post("/login", include_in_schema=False)
 async def log_in(request: Request, here: Here) -> Response:
     """The yes to that question. It must come from our own page."""
-    check_not_forged(request, here.settings.parley_origins, cookie=True)
+    check_not_forged(request, here.settings.parley_allowed_origins, cookie=True)
     form = dict(parse_qsl((await request.body()).decode(errors="replace")))
     token, target = form.get("token", ""), form.get("next", "/")
     if here.door.open:

@@ -10,7 +10,7 @@ from shared.login import is_loopback
 
 SAFE = ("GET", "HEAD", "OPTIONS")
 PLAIN = {"ws": "http", "wss": "https"}
-BEHIND_A_PROXY = "PARLEY_ORIGINS can allow them; behind a proxy, TRUSTED_PROXIES must name its address."
+BEHIND_A_PROXY = "PARLEY_ALLOWED_ORIGINS can allow them; behind a proxy, TRUSTED_PROXIES must name its address."
 PORTS = {"http": 80, "https": 443}
 
 
@@ -21,7 +21,9 @@ def check_host(connection: HTTPConnection, allowed: Collection[str]) -> None:
     """
     name = _host(connection).hostname or ""
     if not is_loopback(name) and name not in {urlsplit(origin).hostname for origin in allowed}:
-        raise Trouble("forbidden", f"This Parley is not known as {name!r}.", "Use 127.0.0.1, or set PARLEY_ORIGINS.")
+        raise Trouble(
+            "forbidden", f"This Parley is not known as {name!r}.", "Use 127.0.0.1, or set PARLEY_ALLOWED_ORIGINS."
+        )
 
 
 def check_origin(connection: HTTPConnection, allowed: Collection[str]) -> None:
@@ -29,7 +31,7 @@ def check_origin(connection: HTTPConnection, allowed: Collection[str]) -> None:
     origin = connection.headers.get("origin")
     if origin is not None and origin not in allowed and not _own(origin, connection):
         behind = "x-forwarded-proto" in connection.headers
-        hint = BEHIND_A_PROXY if behind else "PARLEY_ORIGINS can allow them."
+        hint = BEHIND_A_PROXY if behind else "PARLEY_ALLOWED_ORIGINS can allow them."
         raise Trouble("forbidden", f"Pages from {origin} may not use this Parley.", hint)
 
 

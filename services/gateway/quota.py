@@ -62,18 +62,20 @@ class Quota:
 
     def __init__(self, quotas: "Quotas", settings: Settings, clock: Clock) -> None:
         self._quotas = quotas
-        rate, stored = settings.requests_per_second, settings.stored_bytes_per_day
+        rate, stored = settings.max_requests_per_second, settings.max_stored_bytes_per_day
         self._messages = TokenBucket(burst=max(rate * BURST, 1), rate=rate, clock=clock) if rate else None
         self._stored = TokenBucket(burst=stored, rate=stored / DAY, clock=clock) if stored else None
-        self._most_at_work = settings.sessions_at_work_per_user
-        self._most_unread = settings.unread_bytes_per_user
+        self._most_at_work = settings.max_running_sessions_per_user
+        self._most_unread = settings.max_send_buffer_bytes_per_user
         self._buffers: set[Buffer] = set()
         self._waiting = Places(
-            settings.waiting_requests_per_user, "requests of yours wait for their sessions", "WAITING_REQUESTS_PER_USER"
+            settings.max_pending_requests_per_user,
+            "requests of yours wait for their sessions",
+            "MAX_PENDING_REQUESTS_PER_USER",
         )
-        self.sockets = Places(settings.sockets_per_user, "sockets of yours are open", "SOCKETS_PER_USER")
+        self.sockets = Places(settings.max_sockets_per_user, "sockets of yours are open", "MAX_SOCKETS_PER_USER")
         self.open_sessions = Places(
-            settings.open_sessions_per_user, "sessions are open on your sockets", "OPEN_SESSIONS_PER_USER"
+            settings.max_open_sessions_per_user, "sessions are open on your sockets", "MAX_OPEN_SESSIONS_PER_USER"
         )
         self.turns = asyncio.Semaphore(TURNS)
         self.at_work: dict[str, int] = {}  # session id: version of the event that last gave a service something to do
@@ -86,7 +88,7 @@ class Quota:
     def count(self) -> None:
         """One more message, request or handshake."""
         if self._messages and not self._messages.take():
-            raise slow_down("Too many messages at once.", "REQUESTS_PER_SECOND", self._messages.wait)
+            raise slow_down("Too many messages at once.", "MAX_REQUESTS_PER_SECOND", self._messages.wait)
 
     def answered(self, size: int) -> None:
         """An answer of so many bytes was made; a large one costs as much as several messages."""
@@ -115,7 +117,7 @@ class Quota:
             yield
             return
         if not stored.take(size):
-            raise slow_down("You have stored too much today.", "STORED_BYTES_PER_DAY", stored.wait_for(size))
+            raise slow_down("You have stored too much today.", "MAX_STORED_BYTES_PER_DAY", stored.wait_for(size))
         try:
             yield
         except BaseException:
@@ -141,7 +143,7 @@ class Quota:
         """Raises Trouble(slow_down) where services work on as many other sessions of the user as they may."""
         most = self._most_at_work
         if most and len(self.at_work) >= most and session_id not in self.at_work:
-            raise slow_down(f"{most} sessions of yours are being worked on.", "SESSIONS_AT_WORK_PER_USER", SOON)
+            raise slow_down(f"{most} sessions of yours are being worked on.", "MAX_RUNNING_SESSIONS_PER_USER", SOON)
 
     def rests(self, session_id: str) -> None:
         self.at_work.pop(session_id, None)
@@ -151,7 +153,7 @@ class Quota:
     def may_hold(self, size: int) -> None:
         """Raises Trouble(slow_down) where so many bytes more are too many, beside others that wait already."""
         if self._most_unread and self.unread and self.unread + size > self._most_unread:
-            raise slow_down("You have not read what you asked for before.", "UNREAD_BYTES_PER_USER", SOON)
+            raise slow_down("You have not read what you asked for before.", "MAX_SEND_BUFFER_BYTES_PER_USER", SOON)
 
     def hold(self, buffer: Buffer, size: int) -> None:
         """So many more bytes wait in this buffer. Where there are too many, the fullest buffers overflow."""
@@ -181,7 +183,7 @@ class Quotas:
         self._settings, self._clock = settings, clock
         self._users: WeakValueDictionary[str, Quota] = WeakValueDictionary()  # while a socket or request has it
         self._recent: LRUCache[str, Quota] = LRUCache(maxsize=MOST)
-        self.waiting = Places(settings.waiting_requests, "requests wait for their sessions", "WAITING_REQUESTS")
+        self.waiting = Places(settings.max_pending_requests, "requests wait for their sessions", "MAX_PENDING_REQUESTS")
         self.unread = 0  # bytes
 
     def of(self, user: str) -> Quota:
@@ -193,5 +195,5 @@ class Quotas:
 
     def fit(self) -> None:
         """Where too many bytes wait in all, the users for whom most wait lose their fullest buffers."""
-        while self._settings.unread_bytes and self.unread > self._settings.unread_bytes:
+        while self._settings.max_send_buffer_bytes and self.unread > self._settings.max_send_buffer_bytes:
             max(self._users.values(), key=lambda quota: quota.unread).overflow()

@@ -71,8 +71,8 @@ class Gateway:
     def _expect(self, connection: HTTPConnection) -> None:
         """The host and the page that it comes from. Raises Trouble(forbidden)."""
         if self.door.open:
-            check_host(connection, self.settings.parley_origins)
-        check_origin(connection, self.settings.parley_origins)
+            check_host(connection, self.settings.parley_allowed_origins)
+        check_origin(connection, self.settings.parley_allowed_origins)
 
     def _recognise(self, connection: HTTPConnection) -> Login:
         secret = bearer(connection)
@@ -110,7 +110,7 @@ def authenticate(request: Request) -> Login:
     here = wiring(request)
     if request.method not in SAFE and not bearer(request):
         by_cookie = bool(here.cookie(request)) and not here.door.open
-        check_not_forged(request, here.settings.parley_origins, cookie=by_cookie)
+        check_not_forged(request, here.settings.parley_allowed_origins, cookie=by_cookie)
     return here.welcome(request)
 
 

@@ -214,7 +214,7 @@ class HttpProtocol(HttpToolsProtocol):
         """Of the connections that have yet to send a request the oldest one makes room for the newest."""
         waiting = self.config.waiting
         waiting[self] = None
-        if len(waiting) > self.config.settings.waiting_connections:
+        if len(waiting) > self.config.settings.max_idle_connections:
             oldest = next(iter(waiting))
             oldest._stop_waiting()
             oldest._close()

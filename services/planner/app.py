@@ -19,7 +19,7 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     """The planner's handler: it asks the executor for tools and the plan store for memories."""
     embeddings = Embeddings(here.settings)
     try:
-        paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache))
+        paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
         yield Planner(Catalogue(here.bus), partial(recall, here.store, embeddings), paths).plan
     finally:
         await embeddings.aclose()

@@ -126,7 +126,7 @@ class Bus:
     # --- durable work
 
     def consume(self, durable: str, handler: Handler, *, stream: str = SESSIONS, limit: int | None = None) -> None:
-        """Work a provisioned durable consumer, `limit` messages at once (default: settings.worker_slots)."""
+        """Work a provisioned durable consumer, `limit` messages at once (default: settings.worker_concurrency)."""
         if self._consumers is None:
             from shared.bus.consumers import Consumers  # noqa: PLC0415  only who consumes waits for FastStream to load
 

@@ -57,7 +57,7 @@ class Consumers:
         heartbeat = max(self._settings.ack_wait / 3, 0.1)
         slots = Slots(
             handler,
-            limit=limit or self._settings.worker_slots,
+            limit=limit or self._settings.worker_concurrency,
             heartbeat=heartbeat,
             together=self._together,
             strikes=self._recorded,

@@ -66,7 +66,7 @@ class OpenAIModel:
     """A `Model` over HTTP. Without a configured endpoint it talks to the rehearsal model on this machine.
 
     Each HTTP call may take `settings.model_timeout` seconds in all; `settings.model_concurrency` of them run at once;
-    a question survives `settings.model_attempts` - 1 passing faults and two invalid replies. `first_wait` is the
+    a question survives `settings.model_max_attempts` - 1 passing faults and two invalid replies. `first_wait` is the
     first pause in seconds, doubled after each fault.
     """
 
@@ -121,7 +121,7 @@ class OpenAIModel:
                 repair = _repair(fault, reply)
             except Passing as fault:
                 faults += 1
-                if faults >= self._settings.model_attempts:
+                if faults >= self._settings.model_max_attempts:
                     raise ModelFailed(f"{fault.reason} (tried {faults} times)", raw=fault.raw) from fault
                 await asyncio.sleep(self._pause(faults, fault))
         raise AssertionError("unreachable: count() does not end")

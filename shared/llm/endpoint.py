@@ -12,7 +12,7 @@ def openai_client(
 ) -> AsyncOpenAI:
     """A client that does not try again by itself; whatever it reads may raise TooLarge, as the settings say."""
     http = http_client or DefaultAsyncHttpx2Client()
-    limit = bounded(settings.model_message_bytes, total=settings.model_response_bytes)
+    limit = bounded(settings.model_max_message_bytes, total=settings.model_max_response_bytes)
     http.event_hooks = {**http.event_hooks, "response": [*http.event_hooks["response"], limit]}
     return AsyncOpenAI(
         base_url=base_url,

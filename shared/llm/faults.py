@@ -12,7 +12,7 @@ from shared.llm.errors import ModelError, ModelFailed, ModelMisconfigured, Model
 from shared.message_limits import TooLarge
 
 RETRY_AFTER_CAP = 30.0
-SETTINGS = "MODEL_MESSAGE_BYTES and MODEL_RESPONSE_BYTES"
+SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
 
 
 class Names(NamedTuple):

@@ -34,7 +34,7 @@ class Watchdog:
     @contextlib.contextmanager
     def started(self, service: str, settings: Settings) -> Iterator[None]:
         """A guard looks after this process, from its first heartbeat on. On Linux; elsewhere there is none."""
-        if not settings.watchdog_seconds or sys.platform != "linux":
+        if not settings.watchdog_timeout or sys.platform != "linux":
             yield
             return
         memory, stacks = self._descriptors = create(), os.memfd_create("stacks")

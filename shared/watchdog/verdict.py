@@ -40,7 +40,7 @@ async def _look_into(guarded: "Guarded", settings: Settings) -> None:
     """Meanwhile the deliveries in hand are kept, or another replica would be given what blocks this one."""
     connecting = asyncio.create_task(connect_guard(settings, guarded.service))
     loop, again_at = asyncio.get_running_loop(), 0.0
-    log.warning("event_loop_blocked", seconds=guarded.silence.silent, ends_after=settings.watchdog_seconds)
+    log.warning("event_loop_blocked", seconds=guarded.silence.silent, ends_after=settings.watchdog_timeout)
     try:
         while guarded.look():
             if not guarded.silence.silent:
@@ -49,7 +49,7 @@ async def _look_into(guarded: "Guarded", settings: Settings) -> None:
             if connecting.done() and not connecting.exception() and loop.time() >= again_at:
                 again_at = loop.time() + settings.ack_wait / 3
                 await _keep(connecting.result(), guarded)
-            if guarded.silence.blocked >= settings.watchdog_seconds and await _end(guarded, connecting):
+            if guarded.silence.blocked >= settings.watchdog_timeout and await _end(guarded, connecting):
                 return
             await asyncio.sleep(LOOK)
     finally:

@@ -210,7 +210,7 @@ class Worker:
             try:
                 return await self._handler(desk)
             except ModelUnreachable as error:
-                if waited >= self._kit.settings.model_patience:
+                if waited >= self._kit.settings.model_outage_timeout:
                     raise
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)

@@ -35,7 +35,9 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
         earlier = Walk(bus.log, user="local")
         await earlier.answered(request)
         await earlier.commit(c.Judge(accepted=True))
-    async with in_process(home, bus, parley_database=question_database(home), parley_sql_rows=120) as parley:
+    async with in_process(
+        home, bus, parley_sql_database_url=question_database(home), parley_sql_max_rows=120
+    ) as parley:
         yield parley
 
 

@@ -32,7 +32,7 @@ async def parley(tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[InPr
         "policy": "always",
     }
     (home / "mcp.json").write_text(json.dumps({"mcpServers": {"time": server}}))
-    async with in_process(home, parley_mcp=home / "mcp.json") as parley:
+    async with in_process(home, parley_mcp_config=home / "mcp.json") as parley:
         await offered(parley, TIME)
         yield parley
 

@@ -69,7 +69,7 @@ async def test_what_is_refused_need_not_be_written_again(browser: Browser) -> No
 
 
 async def test_one_tab_too_many_says_so_and_gets_its_turn(browser: Browser) -> None:
-    world = World(sockets_per_user=1)
+    world = World(max_sockets_per_user=1)
     await world.story("s").plan()
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = (*LISTS, "WebSocket connection to")

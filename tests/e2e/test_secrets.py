@@ -47,9 +47,9 @@ SETTINGS = {
     "OPENAI_MODEL": "echo",
     "INTERNLM_API_KEY": mark("otherkey"),
     "SHOP_PASSWORD": mark("fromtheenvironment"),
-    "MODEL_ATTEMPTS": "1",
+    "MODEL_MAX_ATTEMPTS": "1",
     "LOG_LEVEL": "DEBUG",
-    "FAILED_LOGINS_PER_MINUTE": "0",
+    "MAX_FAILED_LOGINS_PER_MINUTE": "0",
 }
 SAID = {"wrong": mark("wrongbearer"), "url": mark("urltoken"), "cookie": mark("cookievalue"), "body": mark("bodyvalue")}
 
@@ -94,7 +94,7 @@ async def _stack(folder: Path) -> AsyncIterator[Parley]:
     async with serving(_echo()) as url:
         home = folder / "home"
         home.mkdir()
-        more = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP": str(_mcp(folder, url))}
+        more = {"OPENAI_BASE_URL": f"{url}/v1", "PARLEY_MCP_CONFIG": str(_mcp(folder, url))}
         async with parley(home, **SETTINGS | more) as running:
             yield running
 
@@ -224,7 +224,7 @@ OUT_OF_REACH: tuple[tuple[str, dict[str, str]], ...] = (
     ("services.plan_store.app", {"DATABASE_URL": "postgresql", "NATS_URL": "nats"}),
     ("services.plan_store.app", {"DATABASE_URL": "mysql"}),
     ("services.planner.app", {"NATS_URL": "nats"}),
-    ("services.executor.app", {"NATS_URL": "nats", "PARLEY_DATABASE": "postgresql"}),
+    ("services.executor.app", {"NATS_URL": "nats", "PARLEY_SQL_DATABASE_URL": "postgresql"}),
     ("services.gateway.app", {"NATS_URL": "nats", "PARLEY_AUTH": "none"}),
     ("services.gateway.app", {"PARLEY_AUTH": "keys", "PARLEY_API_KEYS": "{secret}"}),
     ("services.gateway.app", {"PARLEY_AUTH": "token", "PARLEY_SECRET": "{secret}", "PARLEY_TOKEN": "{secret}"}),
@@ -232,7 +232,7 @@ OUT_OF_REACH: tuple[tuple[str, dict[str, str]], ...] = (
     ("cli.main provision", {"NATS_URL": "nats"}),
     ("cli.main rebuild", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
     ("cli.main dead", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
-    ("cli.main up", {"NATS_URL": "nats", "PARLEY_DATABASE": "postgresql"}),
+    ("cli.main up", {"NATS_URL": "nats", "PARLEY_SQL_DATABASE_URL": "postgresql"}),
     ("cli.main up", {"NATS_URL": "nats", "DATABASE_URL": "postgresql"}),
 )
 

@@ -170,7 +170,7 @@ async def test_the_same_message_twice_does_it_once() -> None:
 
 
 async def test_too_many_messages_at_once() -> None:
-    world = World(requests_per_second=3)
+    world = World(max_requests_per_second=3)
     async with serving(world.app) as address, client(address) as her:
         for _ in range(30):
             await her.send("stop")

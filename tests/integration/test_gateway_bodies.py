@@ -101,7 +101,7 @@ TEXTS = st.recursive(
 
 
 def test_whatever_is_accepted_can_be_read_again() -> None:
-    world = World(requests_per_second=0)
+    world = World(max_requests_per_second=0)
     rest = Rest(world)
     statuses = Counter[int]()
 

@@ -163,7 +163,7 @@ async def test_jwt() -> None:
     ],
 )
 async def test_origins(origin: str | None, status: int) -> None:
-    world = World(parley_origins=("https://parley.example",))
+    world = World(parley_allowed_origins=("https://parley.example",))
     async with serving(world.app) as address:
         headers = {"Origin": origin.format(address=address)} if origin else {}
         assert await _refused(address, additional_headers=headers) == status
@@ -287,7 +287,7 @@ async def test_refusals_and_faults_are_safe_in_a_browser_too(
 
 
 async def test_too_much_is_refused_for_a_while_and_for_one_user_alone() -> None:
-    world = World(**KEYS, requests_per_second=1.67, sockets_per_user=2)  # five messages at once
+    world = World(**KEYS, max_requests_per_second=1.67, max_sockets_per_user=2)  # five messages at once
     world.app.state.gateway.quotas._clock = lambda: 0.0  # and no more, however long it takes
     alice, bob = ({"Authorization": f"Bearer {key}"} for key in ("ka", "kb"))
     async with serving(world.app) as address, _http(address) as http:
@@ -303,7 +303,7 @@ async def test_too_much_is_refused_for_a_while_and_for_one_user_alone() -> None:
 
 
 async def test_guessing_keys_ends_soon() -> None:
-    world = World(**KEYS, failed_logins_per_minute=3)
+    world = World(**KEYS, max_failed_logins_per_minute=3)
     async with serving(world.app) as address, _http(address) as http:
         right, wrong = {"authorization": "Bearer ka"}, {"authorization": "Bearer no"}
         assert (await http.get("/api/me", headers=right)).status_code == 200
@@ -316,7 +316,7 @@ async def test_guessing_keys_ends_soon() -> None:
 
 @pytest.mark.parametrize(("trusted", "status"), [((), 429), (("127.0.0.1",), 401), (("127.0.0.0/8",), 401)])
 async def test_only_a_trusted_proxy_says_who_it_speaks_for(trusted: tuple[str, ...], status: int) -> None:
-    world = World(**KEYS, failed_logins_per_minute=3, trusted_proxies=trusted)
+    world = World(**KEYS, max_failed_logins_per_minute=3, trusted_proxies=trusted)
     async with serving(world.app) as address, _http(address) as http:
         for number in range(4):
             claimed = {"authorization": "Bearer no", "x-forwarded-for": f"192.0.2.{number}"}

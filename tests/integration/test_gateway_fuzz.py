@@ -23,7 +23,7 @@ FRAMES, SEED = 800, 7
 
 @pytest.fixture
 async def address(settings: Settings) -> AsyncIterator[str]:
-    free = {"requests_per_second": 0, "sessions_at_work_per_user": 0}
+    free = {"max_requests_per_second": 0, "max_running_sessions_per_user": 0}
     mine = settings.model_copy(update={"parley_auth": "none"} | free)
     plan_store, own = PlanStore(mine), Bus(mine, "gateway")
     await plan_store.start()

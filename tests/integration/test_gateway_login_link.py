@@ -123,7 +123,7 @@ async def test_what_is_shown_is_text() -> None:
 
 
 async def test_wrong_links_and_wrong_answers_are_counted_and_refused() -> None:
-    async with browsing(World(**KEYS, failed_logins_per_minute=2)) as browser:
+    async with browsing(World(**KEYS, max_failed_logins_per_minute=2)) as browser:
         assert (await browser.goes("/?token=wrong", "cross-site")).status_code == 401
         own = {"origin": browser.origin}
         assert (await browser.http.post("/login", data={"token": "wrong"}, headers=own)).status_code == 401

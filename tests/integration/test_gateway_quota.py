@@ -46,7 +46,7 @@ async def rested(world: World) -> None:
 
 
 async def test_sockets_and_rest_draw_on_the_same_messages() -> None:
-    world = World(**KEYS, requests_per_second=2)  # six at once
+    world = World(**KEYS, max_requests_per_second=2)  # six at once
     world.app.state.gateway.quotas._clock = lambda: 0.0  # and no more, however long it takes
     async with (
         serving(world.app) as address,
@@ -67,7 +67,7 @@ async def test_sockets_and_rest_draw_on_the_same_messages() -> None:
 
 
 async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
-    world = World(sessions_at_work_per_user=1)
+    world = World(max_running_sessions_per_user=1)
     begins: dict[str, Any] = {"session_id": "one", "content": "A calculator"}
     async with serving(world.app) as address, rest(address) as http:
         async with client(address) as her:
@@ -77,7 +77,7 @@ async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
             await her.send("user_message", **begins | {"session_id": "two"})
             error = await her.error("slow_down")
             assert error["retry_after"] >= 1
-            assert "SESSIONS_AT_WORK_PER_USER" in error["hint"]
+            assert "MAX_RUNNING_SESSIONS_PER_USER" in error["hint"]
         answer = await http.post("/sessions", json={"request": "A calculator"})
         assert (answer.status_code, int(answer.headers["retry-after"]) >= 1) == (429, True)
         assert (await world.story("two").load()).version == 0
@@ -87,7 +87,7 @@ async def test_a_session_is_at_work_until_it_rests_whoever_leaves() -> None:
 
 
 async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
-    world = World(sessions_at_work_per_user=1)
+    world = World(max_running_sessions_per_user=1)
     async with serving(world.app) as address, client(address) as her:
         await her.send("user_message", session_id="one", content="A calculator")
         await her.event("message.received")
@@ -104,7 +104,7 @@ async def test_what_is_at_work_can_be_told_more_and_be_stopped() -> None:
 async def test_a_session_that_is_given_more_to_do_again_and_again_is_counted_once(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    world, leaving = World(sessions_at_work_per_user=1), asyncio.Event()
+    world, leaving = World(max_running_sessions_per_user=1), asyncio.Event()
     close = hub.Room.close
 
     async def slowly(room: hub.Room) -> None:
@@ -128,7 +128,7 @@ async def test_a_session_that_is_given_more_to_do_again_and_again_is_counted_onc
 
 
 async def test_an_approval_counts_as_well() -> None:
-    world = World(sessions_at_work_per_user=1)
+    world = World(max_running_sessions_per_user=1)
     session = await world.story("planned").plan(user="local")
     assert session.plan
     async with serving(world.app) as address, rest(address) as http:
@@ -140,7 +140,7 @@ async def test_an_approval_counts_as_well() -> None:
 
 async def test_the_sdk_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(quota, "SOON", 0.1)
-    world = World(sessions_at_work_per_user=1)
+    world = World(max_running_sessions_per_user=1)
     async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
         first = await parley.start("A calculator")
         second = asyncio.create_task(parley.start("Another one"))
@@ -153,19 +153,19 @@ async def test_the_sdk_waits_as_long_as_it_is_told(monkeypatch: pytest.MonkeyPat
 
 
 async def test_the_sdk_does_not_wait_for_hours() -> None:
-    world = World(stored_bytes_per_day=2_000)
+    world = World(max_stored_bytes_per_day=2_000)
     async with serving(world.app) as address, Parley(f"http://{address}", patience=0) as parley:
         await parley.start("A calculator. " * 90)
         with pytest.raises(ParleyDown) as caught:
             await parley.start("A calculator. " * 90)
-    assert (caught.value.code, "STORED_BYTES_PER_DAY" in str(caught.value)) == ("slow_down", True)
+    assert (caught.value.code, "MAX_STORED_BYTES_PER_DAY" in str(caught.value)) == ("slow_down", True)
 
 
 # --- stored bytes
 
 
 async def test_a_fork_counts_as_the_copy_it_is() -> None:
-    world = World(stored_bytes_per_day=60_000)
+    world = World(max_stored_bytes_per_day=60_000)
     await world.story("s").plan("A calculator. " * 3_000, user="local")
     async with serving(world.app) as address, rest(address) as http:
         forks = [(await http.post("/sessions/s/messages", json={"type": "fork"})).status_code for _ in range(2)]
@@ -177,7 +177,7 @@ async def test_a_fork_counts_as_the_copy_it_is() -> None:
 
 
 async def test_one_users_waiting_requests_are_not_anothers() -> None:
-    world = World(**KEYS, waiting_requests_per_user=1)
+    world = World(**KEYS, max_pending_requests_per_user=1)
     async with serving(world.app) as address, rest(address) as http:
         async with http.stream("POST", "/chat", json=CHAT, headers=ALICE) as first:
             assert first.status_code == 200
@@ -242,7 +242,7 @@ async def test_who_does_not_read_is_not_heard(monkeypatch: pytest.MonkeyPatch) -
 
 
 async def test_large_answers_count_until_they_are_read() -> None:
-    mine = Quotas(gateway_settings(unread_bytes_per_user=500_000)).of("alice")
+    mine = Quotas(gateway_settings(max_send_buffer_bytes_per_user=500_000)).of("alice")
     app, body = FastAPI(), b"x" * (4 * MESSAGE_BYTES + 1)
 
     @app.get("/")

@@ -235,7 +235,7 @@ async def test_who_does_not_read_an_answer_is_cut_off(tmp_path: Path, monkeypatc
 
 
 async def test_of_those_that_send_nothing_the_oldest_makes_room() -> None:
-    async with gateway(waiting_connections=2) as address, AsyncExitStack() as stack:
+    async with gateway(max_idle_connections=2) as address, AsyncExitStack() as stack:
         oldest, *others = [await stack.enter_async_context(connected(address)) for _ in range(3)]
         assert await oldest.rest() == b""
         for connection in others:

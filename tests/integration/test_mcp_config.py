@@ -93,7 +93,7 @@ def test_a_bad_file_is_named_with_its_key(
 
 
 def test_no_file_at_all(tmp_path: Path) -> None:
-    with pytest.raises(BadConfig, match="PARLEY_MCP"):
+    with pytest.raises(BadConfig, match="PARLEY_MCP_CONFIG"):
         read_config(tmp_path / "nothing.json")
 
 

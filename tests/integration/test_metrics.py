@@ -181,7 +181,7 @@ async def test_many_sessions_leave_labels_with_few_values(bus: Bus, settings: Se
     """Through gateway, workers and plan_store; nothing of the sessions is in what is shown."""
     before = values()  # of whatever else has run in this process
     async with rehearsed(settings) as rehearsal:
-        free = {"parley_auth": "none", "sockets_per_user": 0, "sessions_at_work_per_user": 0}
+        free = {"parley_auth": "none", "max_sockets_per_user": 0, "max_running_sessions_per_user": 0}
         mine = rehearsal.settings.model_copy(update=free)
         gateway_bus = Bus(mine, "gateway")
         app = build(mine, gateway_bus, Store(gateway_bus), LateLog(gateway_bus))

@@ -61,8 +61,8 @@ async def serving(server: Server) -> AsyncIterator[Settings]:
                 "openai_model": "m",
                 "parley_embedding_model": "e",
                 "model_timeout": 60,
-                "model_message_bytes": MESSAGE,
-                "model_response_bytes": RESPONSE,
+                "model_max_message_bytes": MESSAGE,
+                "model_max_response_bytes": RESPONSE,
             }
         )
 

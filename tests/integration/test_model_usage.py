@@ -116,7 +116,7 @@ async def test_calls_that_ended_side_by_side_are_recorded_together() -> None:
 
 
 async def test_also_a_client_s_second_try_begins_with_the_first_one_recorded() -> None:
-    async with rehearsed(Settings(model_timeout=5, model_patience=5)) as server:
+    async with rehearsed(Settings(model_timeout=5, model_outage_timeout=5)) as server:
         await server.fault(fault="garbled", times=1)
         planner = Planner()
         kit = Kit("planner", planner.store, planner.log, server.model, Drafts(None), server.settings)

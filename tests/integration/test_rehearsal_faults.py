@@ -169,7 +169,7 @@ async def test_a_plan_is_seen_to_grow(asking: Callable[..., Asker]) -> None:
 
 
 async def test_a_slow_stream_is_stopped_at_the_total_time(asking: Callable[..., Asker]) -> None:
-    asker = asking(openai_model="rehearsal?token_delay=0.15", model_timeout=0.5, model_attempts=1)
+    asker = asking(openai_model="rehearsal?token_delay=0.15", model_timeout=0.5, model_max_attempts=1)
     began = time.monotonic()
     with pytest.raises(ModelFailed, match="in time"):
         await asker.ask()

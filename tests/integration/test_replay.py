@@ -43,7 +43,7 @@ class Replay(Person):
 @pytest.mark.timeout(300)
 async def test_every_result_and_every_world_is_as_tau_bench_s(settings: Settings, bus: Bus) -> None:
     expected = json.loads((TAU_BENCH / "expected_dev.json").read_text())["tasks"]
-    settings = settings.model_copy(update={"parley_retail_data": TAU_BENCH})
+    settings = settings.model_copy(update={"parley_retail_data_dir": TAU_BENCH})
     free = SessionSettings(world="own", approval="never", max_turns=100)
     async with working(settings, ScriptedModel(), "executor"):
         for task in expected:

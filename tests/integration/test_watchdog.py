@@ -74,7 +74,7 @@ async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int 
     environment = child_environment(
         NATS_URL=nats.url_of("planner"),
         ACK_WAIT=str(settings.ack_wait),
-        WATCHDOG_SECONDS=str(LIMIT),
+        WATCHDOG_TIMEOUT=str(LIMIT),
         GRACEFUL_TIMEOUT="0",
     )
     command = (sys.executable, "-m", "tests.support.blocked")

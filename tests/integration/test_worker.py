@@ -275,7 +275,7 @@ async def test_a_spent_budget_asks_and_goes_on_once_it_is_raised() -> None:
 
 @pytest.fixture
 async def server() -> AsyncIterator[Rehearsed]:
-    async with rehearsed(Settings(model_timeout=0.5, model_patience=5)) as server:
+    async with rehearsed(Settings(model_timeout=0.5, model_outage_timeout=5)) as server:
         yield server
 
 

@@ -33,16 +33,16 @@ async def test_a_file_that_names_no_servers_fails(tmp_path: Path, text: str | No
     file = tmp_path / "mcp.json"
     if text is not None:
         file.write_text(text)
-    check = await check_mcp(settings(tmp_path, parley_mcp=file), is_up=False)
+    check = await check_mcp(settings(tmp_path, parley_mcp_config=file), is_up=False)
     assert check.outcome == "fail"
     assert words in check.found
-    assert "PARLEY_MCP" in check.advice
+    assert "PARLEY_MCP_CONFIG" in check.advice
 
 
 async def test_servers_are_named_and_their_secrets_are_not(tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {"shop": {"url": "http://x", "headers": {"Authorization": "hush"}}}}))
-    check = await check_mcp(settings(tmp_path, parley_mcp=file), is_up=False)
+    check = await check_mcp(settings(tmp_path, parley_mcp_config=file), is_up=False)
     assert (check.outcome, "shop" in check.found, "hush" in check.found) == ("ok", True, False)
 
 
@@ -57,11 +57,11 @@ async def test_the_retail_store_is_the_configured_one(tmp_path: Path) -> None:
     other.mkdir()
     for kind in ("users", "orders", "products"):
         (other / f"{kind}.json").write_text("{}")
-    check = await check_retail(settings(tmp_path, parley_retail_data=other))
+    check = await check_retail(settings(tmp_path, parley_retail_data_dir=other))
     assert check.outcome == "fail"
     assert "other data" in check.found
     (other / "users.json").write_text("[")
-    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data=other))).found
+    assert "users.json" in (await check_retail(settings(tmp_path, parley_retail_data_dir=other))).found
 
 
 async def test_a_database_that_is_none_fails(tmp_path: Path) -> None:

@@ -10,12 +10,19 @@ from cli.entitlements import CONFIDENTIAL, SECRETS_OF, environment_for
 from cli.services import WORKERS, complete, programs
 from shared.settings import Settings
 
-URLS = ("nats_url", "database_url", "retail_database_url", "parley_database", "openai_base_url", "internlm_api_url")
+URLS = (
+    "nats_url",
+    "database_url",
+    "retail_database_url",
+    "parley_sql_database_url",
+    "openai_base_url",
+    "internlm_api_url",
+)
 FOREIGN = ("GITHUB_TOKEN", "AWS_SECRET_ACCESS_KEY", "SHOP_PASSWORD", "SOMETHING")
 NEEDED = {
     "plan_store": {"DATABASE_URL", "PGPASSWORD"},
     "planner": {"OPENAI_API_KEY", "INTERNLM_API_KEY", "OPENAI_BASE_URL", "INTERNLM_API_URL", "HTTPS_PROXY"},
-    "executor": {"DATABASE_URL", "RETAIL_DATABASE_URL", "PARLEY_DATABASE", "PGPASSWORD", *FOREIGN},
+    "executor": {"DATABASE_URL", "RETAIL_DATABASE_URL", "PARLEY_SQL_DATABASE_URL", "PGPASSWORD", *FOREIGN},
     "gateway": {"PARLEY_TOKEN", "PARLEY_SECRET", "PARLEY_JWT_SECRET", "PARLEY_API_KEYS", "PARLEY_METRICS_TOKEN"},
     "rehearsal": set(),
     "nats": set(),
@@ -74,7 +81,7 @@ def test_what_parley_up_hands_down(tmp_path: Path) -> None:
 def test_secrets_in_files_are_handed_on_one_by_one_and_the_folder_to_nobody(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("OPENAI_API_KEY", "PARLEY_SECRET", "PARLEY_SQL_ROWS"):
+    for name in ("OPENAI_API_KEY", "PARLEY_SECRET", "PARLEY_SQL_MAX_ROWS"):
         monkeypatch.delenv(name, raising=False)
         (tmp_path / name.lower()).write_text(f"{mark(name)}\n")
     (tmp_path / "unknown").write_text(mark("unknown"))
@@ -82,7 +89,7 @@ def test_secrets_in_files_are_handed_on_one_by_one_and_the_folder_to_nobody(
     monkeypatch.setenv("PARLEY_SECRET", mark("environment"))
     planner, gateway = environment_for("planner"), environment_for("gateway")
     assert planner["OPENAI_API_KEY"] == mark("OPENAI_API_KEY")
-    assert planner["PARLEY_SQL_ROWS"] == mark("PARLEY_SQL_ROWS")
+    assert planner["PARLEY_SQL_MAX_ROWS"] == mark("PARLEY_SQL_MAX_ROWS")
     assert gateway["PARLEY_SECRET"] == mark("environment")
     assert "PARLEY_SECRET" not in planner
     assert "OPENAI_API_KEY" not in gateway

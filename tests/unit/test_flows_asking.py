@@ -48,7 +48,7 @@ def shop(tmp_path: Path) -> str:
 
 
 async def test_the_configured_database_is_read_within_the_configured_limits(shop: str) -> None:
-    settings = Settings(parley_database=shop, parley_sql_hidden="orders.secret", parley_sql_rows=1)
+    settings = Settings(parley_sql_database_url=shop, parley_sql_hidden="orders.secret", parley_sql_max_rows=1)
     asking = Asking(settings, InMemoryStore(InMemoryLog()))
     try:
         database = await asking.database()
@@ -78,12 +78,12 @@ async def test_without_one_it_is_the_retail_store_as_soon_as_that_is_there(tmp_p
 
 def test_a_database_that_cannot_be_read_is_refused_with_the_settings() -> None:
     with pytest.raises(ValidationError, match="it reads postgresql"):
-        Settings(parley_database="mysql://x")
+        Settings(parley_sql_database_url="mysql://x")
 
 
 async def test_saved_queries_are_hints_and_none_where_plan_store_is_away(shop: str) -> None:
     library = Library()
-    hints = await Asking(Settings(parley_database=shop), library).hints("ann", "How many orders are there?")
+    hints = await Asking(Settings(parley_sql_database_url=shop), library).hints("ann", "How many orders are there?")
     assert hints == [("How many orders?", "SELECT 1"), ("which?", "SELECT 2")]
     wanted = {"user": "ann", "query": "How many orders are there?", "saved": True, "limit": 3}
     assert library.asked == [("library.similar", wanted)]

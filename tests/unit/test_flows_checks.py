@@ -146,7 +146,7 @@ def test_a_folder_of_flows_and_a_broken_file_takes_away_only_itself(tmp_path: An
 def test_a_folder_that_is_not_there_is_told_of(tmp_path: Any) -> None:
     flows = Flows([], tmp_path / "none")
     assert [one.name for one in flows.all()] == ["complaint_triage"]
-    assert "PARLEY_FLOWS" in flows.troubles[0]
+    assert "PARLEY_FLOWS_DIR" in flows.troubles[0]
 
 
 def test_the_full_path_goes_past_a_node_that_only_leads_back() -> None:

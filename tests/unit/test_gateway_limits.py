@@ -53,13 +53,15 @@ def test_a_bucket_that_was_overdrawn_fills_first() -> None:
 
 
 def test_no_limit() -> None:
-    guesses = Guesses(gateway_settings(failed_logins_per_minute=0))
+    guesses = Guesses(gateway_settings(max_failed_logins_per_minute=0))
     for _ in range(200):
         _fail(guesses, "10.0.0.1")
 
 
 def _guesses(clock: Clock) -> Guesses:
-    chosen = gateway_settings(parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, failed_logins_per_minute=3)
+    chosen = gateway_settings(
+        parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, max_failed_logins_per_minute=3
+    )
     return Guesses(chosen, clock)
 
 
@@ -76,7 +78,7 @@ def test_who_guesses_is_not_heard_for_a_while() -> None:
         pass
     for _ in range(3):
         _fail(guesses, "10.0.0.1")
-    with slowed("FAILED_LOGINS_PER_MINUTE"), guesses.attempt(from_("10.0.0.1"), TOKEN):
+    with slowed("MAX_FAILED_LOGINS_PER_MINUTE"), guesses.attempt(from_("10.0.0.1"), TOKEN):
         raise AssertionError("it was looked at")
     with guesses.attempt(from_("10.0.0.1"), "known"), guesses.attempt(from_("10.0.0.2"), TOKEN):
         pass
@@ -103,6 +105,6 @@ def test_strangers_cannot_fill_the_memory(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_signatures_are_not_guessed_and_not_counted() -> None:
-    guesses = Guesses(gateway_settings(parley_auth="jwt", parley_secret=SECRET, failed_logins_per_minute=1))
+    guesses = Guesses(gateway_settings(parley_auth="jwt", parley_secret=SECRET, max_failed_logins_per_minute=1))
     for _ in range(5):
         _fail(guesses, "10.0.0.1")

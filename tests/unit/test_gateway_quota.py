@@ -47,10 +47,10 @@ def refused(setting: str) -> Iterator[pytest.ExceptionInfo[Trouble]]:
 
 
 def test_a_user_has_one_bucket_and_each_user_their_own(clock: Clock) -> None:
-    here = quotas(clock, requests_per_second=2)
+    here = quotas(clock, max_requests_per_second=2)
     for _ in range(6):
         here.of("alice").count()
-    with refused("REQUESTS_PER_SECOND"):
+    with refused("MAX_REQUESTS_PER_SECOND"):
         here.of("alice").count()
     here.of("bob").count()
     clock.now += 0.5
@@ -58,9 +58,9 @@ def test_a_user_has_one_bucket_and_each_user_their_own(clock: Clock) -> None:
 
 
 def test_a_large_answer_costs_as_much_as_many_messages(clock: Clock) -> None:
-    mine = quota(clock, requests_per_second=2)
+    mine = quota(clock, max_requests_per_second=2)
     mine.answered(6 * quotas_module.MESSAGE_BYTES)
-    with refused("REQUESTS_PER_SECOND"):
+    with refused("MAX_REQUESTS_PER_SECOND"):
         mine.count()
 
 
@@ -73,36 +73,41 @@ def test_refusals_wait_for_each_other(clock: Clock) -> None:
 
 
 def test_sockets_and_their_sessions_are_counted_while_they_are_open() -> None:
-    here = quotas(sockets_per_user=2, open_sessions_per_user=1)
+    here = quotas(max_sockets_per_user=2, max_open_sessions_per_user=1)
     with ExitStack() as open_:
         for user in ("alice", "alice", "bob"):
             open_.enter_context(here.of(user).sockets.one())
-        with refused("SOCKETS_PER_USER"):
+        with refused("MAX_SOCKETS_PER_USER"):
             open_.enter_context(here.of("alice").sockets.one())
     with here.of("alice").sockets.one(), here.of("alice").sockets.one():
         pass
-    with here.of("alice").open_sessions.one(), refused("OPEN_SESSIONS_PER_USER"):
+    with here.of("alice").open_sessions.one(), refused("MAX_OPEN_SESSIONS_PER_USER"):
         here.of("alice").open_sessions.take()
 
 
 def test_requests_that_wait_have_places_for_each_user_and_for_all() -> None:
-    here = quotas(waiting_requests_per_user=2, waiting_requests=3)
+    here = quotas(max_pending_requests_per_user=2, max_pending_requests=3)
     alice, bob = here.of("alice"), here.of("bob")
     with ExitStack() as waiting:
         waiting.enter_context(alice.waiting())
         waiting.enter_context(alice.waiting())
-        with refused("WAITING_REQUESTS_PER_USER"):
+        with refused("MAX_PENDING_REQUESTS_PER_USER"):
             waiting.enter_context(alice.waiting())
         waiting.enter_context(bob.waiting())
-        with refused("WAITING_REQUESTS"):
+        with refused("MAX_PENDING_REQUESTS"):
             waiting.enter_context(bob.waiting())
     with bob.waiting(), bob.waiting():
         pass
 
 
 def test_no_limit() -> None:
-    names = ("requests_per_second", "sockets_per_user", "waiting_requests_per_user", "waiting_requests")
-    bytes_ = ("stored_bytes_per_day", "unread_bytes_per_user", "unread_bytes", "sessions_at_work_per_user")
+    names = ("max_requests_per_second", "max_sockets_per_user", "max_pending_requests_per_user", "max_pending_requests")
+    bytes_ = (
+        "max_stored_bytes_per_day",
+        "max_send_buffer_bytes_per_user",
+        "max_send_buffer_bytes",
+        "max_running_sessions_per_user",
+    )
     mine = quota(None, **dict.fromkeys((*names, *bytes_), 0))
     with ExitStack() as open_:
         for number in range(2_000):
@@ -125,10 +130,10 @@ def test_strangers_cannot_fill_the_memory_and_who_is_here_is_not_forgotten(monke
 
 
 def test_stored_bytes_of_a_day(clock: Clock) -> None:
-    mine = quota(clock, stored_bytes_per_day=86_400)
+    mine = quota(clock, max_stored_bytes_per_day=86_400)
     with mine.stores(86_000):
         pass
-    with refused("STORED_BYTES_PER_DAY") as caught, mine.stores(1_000):
+    with refused("MAX_STORED_BYTES_PER_DAY") as caught, mine.stores(1_000):
         raise AssertionError("it was stored")
     assert (caught.value.retry_after, "10 min" in caught.value.hint) == (600, True)
     with pytest.raises(ZeroDivisionError), mine.stores(400):
@@ -139,11 +144,11 @@ def test_stored_bytes_of_a_day(clock: Clock) -> None:
 
 
 def test_so_many_sessions_are_worked_on_at_once() -> None:
-    mine = quota(sessions_at_work_per_user=2)
+    mine = quota(max_running_sessions_per_user=2)
     for session_id in ("one", "two", "one"):
         with mine.works(session_id, 1):
             pass
-    with refused("SESSIONS_AT_WORK_PER_USER"), mine.works("three", 1):
+    with refused("MAX_RUNNING_SESSIONS_PER_USER"), mine.works("three", 1):
         raise AssertionError("it was begun")
     with mine.works("two", 5):  # who works there already may be given more to do
         pass
@@ -206,7 +211,7 @@ async def test_an_outbox_is_calm_again_when_its_messages_have_been_sent() -> Non
 
 
 def test_where_a_user_leaves_too_much_unread_the_fullest_outbox_gives_way() -> None:
-    mine = quota(unread_bytes_per_user=1_000)
+    mine = quota(max_send_buffer_bytes_per_user=1_000)
     full, other = Outbox(mine), Outbox(mine)
     full.put(letter(600))
     other.put(letter(300))
@@ -215,7 +220,7 @@ def test_where_a_user_leaves_too_much_unread_the_fullest_outbox_gives_way() -> N
 
 
 def test_where_all_leave_too_much_unread_it_is_taken_from_whom_most_waits_for() -> None:
-    here = quotas(unread_bytes=1_000, unread_bytes_per_user=900)
+    here = quotas(max_send_buffer_bytes=1_000, max_send_buffer_bytes_per_user=900)
     alice = [Outbox(here.of("alice")) for _ in range(3)]
     bob = Outbox(here.of("bob"))
     bob.put(letter(300))

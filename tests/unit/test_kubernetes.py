@@ -138,7 +138,7 @@ def test_each_service_gets_its_own_password_that_nats_knows() -> None:
 
 def test_each_service_gets_settings_that_it_reads() -> None:
     """A file in SECRETS_DIR that is no setting would be ignored without a word."""
-    given = made(PARLEY_DATABASE="sqlite:///x.db", OPENAI_API_KEY="k", PARLEY_API_KEYS="alice=k")
+    given = made(PARLEY_SQL_DATABASE_URL="sqlite:///x.db", OPENAI_API_KEY="k", PARLEY_API_KEYS="alice=k")
     for user, names in SECRETS_OF.items():
         name = "operator" if user == OPERATOR else user.replace("_", "-")
         assert given[f"parley-{name}"].keys() <= set(names) <= Settings.model_fields.keys()

@@ -215,7 +215,7 @@ async def test_a_passing_fault_is_tried_again_within_bounds(fault: Answering, re
     scene = Scene(fault, sse(GOOD))
     assert (await scene.ask()).number == 42
     assert [call.outcome for call in scene.calls] == ["failed", "ok"]
-    scene = Scene(fault, fault, model_attempts=2)
+    scene = Scene(fault, fault, model_max_attempts=2)
     with pytest.raises(ModelFailed, match=reason) as failed:
         await scene.ask()
     assert failed.value.retryable

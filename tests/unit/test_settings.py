@@ -39,13 +39,13 @@ def test_proxies_are_addresses_or_networks(monkeypatch: pytest.MonkeyPatch) -> N
 def test_the_environment_is_read_and_empty_values_count_as_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AGENT_PORT", "9001")
     monkeypatch.setenv("NATS_URL", "")
-    monkeypatch.setenv("PARLEY_ORIGINS", "https://a.example, https://b.example,")
+    monkeypatch.setenv("PARLEY_ALLOWED_ORIGINS", "https://a.example, https://b.example,")
     monkeypatch.setenv("PARLEY_MODELS", '{"planner": "big"}')
     monkeypatch.setenv("PARLEY_PRICES", '{"big": [1, 0.1, 4]}')
     settings = Settings()
     assert settings.agent_port == 9001
     assert settings.nats_url == "nats://127.0.0.1:4222"
-    assert settings.parley_origins == ("https://a.example", "https://b.example")
+    assert settings.parley_allowed_origins == ("https://a.example", "https://b.example")
     assert settings.parley_models == {"planner": "big"}
     assert settings.parley_prices == {"big": (1, 0.1, 4)}
 
@@ -122,7 +122,7 @@ def test_the_database_of_a_home(tmp_path: Path) -> None:
         ("DATABASE_URL", f"mysql://user:{SECRET}@db/parley"),
         ("DATABASE_URL", SECRET),
         ("ACK_WAIT", "0"),
-        ("MODEL_ATTEMPTS", "99"),
+        ("MODEL_MAX_ATTEMPTS", "99"),
         ("PARLEY_TEMPERATURES", f'{{"planner": "{SECRET}"}}'),
     ],
 )

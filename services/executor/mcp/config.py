@@ -75,12 +75,14 @@ def read_config(path: Path) -> tuple[ServerConfig, ...]:
             text = file.read(BYTES + 1)
         found = json.loads(text.decode()) if len(text) <= BYTES else None
     except OSError as error:
-        raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP to another one.") from error
+        raise BadConfig(f"{path}: {error.strerror}. Make the file, or set PARLEY_MCP_CONFIG to another one.") from error
     except (ValueError, RecursionError) as error:
         where = f" (line {error.lineno})" if isinstance(error, json.JSONDecodeError) else ""
         raise BadConfig(f"{path}: this is not JSON{where}: {_plain(error)}.") from None
     if len(text) > BYTES:
-        raise BadConfig(f"{path}: it has more than {BYTES:,} bytes. Set PARLEY_MCP to the file that names the servers.")
+        raise BadConfig(
+            f"{path}: it has more than {BYTES:,} bytes. Set PARLEY_MCP_CONFIG to the file that names the servers."
+        )
     servers = found.get("mcpServers") if isinstance(found, dict) else None
     if not isinstance(servers, dict):
         raise BadConfig(f'{path}: mcpServers is missing: write {{"mcpServers": {{"name": {{"command": "…"}}}}}}.')
