@@ -41,7 +41,7 @@ async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
             if last or not tool.spec.keyed:
                 break  # with its key, a write is asked once more what became of it
         except BudgetExceeded:
-            metrics.BUDGET_STOPS.labels("executor").inc()
+            metrics.BUDGET_EXCEEDED.labels("executor").inc()
             return Result(ok=False, error=wording.OUT_OF_BUDGET, unknown=tool.spec.effect != "read", cause="budget")
         except (ModelError, Refused, LogDown, UpgradeNeeded):
             raise  # a model or a log that is away, a stop: not the tool's, and the worker knows what to do

@@ -143,8 +143,8 @@ async def _started(desk: Desk, tools: Tools) -> bool:
     if not isinstance(event, facts.TurnChanged):
         return True
     for spec in (spec for spec in event.actions if spec != planned.get(spec.id)):
-        metrics.RULED.labels(spec.decision).inc()
-        log.warning("action_ruled_again", action_id=spec.id, tool=spec.tool, effect=spec.effect, ruling=spec.decision)
+        metrics.ACTIONS_RESTRICTED.labels(spec.decision).inc()
+        log.warning("action_restricted", action_id=spec.id, tool=spec.tool, effect=spec.effect, decision=spec.decision)
     return desk.session.work == desk.work
 
 

@@ -63,23 +63,23 @@ class Measured:
         async def heard() -> Message:
             message = await receive()
             if message["type"] == "websocket.receive":
-                metrics.FRAMES.labels("in").inc()
+                metrics.WEBSOCKET_MESSAGES.labels("in").inc()
             return message
 
         async def told(message: Message) -> None:
             nonlocal is_open
             await send(message)
             if message["type"] == "websocket.send":
-                metrics.FRAMES.labels("out").inc()
+                metrics.WEBSOCKET_MESSAGES.labels("out").inc()
             elif message["type"] == "websocket.accept":
                 is_open = True
-                metrics.SOCKETS.inc()
+                metrics.WEBSOCKETS.inc()
 
         try:
             await self._app(scope, heard, told)
         finally:
             if is_open:
-                metrics.SOCKETS.dec()
+                metrics.WEBSOCKETS.dec()
 
 
 def _route(scope: Scope) -> str:

@@ -55,7 +55,7 @@ async def count(database: Database) -> None:
     metrics.PARKED.set(aside)
     for service in WORKERS:
         at = oldest.get(service)
-        metrics.OVERDUE.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
+        metrics.OLDEST_DUE_WORK.labels(service).set(max((datetime.now(UTC) - at).total_seconds(), 0) if at else 0)
 
 
 async def count_exits(bus: Bus) -> None:

@@ -18,8 +18,9 @@ from services.plan_store import parking
 from services.plan_store.change import Change, Patch, Put, Remove, Values
 from services.plan_store.database import Database, DatabaseDown, count, put_rows
 from services.plan_store.folded import Folded, row, sealed
-from services.plan_store.tables import journal, sessions, usage
+from services.plan_store.tables import journal, parked, sessions, usage
 from shared.log import UpgradeNeeded
+from shared.telemetry import metrics
 
 AT_ONCE = 200  # sessions in one transaction
 GATHERS, MANY = 0.01, 4  # seconds that a transaction waits for so many sessions, where nobody waits for the rows
@@ -142,8 +143,13 @@ class Writer:
         for move in moves:
             move.held.stored = move.after
             del move.held.changes[: len(move.changes)]
+        metrics.EVENTS_REFUSED.inc(sum(_is_parked(change) for move in moves for change in move.changes))
         if self.on_moved:
             await asyncio.gather(*(self.on_moved(move.known, move.after) for move in moves))
+
+
+def _is_parked(change: Change) -> bool:
+    return isinstance(change, Put) and change.table is parked
 
 
 def _move(held: Held) -> Move:

@@ -176,11 +176,11 @@ async def _is_gone(client: Client, durable: Durable) -> bool:
     try:
         info = await client.jetstream().consumer_info(durable.stream, durable.name)
     except nats.js.errors.NotFoundError:
-        metrics.GONE.labels(durable.name).set(1)
+        metrics.MISSING.labels(durable.name).set(1)
         return True
     except AMBIGUOUS:
         return False
-    metrics.GONE.labels(durable.name).set(0)
+    metrics.MISSING.labels(durable.name).set(0)
     await tell_lag(client, info)
     return False
 

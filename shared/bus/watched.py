@@ -19,12 +19,12 @@ from shared.telemetry import metrics, names, tracing
 
 def watched(durable: str, handler: Handler) -> Handler:
     """The handler, with its deliveries counted, timed and traced."""
-    redeliveries = metrics.REDELIVERIES.labels(durable=durable)
+    redeliveries = metrics.REDELIVERIES.labels(durable)
 
     async def handle(delivery: Delivery) -> None:
         if delivery.deliveries > 1:
             redeliveries.inc()
-        with metrics.timed(metrics.HANDLER, "left", durable=durable) as timing, _span(durable, delivery):
+        with metrics.timed(metrics.HANDLER, "interrupted", consumer=durable) as timing, _span(durable, delivery):
             try:
                 await handler(delivery)
                 timing.outcome = "done"
@@ -61,7 +61,7 @@ def watched_append(event: SessionEvent, due: Due) -> Iterator[metrics.Timing]:
     attributes: dict[str, tracing.Value] = {names.EVENT: event.type, names.VERSION: event.version, names.DUE: due}
     name = f"append {event.type}"
     with (
-        metrics.timed(metrics.APPEND, "unsure") as timing,
+        metrics.timed(metrics.APPEND, "unknown") as timing,
         tracing.of_session(name, event.session_id, kind="producer", attributes=attributes) as span,
     ):
         try:
@@ -104,9 +104,9 @@ async def tell_lag(client: Client, info: ConsumerInfo) -> None:
     done = info.ack_floor.stream_seq if info.ack_floor else 0
     if info.stream_name == SESSIONS:  # of the other streams nobody may read single messages
         waiting = await _age(client, info, delivered) if info.num_pending else 0
-        metrics.WAITING.labels(durable).set(waiting)
+        metrics.OLDEST_PENDING.labels(durable).set(waiting)
         unfinished = await _age(client, info, done) if info.num_ack_pending else waiting
-        metrics.UNFINISHED.labels(durable).set(unfinished)
+        metrics.OLDEST_UNACKED.labels(durable).set(unfinished)
 
 
 async def _age(client: Client, info: ConsumerInfo, after: int) -> float:

@@ -1,7 +1,8 @@
 """Every figure there is. Labels have few values, known beforehand: never an id, a subject, a path or a text.
 
-Names end in their unit (seconds, bytes, dollars) or, where something is counted, in `_total`. What several processes
-tell of one thing, as replicas of a service do of their common consumer, is the same figure twice: take the maximum.
+Names end in their unit, those of counters in `_total`; of messages, sessions and the like the gauge is named after what
+it counts. What several processes tell of one thing, as replicas of a service do of their common consumer, is the same
+figure twice: take the maximum.
 """
 
 import time
@@ -21,8 +22,8 @@ _SLOW = (0.005, 0.025, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300)
 # --- the log
 
 APPEND = Histogram(
-    "parley_append_seconds",
-    "Guarded appends by what became of them: stored, conflict (somebody else was first), unsure",
+    "parley_log_append_duration_seconds",
+    "Guarded appends by outcome: stored, conflict (another writer appended first), unknown (no answer)",
     ["outcome"],
     buckets=_QUICK,
     registry=REGISTRY,
@@ -30,36 +31,48 @@ APPEND = Histogram(
 
 # --- durable consumers: each process asks about those it works itself
 
-PENDING = Gauge("parley_consumer_pending", "Messages not yet given to anybody", ["durable"], registry=REGISTRY)
-ACK_PENDING = Gauge("parley_consumer_ack_pending", "Messages given out and not done", ["durable"], registry=REGISTRY)
-REDELIVERED = Gauge(
-    "parley_consumer_redelivered", "Messages given out more than once and not done", ["durable"], registry=REGISTRY
+PENDING = Gauge(
+    "parley_consumer_pending_messages", "Messages not yet given to anybody", ["consumer"], registry=REGISTRY
 )
-WAITING = Gauge(
-    "parley_consumer_waiting_seconds",
-    "Age of the oldest message not yet given to anybody",
-    ["durable"],
+ACK_PENDING = Gauge(
+    "parley_consumer_ack_pending_messages", "Messages given out and not done", ["consumer"], registry=REGISTRY
+)
+REDELIVERED = Gauge(
+    "parley_consumer_redelivered_messages",
+    "Messages given out more than once and not done",
+    ["consumer"],
     registry=REGISTRY,
 )
-UNFINISHED = Gauge(
-    "parley_consumer_unfinished_seconds", "Age of the oldest message that is not done", ["durable"], registry=REGISTRY
+OLDEST_PENDING = Gauge(
+    "parley_consumer_oldest_pending_age_seconds",
+    "Age of the oldest message not yet given to anybody",
+    ["consumer"],
+    registry=REGISTRY,
 )
-GONE = Gauge("parley_consumer_gone", "1 while the broker does not know the consumer", ["durable"], registry=REGISTRY)
+OLDEST_UNACKED = Gauge(
+    "parley_consumer_oldest_unacked_age_seconds",
+    "Age of the oldest message that is not done",
+    ["consumer"],
+    registry=REGISTRY,
+)
+MISSING = Gauge(
+    "parley_consumer_missing", "1 while the broker does not know the consumer", ["consumer"], registry=REGISTRY
+)
 HANDLER = Histogram(
-    "parley_handler_seconds",
-    "Deliveries by what became of them: done, parked, failed (delivered again), left (the process was ending)",
-    ["durable", "outcome"],
+    "parley_handler_duration_seconds",
+    "Deliveries by outcome: done, parked, failed (delivered again), interrupted (the process was ending)",
+    ["consumer", "outcome"],
     buckets=_SLOW,
     registry=REGISTRY,
 )
 REDELIVERIES = Counter(
-    "parley_redeliveries_total", "Deliveries that were not a message's first", ["durable"], registry=REGISTRY
+    "parley_consumer_redeliveries_total", "Deliveries that were not a message's first", ["consumer"], registry=REGISTRY
 )
 
 # --- requests between services
 
 REQUEST = Histogram(
-    "parley_request_seconds",
+    "parley_bus_request_duration_seconds",
     "Requests answered over the bus, by what they ask for",
     ["request"],
     buckets=_QUICK,
@@ -70,7 +83,7 @@ CONNECTED = Gauge("parley_nats_connected", "1 while the process has its connecti
 # --- models and tools
 
 MODEL = Histogram(
-    "parley_model_seconds",
+    "parley_model_call_duration_seconds",
     "Calls of a model by what became of them: ok, invalid, failed, cancelled",
     ["role", "model", "outcome"],
     buckets=_SLOW,
@@ -84,28 +97,30 @@ TOKENS = Counter(
 )
 COST = Counter("parley_model_cost_dollars_total", "By PARLEY_PRICES", ["role", "model"], registry=REGISTRY)
 TOOL = Histogram(
-    "parley_tool_seconds",
+    "parley_tool_call_duration_seconds",
     "Calls of tools by what became of them: ok, error, unknown (did it take effect?), cancelled",
     ["tool", "outcome"],
     buckets=_SLOW,
     registry=REGISTRY,
 )
-RULED = Counter(
-    "parley_actions_ruled_again_total",
-    "Actions that the executor ruled more strictly than their plan, by its ruling",
-    ["ruling"],
+ACTIONS_RESTRICTED = Counter(
+    "parley_actions_restricted_total",
+    "Actions that the executor ruled more strictly than their plan, by its decision",
+    ["decision"],
     registry=REGISTRY,
 )
-BUDGET_STOPS = Counter(
-    "parley_budget_stops_total", "Work put to a person because its budget is spent", ["service"], registry=REGISTRY
+BUDGET_EXCEEDED = Counter(
+    "parley_budget_exceeded_total", "Work put to a person because its budget is spent", ["service"], registry=REGISTRY
 )
 
 # --- the gateway
 
-SOCKETS = Gauge("parley_sockets", "WebSockets open", registry=REGISTRY)
-FRAMES = Counter("parley_frames_total", "WebSocket messages: in, out", ["direction"], registry=REGISTRY)
+WEBSOCKETS = Gauge("parley_websocket_connections", "WebSockets open", registry=REGISTRY)
+WEBSOCKET_MESSAGES = Counter(
+    "parley_websocket_messages_total", "WebSocket messages: in, out", ["direction"], registry=REGISTRY
+)
 HTTP = Histogram(
-    "parley_http_request_seconds",
+    "parley_http_request_duration_seconds",
     "Requests by the route's template",
     ["method", "route", "status"],
     buckets=_SLOW,
@@ -122,14 +137,22 @@ DEAD_LETTERS = Gauge(
     registry=REGISTRY,
 )
 PARKED = Gauge("parley_parked_messages", "Messages put aside: no events of their session", registry=REGISTRY)
-OVERDUE = Gauge(
-    "parley_oldest_work_seconds", "Age of the oldest work that is due and not done", ["service"], registry=REGISTRY
+EVENTS_REFUSED = Counter(
+    "parley_events_refused_total",
+    "Messages of the log that folding refused: each once, by the plan_store that stored it as parked",
+    registry=REGISTRY,
+)
+OLDEST_DUE_WORK = Gauge(
+    "parley_oldest_due_work_age_seconds",
+    "Age of the oldest work that is due and not done",
+    ["service"],
+    registry=REGISTRY,
 )
 
 # --- what plan_store reads from the broker
 
 WATCHDOG_EXITS = Gauge(
-    "parley_watchdog_exits",
+    "parley_watchdog_recent_exits",
     "Processes ended because their event loop was blocked, in the last 30 days",
     ["service"],
     registry=REGISTRY,

@@ -200,7 +200,7 @@ class Worker:
             await desk.record(c.Fail(reason=f"The {self._kit.service} met an error of its own: {_said(error)}"))
 
     async def _ask_for_budget(self, desk: Desk) -> None:
-        metrics.BUDGET_STOPS.labels(self._kit.service).inc()
+        metrics.BUDGET_EXCEEDED.labels(self._kit.service).inc()
         await desk.record(c.Ask(about="budget", text=wording.BUDGET_SPENT))
 
     async def _patiently(self, desk: Desk) -> WorkerCommand | None:

@@ -1,5 +1,6 @@
 """What plan_store counts for /metrics, on SQLite and on PostgreSQL."""
 
+import asyncio
 from datetime import UTC, datetime
 
 from services.plan_store.database import Database, put
@@ -27,7 +28,7 @@ async def test_everything_is_counted_and_what_is_not_there_is_zero(
 ) -> None:
     await count(database)
     assert {figure("sessions", phase=phase) for phase in ("planning", "resting", "failed")} == {0}
-    assert figure("oldest_work_seconds", service="generator") == 0
+    assert figure("oldest_due_work_age_seconds", service="generator") == 0
 
     coding, reviewed = Conversation(log), Conversation(log)
     await coding.plan()
@@ -44,8 +45,22 @@ async def test_everything_is_counted_and_what_is_not_there_is_zero(
     await count(database)
     phases = {phase: figure("sessions", phase=phase) for phase in ("planning", "coding", "awaiting_approval")}
     assert phases == {"planning": 0, "coding": 1, "awaiting_approval": 1}
-    assert 0 < (figure("oldest_work_seconds", service="generator") or 0) < 60
-    assert figure("oldest_work_seconds", service="planner") == 0
+    assert 0 < (figure("oldest_due_work_age_seconds", service="generator") or 0) < 60
+    assert figure("oldest_due_work_age_seconds", service="planner") == 0
     assert figure("dead_letters", consumer="planner") == 2
     assert figure("dead_letters", consumer="other") == 2  # a stranger's consumer is no label of ours
     assert figure("parked_messages") == 1
+
+
+async def test_what_folding_refuses_is_counted_once_whoever_meets_it(
+    log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    before = figure("events_refused_total") or 0
+    story = Conversation(log)
+    await story.plan()
+    log.publish(f"session.{story.id}.planner.plan.drafted", b"nonsense")
+    log.publish(f"session.{story.id}.planner.plan.drafted", b"more of it")
+    other = Projector(log, database)
+    await asyncio.gather(projector.load(story.id), other.load(story.id))
+    await Projector(log, database).load(story.id)
+    assert figure("events_refused_total") == before + 2

@@ -54,8 +54,8 @@ class Moved:
 
 
 async def test_a_lost_race_is_a_conflict(bus: Bus, session_id: str) -> None:
-    stored = Moved("append_seconds_count", outcome="stored")
-    conflicts = Moved("append_seconds_count", outcome="conflict")
+    stored = Moved("log_append_duration_seconds_count", outcome="stored")
+    conflicts = Moved("log_append_duration_seconds_count", outcome="conflict")
     for text in ("one", "two"):
         event = decide(Session(session_id), c.Say(text=text), person())
         after = evolve(Session(session_id), event)
@@ -75,8 +75,8 @@ async def test_every_delivery_is_counted_by_what_became_of_it(bus: Bus, settings
             raise RuntimeError("the first time")
 
     outcomes = ("done", "failed", "parked")
-    counted = {word: Moved("handler_seconds_count", durable="planner", outcome=word) for word in outcomes}
-    again = Moved("redeliveries_total", durable="planner")
+    counted = {word: Moved("handler_duration_seconds_count", consumer="planner", outcome=word) for word in outcomes}
+    again = Moved("consumer_redeliveries_total", consumer="planner")
     inbox = Inbox(odd)
     async with consuming(settings, inbox):
         await store(bus, b"good", b"bad")
@@ -89,8 +89,8 @@ async def test_every_delivery_is_counted_by_what_became_of_it(bus: Bus, settings
 async def test_what_waits_is_seen_with_its_age(bus: Bus, settings: Settings) -> None:
     async def look() -> tuple[float, ...]:
         await tell_lag(bus.client, await bus.client.jetstream().consumer_info("SESSIONS", "planner"))
-        names = ("pending", "ack_pending", "waiting_seconds", "unfinished_seconds")
-        return tuple(figure(f"consumer_{name}", durable="planner") for name in names)
+        names = ("pending_messages", "ack_pending_messages", "oldest_pending_age_seconds", "oldest_unacked_age_seconds")
+        return tuple(figure(f"consumer_{name}", consumer="planner") for name in names)
 
     await store(bus, b"other", subject="session.a.executor.x")
     await store(bus, b"1", b"2")
@@ -141,8 +141,8 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
         assert figure("sessions", phase="failed") == 1
         assert figure("sessions", phase="planning") == 1
         assert figure("sessions", phase="coding") == 0
-        assert 0 < figure("oldest_work_seconds", service="planner") < 60
-        assert figure("oldest_work_seconds", service="executor") == 0
+        assert 0 < figure("oldest_due_work_age_seconds", service="planner") < 60
+        assert figure("oldest_due_work_age_seconds", service="executor") == 0
         assert figure("dead_letters", consumer="planner") >= 1
         assert figure("dead_letters", consumer="executor") == 0
         assert figure("parked_messages") == 1
@@ -151,9 +151,9 @@ async def test_dead_letters_and_phases_are_counted_in_the_database(
 async def test_models_tools_and_budgets(bus: Bus, settings: Settings, session_id: str) -> None:
     async with rehearsed(settings) as rehearsal, working(rehearsal.settings, rehearsal.model):
         labels = {"role": "planner", "model": "rehearsal"}
-        calls = {word: Moved("model_seconds_count", **labels, outcome=word) for word in ("ok", "failed")}
+        calls = {word: Moved("model_call_duration_seconds_count", **labels, outcome=word) for word in ("ok", "failed")}
         tokens = Moved("model_tokens_total", **labels, kind="completion")
-        stops = Moved("budget_stops_total", service="generator")
+        stops = Moved("budget_exceeded_total", service="generator")
         await rehearsal.fault(fault="500", times=1)
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=1)))
@@ -210,17 +210,17 @@ async def _shows_what_it_counted(address: str, ids: list[str]) -> None:
     async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
         text = (await http.get("/metrics")).text
     assert not [one for one in ids if one in text]
-    assert figure("sockets") == 0
+    assert figure("websocket_connections") == 0
     route: Any = {"method": "GET", "route": "/api/sessions/{session_id}", "status": "200"}
-    assert figure("http_request_seconds_count", **route) >= SESSIONS
-    assert figure("frames_total", direction="in") >= SESSIONS
-    assert figure("request_seconds_count", request="plan_store.session.load") >= SESSIONS
+    assert figure("http_request_duration_seconds_count", **route) >= SESSIONS
+    assert figure("websocket_messages_total", direction="in") >= SESSIONS
+    assert figure("bus_request_duration_seconds_count", request="plan_store.session.load") >= SESSIONS
 
 
 async def test_processes_show_figures_beside_their_health(settings: Settings) -> None:
     """As a container is run: lag from whoever works the consumer, sessions by phase from plan_store."""
     wanted = {
-        "planner": 'parley_consumer_pending{durable="planner"} 0.0',
+        "planner": 'parley_consumer_pending_messages{consumer="planner"} 0.0',
         "plan_store": 'parley_sessions{phase="failed"} 0.0',
     }
     shown = await asyncio.gather(*(_shown(settings, service, text) for service, text in wanted.items()))

@@ -120,7 +120,7 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
     assert ["in block" in end["where"] for end in ends] == [True, True]
     assert "watchdog.strike.SESSIONS.planner.3" in await strikes(bus)
     await count_exits(bus)
-    assert metrics.REGISTRY.get_sample_value("parley_watchdog_exits", {"service": "planner"}) == 2
+    assert metrics.REGISTRY.get_sample_value("parley_watchdog_recent_exits", {"service": "planner"}) == 2
 
 
 # --- what a strike means, without the seconds that it takes to get one

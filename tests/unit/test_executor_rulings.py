@@ -14,8 +14,8 @@ from tests.unit.test_executor import SESSION, Bench, act, breaks, gives, tool
 
 
 def ruled_again() -> float:
-    labels = {"ruling": "require_approval"}
-    return metrics.REGISTRY.get_sample_value("parley_actions_ruled_again_total", labels) or 0
+    labels = {"decision": "require_approval"}
+    return metrics.REGISTRY.get_sample_value("parley_actions_restricted_total", labels) or 0
 
 
 async def test_a_write_that_its_plan_calls_a_read_is_not_called_but_logged_counted_and_asked_for() -> None:

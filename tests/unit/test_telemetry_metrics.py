@@ -52,15 +52,14 @@ def expressions() -> Iterator[str]:
 
 
 def test_names_tell_their_unit() -> None:
-    plain = {"pending", "ack_pending", "redelivered", "gone", "connected", "sockets", "sessions", "letters", "messages"}
-    plain |= {"exits"}
+    plain = {"messages", "connections", "sessions", "letters", "exits", "connected", "missing"}
     for name in ours():
         assert name.startswith("parley_")
         assert name.endswith(("_seconds", "_bytes", "_total", *(f"_{word}" for word in plain))), name
 
 
 def test_no_label_is_an_id_or_a_text() -> None:
-    known = {"outcome", "durable", "request", "role", "model", "kind", "tool", "service", "direction", "ruling"}
+    known = {"outcome", "request", "role", "model", "kind", "tool", "service", "direction", "decision"}
     known |= {"method", "route", "status", "phase", "consumer"}
     assert {label for labels in families().values() for label in labels} <= known
 
@@ -119,7 +118,7 @@ def test_every_container_with_figures_is_scraped() -> None:
 def test_what_was_timed_has_the_outcome_it_came_to() -> None:
     def count(outcome: str) -> float:
         labels = {"tool": "timed", "outcome": outcome}
-        return metrics.REGISTRY.get_sample_value("parley_tool_seconds_count", labels) or 0
+        return metrics.REGISTRY.get_sample_value("parley_tool_call_duration_seconds_count", labels) or 0
 
     with metrics.timed(metrics.TOOL, "cancelled", tool="timed") as timing:
         timing.outcome = "ok"
@@ -134,7 +133,7 @@ async def test_a_service_shows_its_figures_beside_its_health() -> None:
         shown = await http.get("/metrics")
         assert shown.headers["content-type"].startswith("text/plain")
         names = {family.name for family in text_string_to_metric_families(shown.text)}
-        assert {"parley_append_seconds", "parley_redeliveries", "process_cpu_seconds"} <= names
+        assert {"parley_log_append_duration_seconds", "parley_consumer_redeliveries", "process_cpu_seconds"} <= names
         assert (await http.get("/readyz")).json() == {"ready": True}
         ready = False
         assert (await http.get("/readyz")).status_code == 503
