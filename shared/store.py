@@ -10,7 +10,7 @@ from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain.session import SESSION
 from shared.log import Loaded, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
-from shared.telemetry import tracing
+from shared.telemetry import names, tracing
 
 WITHOUT_NATS = 3.0  # seconds; while there is no connection at all, waiting longer tells nobody anything
 FIRST_TRY = 2.0  # seconds for the first answer; twice as long for each further try
@@ -88,8 +88,10 @@ class Store:
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
-        with tracing.within(f"plan_store {verb}", kind="client"):
-            answer = json.loads(await self._reply(f"plan_store.{verb}", json.dumps(arguments).encode()))
+        subject = f"plan_store.{verb}"
+        attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
+        with tracing.within(subject, kind="client", attributes=attributes):
+            answer = json.loads(await self._reply(subject, json.dumps(arguments).encode()))
         if isinstance(answer, dict) and (refusal := answer.get("error")):
             if str(refusal["code"]).endswith("_down"):
                 raise StoreDown(refusal["message"])

@@ -27,7 +27,7 @@ from shared.bus.users import ANSWER_WITHIN, INBOX
 from shared.bus.watched import Consumer, consumer_of, watched
 from shared.events.values import Artefact
 from shared.settings import Settings
-from shared.telemetry import metrics, tracing
+from shared.telemetry import metrics, names, tracing
 
 if TYPE_CHECKING:
     from shared.bus.consumers import Consumers
@@ -234,7 +234,8 @@ class Bus:
         async def respond(message: Msg) -> None:
             try:
                 parent = (message.headers or {}).get(tracing.HEADER)
-                with tracing.within(f"answer {subject}", kind="server", parent=parent):
+                attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
+                with tracing.within(subject, kind="server", parent=parent, attributes=attributes):
                     began = time.perf_counter()
                     answer = await handler(message.subject, message.data)
                     if answer is not None and time.perf_counter() - began < ANSWER_WITHIN:

@@ -14,6 +14,7 @@ from shared.bus.consuming import Delivery, Handler
 from shared.bus.errors import Park
 from shared.bus.topology import SESSIONS
 from shared.events import Due, SessionEvent
+from shared.log import subject_of
 from shared.telemetry import metrics, names, tracing
 
 
@@ -44,22 +45,32 @@ def _span(durable: str, delivery: Delivery) -> tracing.Recording:
     if tokens[0] not in ("session", "timerfired") or len(tokens) < 3:
         return tracing.NOTHING
     attributes: dict[str, tracing.Value] = {
-        names.MESSAGING: "nats",
+        names.MESSAGING: names.NATS,
         names.MESSAGING_OPERATION: "process",
+        names.MESSAGING_OPERATION_TYPE: "process",
+        names.SUBJECT: delivery.subject,
         names.CONSUMER: durable,
         names.EVENT: ".".join(tokens[3:]) or tokens[2],
         names.POSITION: delivery.position,
         names.DELIVERIES: delivery.deliveries,
     }
     parent = delivery.headers.get(tracing.HEADER)
-    return tracing.of_session(f"deliver {durable}", tokens[1], kind="consumer", parent=parent, attributes=attributes)
+    return tracing.of_session(f"process {durable}", tokens[1], kind="consumer", parent=parent, attributes=attributes)
 
 
 @contextlib.contextmanager
 def watched_append(event: SessionEvent, due: Due) -> Iterator[metrics.Timing]:
     """One append; whoever makes it says what became of it."""
-    attributes: dict[str, tracing.Value] = {names.EVENT: event.type, names.VERSION: event.version, names.DUE: due}
-    name = f"append {event.type}"
+    attributes: dict[str, tracing.Value] = {
+        names.MESSAGING: names.NATS,
+        names.MESSAGING_OPERATION: "publish",
+        names.MESSAGING_OPERATION_TYPE: "send",
+        names.SUBJECT: subject_of(event, due),
+        names.EVENT: event.type,
+        names.VERSION: event.version,
+        names.DUE: due,
+    }
+    name = f"publish {event.type}"
     with (
         metrics.timed(metrics.APPEND, "unknown") as timing,
         tracing.of_session(name, event.session_id, kind="producer", attributes=attributes) as span,

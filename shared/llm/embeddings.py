@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import structlog
 
+from shared.llm.watched import provider
 from shared.settings import Settings
 from shared.telemetry import names, tracing
 
@@ -55,7 +56,13 @@ class Embeddings:
         if self._client is None:
             self._client = await asyncio.to_thread(self._connected)
         model = self._settings.parley_embedding_model
-        attributes = {names.OPERATION: "embeddings", names.MODEL: model, names.SERVER: self._client.base_url.host}
+        host = self._client.base_url.host
+        attributes = {
+            names.OPERATION: "embeddings",
+            names.PROVIDER: provider(host),
+            names.MODEL: model,
+            names.SERVER: host,
+        }
         with tracing.within(f"embeddings {model}", kind="client", attributes=attributes):
             reply = await self._client.embeddings.create(
                 model=model, input=[text[:LONGEST] or " " for text in texts], encoding_format="float"

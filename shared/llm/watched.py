@@ -14,7 +14,7 @@ def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[ModelCa
     """One HTTP call; whoever makes it says what it came to."""
     attributes: dict[str, tracing.Value] = {
         names.OPERATION: "chat",
-        names.PROVIDER: "openai" if host == OPENAI else "openai_compatible",
+        names.PROVIDER: provider(host),
         names.MODEL: model,
         names.AGENT: role,
         names.SERVER: host,
@@ -36,6 +36,11 @@ def watched_call(model: str, role: str, host: str) -> Iterator[Callable[[ModelCa
             )
 
         yield told
+
+
+def provider(host: str) -> str:
+    """The endpoint as `gen_ai.provider.name` has it."""
+    return "openai" if host == OPENAI else "openai_compatible"
 
 
 def _count(call: ModelCall) -> None:

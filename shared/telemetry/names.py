@@ -1,4 +1,4 @@
-"""Attributes of spans: OpenTelemetry's names where it has some (GenAI, messaging), else our own under `parley.`."""
+"""Attributes of spans: OpenTelemetry's names where it has some (GenAI, messaging, RPC), else ours under `parley.`."""
 
 SESSION = "gen_ai.conversation.id"
 OPERATION = "gen_ai.operation.name"
@@ -13,8 +13,15 @@ SERVER = "server.address"
 ERROR = "error.type"
 
 MESSAGING = "messaging.system"
-MESSAGING_OPERATION = "messaging.operation.type"
+MESSAGING_OPERATION = "messaging.operation.name"
+MESSAGING_OPERATION_TYPE = "messaging.operation.type"
+SUBJECT = "messaging.destination.name"
 CONSUMER = "messaging.consumer.group.name"
+
+RPC = "rpc.system.name"
+RPC_METHOD = "rpc.method"
+
+NATS = "nats"  # messaging.system and rpc.system.name
 
 EVENT = "parley.event.type"
 VERSION = "parley.event.version"

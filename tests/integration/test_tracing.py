@@ -65,15 +65,21 @@ async def test_every_session_is_one_trace_through_all_services(tmp_path: Path) -
 def _led_from_the_person_to_the_tool(collector: Collector, talk: list[Seen]) -> None:
     roots = [span.name for span in talk if not span.parent]
     assert sorted(roots) == ["command approval", "command approval", "command user_message"]
-    drafted = next(span for span in talk if span.name == "append plan.drafted")
-    assert collector.above(drafted) == ["deliver planner", "append message.received", "command user_message"]
+    drafted = next(span for span in talk if span.name == "publish plan.drafted")
+    assert collector.above(drafted) == ["process planner", "publish message.received", "command user_message"]
     (asked,) = [span for span in talk if span.name.startswith("chat ") and span.service == "parley-planner"]
-    assert collector.above(asked)[0] == "deliver planner"
-    (coded,) = [span for span in talk if span.name == "append code.drafted"]
-    assert collector.above(coded) == ["deliver generator", "append plan.approved", "command approval"]
-    loaded = [span for span in talk if span.name == "answer plan_store.session.load"]
-    assert {collector.above(span)[0] for span in loaded} == {"plan_store session.load"}
-    assert any("deliver generator" in collector.above(span) for span in loaded)
+    assert collector.above(asked)[0] == "process planner"
+    (coded,) = [span for span in talk if span.name == "publish code.drafted"]
+    assert collector.above(coded) == ["process generator", "publish plan.approved", "command approval"]
+    loads = [span for span in talk if span.name == "plan_store.session.load"]
+    answered = [span for span in loads if span.service == "parley-plan_store"]
+    assert {collector.above(span)[0] for span in answered} == {"plan_store.session.load"}
+    assert any("process generator" in collector.above(span) for span in answered)
+    assert {(s.attributes["rpc.system.name"], s.attributes["rpc.method"]) for s in loads} == {
+        ("nats", "plan_store.session.load")
+    }
+    assert drafted.attributes["messaging.operation.type"] == "send"
+    assert drafted.attributes["messaging.destination.name"].endswith(".plan.drafted")
 
 
 def _speak_of_models_as_everybody_does(talk: list[Seen]) -> None:
@@ -93,7 +99,7 @@ def _speak_of_tools_too(collector: Collector, work: list[Seen]) -> None:
     for span in called:
         assert span.attributes["gen_ai.operation.name"] == "execute_tool"
         assert span.name == f"execute_tool {span.attributes['gen_ai.tool.name']}"
-        assert collector.above(span)[:3] == ["deliver executor", "append turn.planned", "deliver planner"]
+        assert collector.above(span)[:3] == ["process executor", "publish turn.planned", "process planner"]
         assert collector.above(span)[-1] == "command user_message"
 
 
