@@ -102,7 +102,7 @@ def _insert(file: Path, session_ids: Sequence[str], first: int, events: int) -> 
         connection.execute("PRAGMA synchronous=OFF")
         tables = [name for (name,) in connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
         columns = {table: [row[1] for row in connection.execute(f"PRAGMA table_info({table})")] for table in tables}
-        of_sessions = [table for table in tables if "session_id" in columns[table] and table != "parked"]
+        of_sessions = [table for table in tables if "session_id" in columns[table] and table != "parked_messages"]
         ((model, began),) = connection.execute(
             "SELECT session_id, min(position) FROM journal GROUP BY session_id ORDER BY 2 LIMIT 1"
         ).fetchall()
@@ -127,9 +127,9 @@ def _copies(
             values = {name: _other(value, model, session_id) for name, value in zip(columns, row, strict=True)}
             if "position" in values:
                 values["position"] += offset
-            if "digest" in values:
-                session = SESSION.validate_json(values["session"])
-                values["digest"] = hashlib.sha256(SESSION.dump_json(session)).hexdigest()[:32]
+            if "snapshot" in values:
+                session = SESSION.validate_json(values["snapshot"])
+                values["snapshot_digest"] = hashlib.sha256(SESSION.dump_json(session)).hexdigest()[:32]
             yield tuple(values.values())
 
 

@@ -40,8 +40,8 @@ def judged(event: SessionEvent, after: Session, position: int) -> Iterator[Chang
         "request": request,
         "answer": after.answer[:ANSWER],
         "saved": event.saved,
-        "search": f"{searched}\n{made['sql']}".casefold(),
-        "words": " ".join(dict.fromkeys(words(searched))),
+        "search_text": f"{searched}\n{made['sql']}".casefold(),
+        "search_words": " ".join(dict.fromkeys(words(searched))),
         "at": event.at,
     }
     yield Put(t.library, row | made)
@@ -58,7 +58,7 @@ def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
         "name": wanted.name[:NAME],
         "version": event.version,
         "description": wanted.description,
-        "why": wanted.reason,
+        "reason": wanted.reason,
         "request": after.request[:LONGEST],
         "at": event.at,
     }

@@ -4,7 +4,7 @@ from sqlalchemy import func, select
 
 from services.plan_store.database import Database
 from services.plan_store.history import StoreLog
-from services.plan_store.tables import journal, parked
+from services.plan_store.tables import journal, parked_messages
 
 
 class DatabaseAhead(Exception):
@@ -14,7 +14,7 @@ class DatabaseAhead(Exception):
 async def check_behind(database: Database, log: StoreLog) -> None:
     """Raises DatabaseAhead, DatabaseDown, LogDown."""
     async with database.begin() as tx:
-        newest = max([await tx.scalar(select(func.max(table.c.position))) or 0 for table in (journal, parked)])
+        newest = max([await tx.scalar(select(func.max(table.c.position))) or 0 for table in (journal, parked_messages)])
     if newest == 0:
         return  # at the very first start there may be no stream yet
     last = (await log.extent()).last

@@ -11,7 +11,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection
 
 from services.plan_store.database import Database
 from services.plan_store.patience import DOWN
-from services.plan_store.tables import dead, parked, sessions
+from services.plan_store.tables import dead_letters, parked_messages, sessions
 from shared.bus import Bus
 from shared.bus.topology import WORKERS
 from shared.bus.users import SERVICES
@@ -40,12 +40,12 @@ async def keep_counting(database: Database, bus: Bus) -> None:
 
 async def count(database: Database) -> None:
     """Set all of these figures, also to zero. Raises DatabaseDown."""
-    letters = select(dead.c.consumer, func.count()).group_by(dead.c.consumer)
+    letters = select(dead_letters.c.consumer, func.count()).group_by(dead_letters.c.consumer)
     due = select(sessions.c.work_service, func.min(sessions.c.work_since)).where(sessions.c.work_since.is_not(None))
     async with database.begin() as tx:
         phases = await _pairs(tx, select(sessions.c.phase, func.count()).group_by(sessions.c.phase))
         given_up = await _pairs(tx, letters)
-        aside = await tx.scalar(select(func.count()).select_from(parked)) or 0
+        aside = await tx.scalar(select(func.count()).select_from(parked_messages)) or 0
         oldest = await _pairs(tx, due.group_by(sessions.c.work_service))
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))

@@ -21,7 +21,7 @@ class Times(NamedTuple):
 
     created_at: datetime
     updated_at: datetime
-    scene_since: datetime  # when what is before the person came there
+    phase_began_at: datetime  # or what is in review came there
     work_since: datetime | None
 
 
@@ -47,7 +47,7 @@ class Folded(NamedTuple):
         timeout, phase = self.session.settings.approval_timeout, put_back(self.session).phase
         if self.times is None or phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
             return None
-        return self.times.scene_since + timedelta(seconds=timeout)
+        return self.times.phase_began_at + timedelta(seconds=timeout)
 
 
 def unknown(session_id: str) -> Folded:
@@ -64,7 +64,7 @@ def moved(known: Folded, step: Step) -> Folded:
     times = Times(
         created_at=at if old is None or first else old.created_at,
         updated_at=at,
-        scene_since=at if old is None or first or session.since == session.version else old.scene_since,
+        phase_began_at=at if old is None or first or session.since == session.version else old.phase_began_at,
         work_since=_work_since(step, old),
     )
     return Folded(step.after, times, known.digest)
@@ -101,11 +101,11 @@ def row(folded: Folded) -> dict[str, Any]:
         "id": session.id,
         "position": folded.position,
         "version": session.version,
-        "digest": folded.digest,
+        "snapshot_digest": folded.digest,
         "owner": session.owner,
         "title": session.title,
         "request": session.request,
-        "search": "\n".join(requests)[:SEARCHED].casefold(),
+        "search_text": "\n".join(requests)[:SEARCHED].casefold(),
         "workflow": session.workflow,
         "phase": session.phase,
         "state": state_name(session),
@@ -113,12 +113,12 @@ def row(folded: Folded) -> dict[str, Any]:
         "work_service": session.work.service if session.work else None,
         "work_version": session.work.version if session.work else None,
         "work_since": times.work_since,
-        "scene_since": times.scene_since,
-        "expires_at": folded.expires_at,
-        "parent": session.parent,
+        "phase_began_at": times.phase_began_at,
+        "approval_expires_at": folded.expires_at,
+        "parent_id": session.parent,
         "created_at": times.created_at,
         "updated_at": times.updated_at,
-        "session": SESSION.dump_python(session, mode="json"),
+        "snapshot": SESSION.dump_python(session, mode="json"),
     }
 
 
@@ -128,14 +128,14 @@ def from_row(found: RowMapping) -> Folded | None:
     Another version of Parley may have written it: a session of another shape would be read with fields missing.
     """
     try:
-        session = SESSION.validate_python(found["session"])
+        session = SESSION.validate_python(found["snapshot"])
     except ValidationError:
         return None
     body = SESSION.dump_json(session)
-    if found["position"] and _digest(body) != found["digest"]:
+    if found["position"] and _digest(body) != found["snapshot_digest"]:
         return None
-    return Folded(Loaded(session, found["position"]), times(found), found["digest"], len(body))
+    return Folded(Loaded(session, found["position"]), times(found), found["snapshot_digest"], len(body))
 
 
 def times(found: RowMapping) -> Times:
-    return Times(found["created_at"], found["updated_at"], found["scene_since"], found["work_since"])
+    return Times(found["created_at"], found["updated_at"], found["phase_began_at"], found["work_since"])

@@ -18,7 +18,7 @@ from services.plan_store.parking import bounded
 from services.plan_store.patience import DOWN
 from services.plan_store.projection import Projector
 from services.plan_store.purge import finish, unfinished
-from services.plan_store.tables import dead, journal, sessions
+from services.plan_store.tables import dead_letters, journal, sessions
 from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Work
@@ -102,7 +102,7 @@ class Keeper:
             "at": advisory.timestamp,
         }
         async with self._database.begin() as tx:
-            await put(tx, dead, [row])
+            await put(tx, dead_letters, [row])
         if raw and (work := _work_begun_by(raw, advisory.consumer)):
             await self._fail(session_id, work, f"The {work.service} gave the work up: {advisory.reason}")
 
@@ -165,7 +165,9 @@ class Keeper:
     async def _overdue(self, before: datetime) -> list[str]:
         async with self._database.begin() as tx:
             return list(
-                await tx.scalars(select(sessions.c.id).where(sessions.c.expires_at < before, upgrades.not_waiting()))
+                await tx.scalars(
+                    select(sessions.c.id).where(sessions.c.approval_expires_at < before, upgrades.not_waiting())
+                )
             )
 
     # --- timers

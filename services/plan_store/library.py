@@ -19,7 +19,7 @@ NEWEST = t.library.c.position.desc()
 
 
 async def list_library(database: Database, ask: api.ListLibrary) -> api.LibraryPage:
-    query = _entries(ask.user, ask.saved).where(*matching(t.library.c.search, ask.query))
+    query = _entries(ask.user, ask.saved).where(*matching(t.library.c.search_text, ask.query))
     found, total = await page(database, query, (NEWEST,), ask.limit, ask.offset)
     return api.LibraryPage(items=await _items(database, found), total=total)
 
@@ -27,9 +27,9 @@ async def list_library(database: Database, ask: api.ListLibrary) -> api.LibraryP
 async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPage:
     """By how many of the question's words are an entry's; `total` counts all that share one."""
     wanted = set(asked(ask.query))
-    newest = _mine(select(t.library.c.position, t.library.c.words), ask.user, saved=ask.saved or None)
+    newest = _mine(select(t.library.c.position, t.library.c.search_words), ask.user, saved=ask.saved or None)
     found = await rows(database, newest.order_by(NEWEST).limit(COMPARED))
-    shared = {row["position"]: len(wanted.intersection(row["words"].split())) for row in found}
+    shared = {row["position"]: len(wanted.intersection(row["search_words"].split())) for row in found}
     ranked = sorted((at for at, words in shared.items() if words), key=lambda at: (shared[at], at), reverse=True)
     best = ranked[: ask.limit]
     entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best)))
@@ -39,7 +39,8 @@ async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPag
 
 async def list_proposals(database: Database, ask: api.ListProposals) -> api.ProposalPage:
     p = t.proposals.c
-    query = select(t.proposals).join(t.sessions, t.sessions.c.id == p.session_id).where(t.sessions.c.owner == ask.user)
+    columns = (p.reason.label("why") if name == "why" else p[name] for name in api.Proposal.model_fields)
+    query = select(*columns).join(t.sessions, t.sessions.c.id == p.session_id).where(t.sessions.c.owner == ask.user)
     order = (p.at.desc(), p.session_id, p.version.desc(), p.flow, p.name)
     found, total = await page(database, query, order, ask.limit, ask.offset)
     return api.ProposalPage(items=tuple(api.Proposal(**row) for row in found), total=total)
@@ -60,7 +61,7 @@ async def _items(database: Database, found: Collection[RowMapping]) -> tuple[api
     A round is counted for the rows of an answer only: for all that match it takes quadratic time.
     """
     j, entry = t.journal.c, t.library.c
-    earlier = (j.session_id == entry.session_id, j.version <= entry.version, j.begins)
+    earlier = (j.session_id == entry.session_id, j.version <= entry.version, j.begins_round)
     number = select(func.count()).select_from(t.journal).where(*earlier).correlate(t.library).scalar_subquery()
     wanted = entry.position.in_([row["position"] for row in found])
     counted = await rows(database, select(entry.position, number.label("round")).where(wanted))

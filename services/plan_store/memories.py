@@ -56,7 +56,7 @@ def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, obje
         "request": after.request[:LONGEST],
         "outcome": "",
         "lesson": "",
-        "words": "",
+        "search_words": "",
         "at": event.at,
     }
 
@@ -65,7 +65,7 @@ def _ended(event: SessionEvent, after: Session, outcome: str) -> Change:
     request, outcome, lesson = after.request[:LONGEST], outcome[:LONGEST], _lesson(after.memory)
     told = {"outcome": outcome, "lesson": lesson, "at": event.at}
     indexed = " ".join(words(f"{request}\n{outcome}\n{lesson}"))
-    return Patch(_END, told | {"words": indexed, "of_session": after.id})
+    return Patch(_END, told | {"search_words": indexed, "of_session": after.id})
 
 
 def _came_to(session: Session) -> str:

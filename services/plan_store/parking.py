@@ -11,8 +11,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from services.plan_store.database import Database, count, put
 from services.plan_store.history import PAGE, Step, StoreLog
 from services.plan_store.rows import parked
-from services.plan_store.tables import parked as parked_table
-from services.plan_store.tables import sessions, tombstones
+from services.plan_store.tables import parked_messages, sessions, tombstones
 from shared.domain.session import Session
 from shared.events.values import SESSION_ID
 from shared.log import Loaded
@@ -31,13 +30,13 @@ async def park_all(log: StoreLog, database: Database, session_id: str, reason: s
     """Put aside every message under this id that is not put aside yet. Raises DatabaseDown, LogDown."""
     shown = bounded(session_id)
     async with database.begin() as tx:
-        newest = select(func.max(parked_table.c.position)).where(parked_table.c.session_id == shown)
+        newest = select(func.max(parked_messages.c.position)).where(parked_messages.c.session_id == shown)
         after = await tx.scalar(newest) or 0
     nothing = Loaded(Session(shown), 0)
     while page := await log.read(session_id, after=after, limit=PAGE):
         rows = [parked(Step(nothing, raw, None, reason, nothing), shown).values for raw in page]
         async with database.begin() as tx:
-            await put(tx, parked_table, rows)
+            await put(tx, parked_messages, rows)
         after = page[-1].position
 
 

@@ -164,10 +164,10 @@ class Projector:
         if found is None:
             return self._remember(Held(unknown(session_id)))
         try:
-            require_readable(found["session"])
-            known = from_row(found) or await self._folded_again(session_id, found["position"], found["digest"])
+            require_readable(found["snapshot"])
+            known = from_row(found) or await self._folded_again(session_id, found["position"], found["snapshot_digest"])
         except UpgradeNeeded as newer:
-            held = Held(Folded(Loaded(Session(session_id), found["position"]), times(found), found["digest"]))
+            held = Held(Folded(Loaded(Session(session_id), found["position"]), times(found), found["snapshot_digest"]))
             held.newer = newer
             return self._remember(held)
         return self._remember(Held(known))
@@ -195,7 +195,7 @@ class Projector:
 
 def _head(session_id: str, tx: Connection) -> tuple[int, str] | None:
     """Position and digest of the session's row."""
-    query = select(sessions.c.position, sessions.c.digest).where(sessions.c.id == session_id)
+    query = select(sessions.c.position, sessions.c.snapshot_digest).where(sessions.c.id == session_id)
     found = tx.execute(query).first()
     return (found[0], found[1]) if found else None
 

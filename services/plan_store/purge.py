@@ -19,7 +19,7 @@ async def purge(log: StoreLog, database: Database, projector: Projector, ask: Pu
     """
     async with database.begin() as tx:
         begun = (await tx.execute(select(t.tombstones).where(t.tombstones.c.session_id == ask.session_id))).first()
-    if begun is None or begun.done:
+    if begun is None or begun.log_purged:
         await _bury(database, projector, ask)
     elif begun.owner != ask.user:
         raise StoreError("forbidden", "Only its owner can purge a session.")
@@ -37,7 +37,7 @@ async def _bury(database: Database, projector: Projector, ask: PurgeSession) -> 
     if session.work is not None:
         raise StoreError("busy", f"The {session.work.service} is at work: stop the session first.")
     async with database.begin() as tx:
-        stone = {"session_id": ask.session_id, "owner": ask.user, "at": datetime.now(UTC), "done": False}
+        stone = {"session_id": ask.session_id, "owner": ask.user, "at": datetime.now(UTC), "log_purged": False}
         await put(tx, t.tombstones, [stone])
         here = (t.sessions.c.id == ask.session_id, t.sessions.c.position == loaded.position)
         if (await tx.execute(delete(t.sessions).where(*here))).rowcount != 1:
@@ -50,16 +50,16 @@ async def finish(log: StoreLog, database: Database, session_id: str) -> None:
     await log.purge(session_id)
     async with database.begin() as tx:
         await _remove(tx, session_id)
-        await tx.execute(update(t.tombstones).where(t.tombstones.c.session_id == session_id).values(done=True))
+        await tx.execute(update(t.tombstones).where(t.tombstones.c.session_id == session_id).values(log_purged=True))
 
 
 async def unfinished(database: Database) -> list[str]:
     """Purges that were begun and not ended."""
     async with database.begin() as tx:
-        return list(await tx.scalars(select(t.tombstones.c.session_id).where(~t.tombstones.c.done)))
+        return list(await tx.scalars(select(t.tombstones.c.session_id).where(~t.tombstones.c.log_purged)))
 
 
 async def _remove(tx: AsyncConnection, session_id: str) -> None:
     await tx.execute(delete(t.sessions).where(t.sessions.c.id == session_id))
-    for table in (t.parked, t.dead, t.waiting_for_upgrade):
+    for table in (t.parked_messages, t.dead_letters, t.waiting_for_upgrade):
         await tx.execute(delete(table).where(table.c.session_id == session_id))

@@ -19,7 +19,10 @@ MAX_WORDS = 10
 ANSWER_BYTES = 3_500_000  # of any answer, where the broker takes as much
 PAGE_BYTES = 1_000_000  # of a page of the journal
 ROWS_AT_ONCE = 64  # that are in memory before they are counted
-SUMMARY = tuple(t.sessions.c[name] for name in api.SessionSummary.model_fields)
+SUMMARY = tuple(
+    t.sessions.c.parent_id.label("parent") if name == "parent" else t.sessions.c[name]
+    for name in api.SessionSummary.model_fields
+)
 
 
 async def rows(database: Database, query: Select[Any]) -> list[RowMapping]:
@@ -72,7 +75,7 @@ def matching(text: ColumnElement[str], query: str) -> list[ColumnElement[bool]]:
 
 
 async def list_sessions(database: Database, ask: api.ListSessions) -> api.SessionPage:
-    query = select(*SUMMARY).where(t.sessions.c.version > 0, *matching(t.sessions.c.search, ask.query))
+    query = select(*SUMMARY).where(t.sessions.c.version > 0, *matching(t.sessions.c.search_text, ask.query))
     if ask.user is not None:
         query = query.where(visible_to(ask.user))
     if ask.states:
@@ -143,8 +146,10 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
 
 
 async def code_versions(database: Database, ask: api.CodeVersions, size: int) -> api.CodeHistory:
-    columns = (t.codes.c[name] for name in api.CodeRecord.model_fields)
-    query = select(*columns).where(t.codes.c.session_id == ask.session_id).order_by(t.codes.c.number.desc())
+    columns = (t.code_versions.c[name] for name in api.CodeRecord.model_fields)
+    query = (
+        select(*columns).where(t.code_versions.c.session_id == ask.session_id).order_by(t.code_versions.c.number.desc())
+    )
     found = await _newest_first(database, query, size)
     return api.CodeHistory(codes=_latest([api.CodeRecord(**row) for row in found], size))
 
@@ -179,9 +184,10 @@ async def usage_totals(database: Database, ask: api.UsageTotals) -> api.UsageRep
 
 async def list_dead(database: Database, ask: api.ListDead) -> api.DeadPage:
     """Newest first."""
-    parked, parked_total = await page(database, select(t.parked), (t.parked.c.position.desc(),), ask.limit, ask.offset)
-    order = (t.dead.c.at.desc(), t.dead.c.stream, t.dead.c.consumer, t.dead.c.stream_seq)
-    dead, dead_total = await page(database, select(t.dead), order, ask.limit, ask.offset)
+    p, d = t.parked_messages.c, t.dead_letters.c
+    parked, parked_total = await page(database, select(t.parked_messages), (p.position.desc(),), ask.limit, ask.offset)
+    order = (d.at.desc(), d.stream, d.consumer, d.stream_seq)
+    dead, dead_total = await page(database, select(t.dead_letters), order, ask.limit, ask.offset)
     return api.DeadPage(
         parked=tuple(api.ParkedRecord(**row) for row in parked),
         parked_total=parked_total,

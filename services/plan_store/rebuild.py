@@ -20,7 +20,7 @@ from services.plan_store.history import EVERYTHING, StoreLog
 from services.plan_store.projection import Projector
 from services.plan_store.refold import PAGE, Refold
 from services.plan_store.shadow import Shadow
-from services.plan_store.tables import journal, parked, sessions, tombstones, waiting_for_upgrade
+from services.plan_store.tables import journal, parked_messages, sessions, tombstones, waiting_for_upgrade
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
@@ -115,7 +115,7 @@ async def _report(database: Database, seconds: float) -> RebuildReport:
     queries = (
         select(func.count()).select_from(sessions).where(sessions.c.version > 0),
         select(func.count()).select_from(journal),
-        select(func.count()).select_from(parked),
+        select(func.count()).select_from(parked_messages),
         select(func.count()).select_from(waiting_for_upgrade),
     )
     async with database.begin() as tx:

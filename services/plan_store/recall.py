@@ -11,10 +11,10 @@ from services.plan_store.queries import page, rows
 from services.plan_store.words import asked
 from shared import store_api as api
 
-INDEX = table("memory_words", column("rowid"))  # SQLite's
+INDEX = table("memories_fts", column("rowid"))  # SQLite's
 NEWEST = (t.memories.c.at.desc(), t.memories.c.position.desc())
 ENGLISH: ColumnElement[str] = literal_column("'english'")
-VECTOR: ColumnElement[Any] = literal_column("memories.vector")  # PostgreSQL's
+VECTOR: ColumnElement[Any] = literal_column("memories.search_vector")  # PostgreSQL's
 
 
 class _Found(NamedTuple):
@@ -55,8 +55,8 @@ def _all(user: str) -> _Found:
 def _by_words(database: Database, words: list[str], user: str, *, every: bool) -> _Found:
     """Words hold letters and digits only: in quotes they are words in both query languages, and nothing else."""
     if database.is_sqlite:
-        score: ColumnElement[Any] = -func.bm25(literal_column("memory_words"))
-        here = literal_column("memory_words").op("MATCH")(
+        score: ColumnElement[Any] = -func.bm25(literal_column("memories_fts"))
+        here = literal_column("memories_fts").op("MATCH")(
             (" AND " if every else " OR ").join(f'"{word}"' for word in words)
         )
         query = _remembered(user, score).join(INDEX, INDEX.c.rowid == t.memories.c.position).where(here)

@@ -13,8 +13,7 @@ from services.plan_store.history import Step, StoreLog, fold_one
 from services.plan_store.parking import bounded, is_session_id
 from services.plan_store.rows import changes, parked
 from services.plan_store.shadow import reached
-from services.plan_store.tables import parked as parked_table
-from services.plan_store.tables import sessions, waiting_for_upgrade
+from services.plan_store.tables import parked_messages, sessions, waiting_for_upgrade
 from services.plan_store.writing import Held, Move, apply
 from shared.domain.session import Session
 from shared.log import Loaded, LogDown, Raw, UpgradeNeeded, follows
@@ -149,6 +148,6 @@ type Rows = Sequence[dict[str, object]]
 
 def _write(moves: Sequence[Move], rows: Rows, newer: Rows, position: int, tx: Connection) -> None:
     apply(moves, tx)
-    put_rows(tx, parked_table, rows)
+    put_rows(tx, parked_messages, rows)
     put_rows(tx, waiting_for_upgrade, newer)
     reached(tx, position)

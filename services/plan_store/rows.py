@@ -44,20 +44,21 @@ def parked(step: Step, session_id: str, reason: str = "") -> Put:
     raw = step.raw
     preview = raw.data[: PREVIEW * 4].decode(errors="replace")[:PREVIEW]
     row = {"position": raw.position, "session_id": session_id, "subject": raw.subject[:PREVIEW], "at": raw.at}
-    return Put(t.parked, row | {"reason": (reason or step.reason)[:500], "preview": preview})
+    return Put(t.parked_messages, row | {"reason": (reason or step.reason)[:500], "preview": preview})
 
 
 def _journal(step: Step, event: SessionEvent, before: Session) -> Change:
     row = {"version": event.version, "position": step.raw.position, "type": event.type, "actor": event.actor}
     body = event.model_dump(mode="json")
     return Put(
-        t.journal, row | {"session_id": event.session_id, "at": event.at, "begins": begins(before, event), "body": body}
+        t.journal,
+        row | {"session_id": event.session_id, "at": event.at, "begins_round": begins(before, event), "body": body},
     )
 
 
 def _usage(event: SessionEvent) -> Iterator[Change]:
-    for place, call in enumerate(event.usage, 1):
-        key = {"session_id": event.session_id, "version": event.version, "place": place}
+    for ordinal, call in enumerate(event.usage, 1):
+        key = {"session_id": event.session_id, "version": event.version, "ordinal": ordinal}
         yield Put(t.usage, key | call.model_dump() | {"at": event.at})
 
 
@@ -117,10 +118,10 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         "repairs": code.repairs,
     }
     if old and old.number == code.number:
-        yield patch(t.codes, {"session_id": after.id, "number": code.number}, state)
+        yield patch(t.code_versions, {"session_id": after.id, "number": code.number}, state)
         return
     if before.codes:
-        yield _superseded(t.codes, after, "checking", "review")
+        yield _superseded(t.code_versions, after, "checking", "review")
     row: Values = {
         "session_id": after.id,
         "number": code.number,
@@ -132,7 +133,7 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         "at": event.at,
         "hash": code.hash,
     }
-    yield Put(t.codes, row | state)
+    yield Put(t.code_versions, row | state)
 
 
 def _superseded(table: Table, session: Session, *waiting: str) -> Change:
@@ -153,8 +154,8 @@ def _turn(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         yield from _turn_not_run(event)
     if new and (old is None or new.number != old.number or isinstance(event, Planned)):
         yield _new_turn(event, new)
-        for place, action in enumerate(new.actions, 1):
-            yield Put(t.actions, _new_action(event, new.number, action, place))
+        for ordinal, action in enumerate(new.actions, 1):
+            yield Put(t.actions, _new_action(event, new.number, action, ordinal))
     elif new and old:
         yield from _same_turn(old, new, event)
     if isinstance(event, OutcomeEvent):
@@ -168,12 +169,12 @@ def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
     if gone := known.keys() - {action.spec.id for action in new.actions}:
         for action_id in sorted(gone):
             yield patch(t.actions, key | {"id": action_id}, {"status": "superseded", "ended_at": event.at})
-    place = old.made
+    ordinal = old.made
     for action in new.actions:
         was = known.get(action.spec.id)
         if was is None:
-            place += 1
-            yield Put(t.actions, _new_action(event, new.number, action, place))
+            ordinal += 1
+            yield Put(t.actions, _new_action(event, new.number, action, ordinal))
         elif was != action:
             state = _action_state(action, event, was=was.shown_status)
             ruled = _specified(action) if action.spec != was.spec else {}
@@ -181,8 +182,9 @@ def _same_turn(old: Turn, new: Turn, event: SessionEvent) -> Iterator[Change]:
 
 
 def _verdict(event: facts.TurnVerified) -> Values:
-    same = event.model_dump(include={"status", "next_action", "execution_analysis", "memory_analysis", "rule"})
-    return same | {"verdict_reasoning": event.reasoning, "verified_at": event.at}
+    same = event.model_dump(include={"next_action", "execution_analysis", "memory_analysis"})
+    verdict = {"verdict_status": event.status, "verdict_reasoning": event.reasoning, "verdict_rule": event.rule}
+    return same | verdict | {"verified_at": event.at}
 
 
 def _turn_not_run(event: facts.TurnPlanned) -> Iterator[Change]:
@@ -190,8 +192,8 @@ def _turn_not_run(event: facts.TurnPlanned) -> Iterator[Change]:
     actions = tuple(Action(spec, "skipped", error=spec.decision_reason) for spec in event.actions)
     turn = Turn(event.turn, event.sub_goal, actions, event.actor, final=event.final, path=event.path)
     yield _new_turn(event, turn)
-    for place, action in enumerate(actions, 1):
-        yield Put(t.actions, _new_action(event, event.turn, action, place))
+    for ordinal, action in enumerate(actions, 1):
+        yield Put(t.actions, _new_action(event, event.turn, action, ordinal))
 
 
 def _new_turn(event: SessionEvent, turn: Turn) -> Change:
@@ -211,35 +213,43 @@ def _new_turn(event: SessionEvent, turn: Turn) -> Change:
         "recalled": [one.model_dump(mode="json") for one in planned.recalled] if planned else [],
         "path": turn.path.model_dump(mode="json") if turn.path else None,
     }
-    unjudged = ("status", "next_action", "execution_analysis", "memory_analysis", "verdict_reasoning", "rule")
-    return Put(t.turns, row | dict.fromkeys(unjudged) | {"verified_at": None})
+    return Put(t.turns, row | dict.fromkeys(VERDICT))
 
 
-SPECIFIED = {  # column: field
-    "id": "id",
-    "tool": "tool",
-    "arguments": "arguments",
-    "text": "description",
-    "effect": "effect",
-    "depends_on": "depends_on",
-    "approval": "approval_reason",
-    "policy": "policy",
-    "repairs": "repairs",
-    "ruling": "decision",
-    "why": "decision_reason",
-}
+VERDICT = (
+    "verdict_status",
+    "next_action",
+    "execution_analysis",
+    "memory_analysis",
+    "verdict_reasoning",
+    "verdict_rule",
+    "verified_at",
+)
+SPECIFIED = (
+    "id",
+    "tool",
+    "arguments",
+    "description",
+    "effect",
+    "depends_on",
+    "approval_reason",
+    "policy",
+    "repairs",
+    "decision",
+    "decision_reason",
+)
 
 
-def _new_action(event: SessionEvent, turn: int, action: Action, place: int) -> Values:
+def _new_action(event: SessionEvent, turn: int, action: Action, ordinal: int) -> Values:
     """A row begins with its end where an action is not run, or was a person's own."""
-    key = {"session_id": event.session_id, "turn": turn, "place": place}
-    ran = {"seconds": None, "started_at": None, "ended_at": event.at if action.status in DONE else None}
+    key = {"session_id": event.session_id, "turn": turn, "ordinal": ordinal}
+    ran = {"duration_seconds": None, "started_at": None, "ended_at": event.at if action.status in DONE else None}
     return key | _specified(action) | ran | _came_of(action)
 
 
 def _specified(action: Action) -> Values:
     spec = action.spec.model_dump(mode="json")
-    return {column: spec[name] for column, name in SPECIFIED.items()} | {"hash": action.hash}
+    return {name: spec[name] for name in SPECIFIED} | {"hash": action.hash}
 
 
 def _came_of(action: Action) -> Values:
@@ -261,7 +271,7 @@ def _action_state(action: Action, event: SessionEvent, was: ActionStatus) -> Val
     elif action.status in DONE and action.status != was:
         state["ended_at"] = event.at
     if isinstance(event, facts.ActionsFinished) and action.status != was:
-        state["seconds"] = action.seconds
+        state["duration_seconds"] = action.seconds
     return state
 
 

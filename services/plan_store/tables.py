@@ -23,11 +23,11 @@ sessions = Table(
     Column("id", Words, primary_key=True),
     Column("position", Count, nullable=False),  # stream sequence of the last message folded, readable or not
     Column("version", Count, nullable=False),  # 0: none of its messages was an event
-    Column("digest", Words, nullable=False),  # of the folded session: what is remembered elsewhere must have it too
+    Column("snapshot_digest", Words, nullable=False),  # what is remembered elsewhere must have it too
     Column("owner", Words, nullable=False),
     Column("title", Words, nullable=False),
     Column("request", Words, nullable=False),
-    Column("search", Words, nullable=False),  # title and requests, case folded
+    Column("search_text", Words, nullable=False),  # title and requests, case folded
     Column("workflow", Words, nullable=False),
     Column("phase", Words, nullable=False),
     Column("state", Words, nullable=False),  # the name that clients know the phase by
@@ -35,17 +35,17 @@ sessions = Table(
     Column("work_service", Words),
     Column("work_version", Count),
     Column("work_since", Utc),
-    Column("scene_since", Utc, nullable=False),  # when what is before the person came there
-    Column("expires_at", Utc),  # when the approval asked for now is given up
-    Column("parent", Words),
+    Column("phase_began_at", Utc, nullable=False),  # or what is in review came there
+    Column("approval_expires_at", Utc),
+    Column("parent_id", Words),
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
-    Column("session", JSON, nullable=False),  # the folded session itself
+    Column("snapshot", JSON, nullable=False),  # the session, folded up to `position`
     Index(None, "owner", "updated_at"),
     Index(None, "updated_at"),
-    Index(None, "parent"),
+    Index(None, "parent_id"),
     Index(None, "work_since"),
-    Index(None, "expires_at"),
+    Index(None, "approval_expires_at"),
 )
 
 journal = Table(
@@ -57,7 +57,7 @@ journal = Table(
     Column("type", Words, nullable=False),
     Column("actor", Words, nullable=False),
     Column("at", Utc, nullable=False),
-    Column("begins", Boolean, nullable=False),  # a request
+    Column("begins_round", Boolean, nullable=False),
     Column("body", JSON, nullable=False),
     Index(None, "position"),
 )
@@ -80,8 +80,8 @@ plans = Table(
     Column("path", JSON),  # through flows, as it was planned; None: it is no path
 )
 
-codes = Table(
-    "codes",
+code_versions = Table(
+    "code_versions",
     METADATA,
     _session_id(),
     Column("number", Count, primary_key=True, autoincrement=False),
@@ -114,12 +114,12 @@ turns = Table(
     Column("final", Boolean, nullable=False),
     Column("recalled", JSON, nullable=False),  # what the planner was told of earlier sessions
     Column("path", JSON),  # through flows, as it was planned; None: its actions are no nodes
-    Column("status", Words),  # the verdict's, from here on; None: not judged
+    Column("verdict_status", Words),  # None: not judged
     Column("next_action", Words),
     Column("execution_analysis", Words),
     Column("memory_analysis", Words),
     Column("verdict_reasoning", Words),
-    Column("rule", Words),
+    Column("verdict_rule", Words),
     Column("verified_at", Utc),
 )
 
@@ -129,23 +129,23 @@ actions = Table(
     _session_id(),
     Column("turn", Count, primary_key=True, autoincrement=False),
     Column("id", Words, primary_key=True),
-    Column("place", Count, nullable=False),  # 1, 2, 3 within its turn, those counted that others took the place of
+    Column("ordinal", Count, nullable=False),  # 1, 2, 3 within its turn, counting the superseded
     Column("tool", Words, nullable=False),
     Column("arguments", JSON, nullable=False),
-    Column("text", Words, nullable=False),
+    Column("description", Words, nullable=False),
     Column("effect", Words, nullable=False),
     Column("depends_on", JSON, nullable=False),
-    Column("approval", Words),
+    Column("approval_reason", Words),
     Column("policy", Words),  # the tool's own, if it had one
     Column("repairs", JSON, nullable=False),  # what was put right in its arguments
-    Column("ruling", Words, nullable=False),
-    Column("why", Words, nullable=False),  # of the ruling
+    Column("decision", Words, nullable=False),
+    Column("decision_reason", Words, nullable=False),
     Column("hash", Words, nullable=False),
     Column("status", Words, nullable=False),
     Column("result", JSON),
     Column("artefact", JSON),  # where the whole result is, where `result` is its beginning
     Column("error", Words, nullable=False),
-    Column("seconds", Double),
+    Column("duration_seconds", Double),
     Column("tokens", Count, nullable=False),  # of the model calls made for it
     Column("started_at", Utc),
     Column("ended_at", Utc),
@@ -167,7 +167,7 @@ usage = Table(
     METADATA,
     _session_id(),
     Column("version", Count, primary_key=True, autoincrement=False),  # of the event that accounts for the call
-    Column("place", Count, primary_key=True, autoincrement=False),  # among that event's calls: 1, 2, 3
+    Column("ordinal", Count, primary_key=True, autoincrement=False),  # among that event's calls: 1, 2, 3
     Column("model", Words, nullable=False),
     Column("role", Words, nullable=False),
     Column("prompt_tokens", Count, nullable=False),
@@ -205,7 +205,7 @@ memories = Table(
     Column("request", Words, nullable=False),
     Column("outcome", Words, nullable=False),
     Column("lesson", Words, nullable=False),  # the last verdict on it that was no good news
-    Column("words", Words, nullable=False),  # of all three, as the full-text index has them
+    Column("search_words", Words, nullable=False),  # of all three, as the full-text index has them
     Column("at", Utc, nullable=False),
     Index(None, "session_id", "position"),
     Index(None, "owner", "at"),
@@ -227,8 +227,8 @@ library = Table(
     Column("tables", JSON, nullable=False),
     Column("answer", Words, nullable=False),
     Column("saved", Boolean, nullable=False),
-    Column("search", Words, nullable=False),  # request, question and SQL, case folded
-    Column("words", Words, nullable=False),  # of request and question, as entries are compared
+    Column("search_text", Words, nullable=False),  # request, question and SQL, case folded
+    Column("search_words", Words, nullable=False),  # of request and question, as entries are compared
     Column("at", Utc, nullable=False),
     Index(None, "position"),
 )
@@ -242,14 +242,14 @@ proposals = Table(
     Column("name", Words, primary_key=True),
     Column("version", Count, nullable=False),
     Column("description", Words, nullable=False),
-    Column("why", Words, nullable=False),
+    Column("reason", Words, nullable=False),
     Column("request", Words, nullable=False),
     Column("at", Utc, nullable=False),
 )
 
 # Messages on a session's subjects that are not its events. Their session may not exist, so there is no foreign key.
-parked = Table(
-    "parked",
+parked_messages = Table(
+    "parked_messages",
     METADATA,
     Column("position", Count, primary_key=True, autoincrement=False),
     Column("session_id", Words, nullable=False),
@@ -275,8 +275,8 @@ waiting_for_upgrade = Table(
 PROJECTED = tuple(METADATA.sorted_tables)  # all of the above, what is referred to first
 
 # Deliveries that a consumer gave up, from the broker's advisories.
-dead = Table(
-    "dead",
+dead_letters = Table(
+    "dead_letters",
     METADATA,
     Column("stream", Words, primary_key=True),
     Column("consumer", Words, primary_key=True),
@@ -288,12 +288,12 @@ dead = Table(
     Index(None, "session_id"),
 )
 
-# Sessions that were purged: their ids are never used again. `done`: the log is known to be purged too.
+# Sessions that were purged: their ids are never used again.
 tombstones = Table(
     "tombstones",
     METADATA,
     Column("session_id", Words, primary_key=True),
     Column("owner", Words, nullable=False),
     Column("at", Utc, nullable=False),
-    Column("done", Boolean, nullable=False),
+    Column("log_purged", Boolean, nullable=False),  # known to be
 )

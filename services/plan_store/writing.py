@@ -18,7 +18,7 @@ from services.plan_store import parking
 from services.plan_store.change import Change, Patch, Put, Remove, Values
 from services.plan_store.database import Database, DatabaseDown, count, put_rows
 from services.plan_store.folded import Folded, row, sealed
-from services.plan_store.tables import journal, parked, sessions, usage
+from services.plan_store.tables import journal, parked_messages, sessions, usage
 from shared.log import UpgradeNeeded
 from shared.telemetry import metrics
 
@@ -149,7 +149,7 @@ class Writer:
 
 
 def _is_parked(change: Change) -> bool:
-    return isinstance(change, Put) and change.table is parked
+    return isinstance(change, Put) and change.table is parked_messages
 
 
 def _move(held: Held) -> Move:
@@ -181,7 +181,7 @@ def apply(moves: Sequence[Move], tx: Connection) -> None:
 _MOVE = update(sessions).where(
     sessions.c.id == bindparam("known_id"),
     sessions.c.position == bindparam("known_position"),
-    sessions.c.digest == bindparam("known_digest"),
+    sessions.c.snapshot_digest == bindparam("known_digest"),
 )
 
 

@@ -1,4 +1,4 @@
-"""plan_store's database: migrations, of an empty one and of one with rows, and one that is not there."""
+"""plan_store's database: its schema made by migrations, taken away and made again; and one that is not there."""
 
 import asyncio
 from typing import Any
@@ -8,7 +8,7 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, text
+from sqlalchemy import Connection, inspect
 
 from services.plan_store import tables as t
 from services.plan_store.database import MIGRATIONS, Database, DatabaseDown
@@ -20,7 +20,6 @@ from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.contract.test_plan_store_turns import asked, one, turn
 from tests.support.plan_store import rows
-from tests.support.plan_store_paths import Walk
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 
@@ -28,7 +27,7 @@ pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
 async def test_models_and_migrations_say_the_same(database: Database) -> None:
     def known(name: str | None, *_: Any) -> bool:
         """The full-text index is each database's own."""
-        return not (name or "").startswith(("memory_words", "vector", "ix_memories_vector"))
+        return not (name or "").startswith(("memories_fts", "search_vector", "ix_memories_search_vector"))
 
     def differences(connection: Connection) -> list[Any]:
         return list(compare_metadata(MigrationContext.configure(connection, opts={"include_name": known}), t.METADATA))
@@ -60,43 +59,27 @@ def alembic(connection: Connection, act: Any, revision: str) -> None:
     act(config, revision)
 
 
-async def test_rows_of_the_version_before_are_kept(log: InMemoryLog, empty_url: str) -> None:
+def tables(connection: Connection) -> set[str]:
+    return set(inspect(connection).get_table_names())
+
+
+async def test_a_schema_that_was_taken_away_is_made_again_and_filled_from_the_log(
+    log: InMemoryLog, empty_url: str
+) -> None:
     database = Database(empty_url)
     await database.migrate()
     story = await asked(log)
     await story.commit(turn({"id": "1.1", "tool": "read"}), c.Start(), finish(action_id="1.1", ok=True))
-    projector = Projector(log, database)
-    await projector.load(story.id)
-    async with database.begin() as tx:
-        await tx.run_sync(alembic, command.downgrade, "0001")
-    with pytest.raises(Exception, match="memories"):
-        async with database.begin() as tx:
-            await tx.execute(text("SELECT * FROM memories"))
-    await database.migrate()
-    a, s = t.actions.c, t.turns.c
-    assert await one(database, a.id, a.repairs, a.ruling, a.why, a.artefact) == [("1.1", [], "proceed", "", None)]
-    assert await one(database, s.turn, s.sub_goals, s.final, s.recalled, s.path) == [(1, [], False, [], None)]
-    assert await one(database, a.id, a.tokens) == [("1.1", 0)]
     await story.commit(c.VerifyTurn(status="success", next_action="complete", reasoning="well"))
     await story.commit(c.GiveAnswer(text="Done.", confidence=1))
-    assert (await projector.load(story.id)).session.answer == "Done."
-    await rebuild_from(log, database, lambda *_: None)
-    assert await one(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
-    await database.close()
-
-
-async def test_where_requests_began_in_the_rows_of_the_version_before(log: InMemoryLog, empty_url: str) -> None:
-    database = Database(empty_url)
-    await database.migrate()
-    walk = Walk(log)
-    await walk.answered('\x00 "intent":"request"')
-    await walk.commit(c.Continue(), c.Answer(text="Another one"), c.Say(text="steered"), c.Stop())
-    await Projector(log, database).load(walk.id)
-    j = t.journal.c
-    now = await one(database, j.version, j.begins)
+    await Projector(log, database).load(story.id)
+    before = await rows(database)
     async with database.begin() as tx:
-        await tx.run_sync(alembic, command.downgrade, "0002")
+        await tx.run_sync(alembic, command.downgrade, "base")
+        assert await tx.run_sync(tables) == {"alembic_version"}
     await database.migrate()
-    assert await one(database, j.version, j.begins) == now
-    assert len([version for version, begins in now if begins]) == 2
+    assert not any((await rows(database)).values())
+    await rebuild_from(log, database, lambda *_: None)
+    assert await rows(database) == before
+    assert await one(database, t.memories.c.request, t.memories.c.outcome) == [("Return my boots", "answered: Done.")]
     await database.close()

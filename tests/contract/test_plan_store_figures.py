@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from services.plan_store.database import Database, put
 from services.plan_store.figures import count
 from services.plan_store.projection import Projector
-from services.plan_store.tables import dead
+from services.plan_store.tables import dead_letters
 from shared.telemetry import metrics
 from shared.testing import InMemoryLog
 from tests.support.stories import Conversation, approve
@@ -40,7 +40,7 @@ async def test_everything_is_counted_and_what_is_not_there_is_zero(
     await projector.load(reviewed.id)
     letters = [letter(1, "planner"), letter(2, "planner"), letter(3, "mine"), letter(4, "yours")]
     async with database.begin() as tx:
-        await put(tx, dead, letters)
+        await put(tx, dead_letters, letters)
 
     await count(database)
     phases = {phase: figure("sessions", phase=phase) for phase in ("planning", "coding", "awaiting_approval")}

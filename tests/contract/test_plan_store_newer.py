@@ -58,7 +58,7 @@ async def test_its_rows_stay_and_others_go_on(
     s, w = t.sessions.c, t.waiting_for_upgrade.c
     assert dict(await one(database, s.id, s.version)) == {story.id: 1, other.id: 1}
     assert await one(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), 2)]
-    assert await one(database, t.parked.c.position) == []
+    assert await one(database, t.parked_messages.c.position) == []
     for wanted in ({}, {"at_least": log.last(story.id)}, {"version": 2}):
         with pytest.raises(StoreError, match="newer release") as refused:
             await projector.load(story.id, **wanted)

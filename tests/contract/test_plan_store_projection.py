@@ -57,19 +57,21 @@ async def test_the_rows_tell_the_whole_story(log: InMemoryLog, database: Databas
         (2, "superseded", "A calculator for floats", "planner"),
         (3, "completed", "A calculator for floats", "user:ann"),
     ]
-    k = t.codes.c
+    k = t.code_versions.c
     assert await one(database, k.number, k.status, k.code) == [
         (1, "rejected", "print(1 / 0)\n"),
         (2, "approved", "print(1.5 + 2)\n"),
     ]
     assert await one(database, t.turns.c.turn, t.turns.c.next_action) == [(1, "complete")]
     a = t.actions.c
-    assert await one(database, a.turn, a.id, a.tool, a.status, a.seconds) == [(1, "1.1", "run_code", "finished", 0.25)]
+    assert await one(database, a.turn, a.id, a.tool, a.status, a.duration_seconds) == [
+        (1, "1.1", "run_code", "finished", 0.25)
+    ]
     assert await one(database, t.usage.c.model, t.usage.c.prompt_tokens, t.usage.c.cost) == [("m", 10, 0.25)]
     assert await one(database, t.shares.c.user, t.shares.c.role) == [("bob", "approver")]
     versions = [version for (version,) in await one(database, t.journal.c.version)]
     assert versions == list(range(1, session.version + 1))
-    assert await one(database, t.parked.c.position) == []
+    assert await one(database, t.parked_messages.c.position) == []
 
 
 async def test_an_answer_and_a_late_outcome_find_their_rows(
@@ -85,7 +87,7 @@ async def test_an_answer_and_a_late_outcome_find_their_rows(
     await story.commit(c.Stop(), c.Say(text="Something else"))
     await story.commit(finish(action_id="1.1", ok=True, result=None, seconds=2))
     await projector.nudge(story.id, log.last(story.id))
-    assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.seconds) == [
+    assert await one(database, t.actions.c.id, t.actions.c.status, t.actions.c.duration_seconds) == [
         ("1.1", "finished", 2.0),
         ("1.2", "skipped", None),
     ]
@@ -250,7 +252,7 @@ async def test_a_row_that_another_version_wrote_is_folded_again(log: InMemoryLog
     await story.plan()
     await Projector(log, database).load(story.id)
     async with database.begin() as tx:
-        await tx.execute(t.sessions.update().values(session={"id": story.id, "shape": "of another time"}))
+        await tx.execute(t.sessions.update().values(snapshot={"id": story.id, "shape": "of another time"}))
     await story.commit(approve)
     assert await Projector(log, database).load(story.id) == await story.loaded()
 
@@ -269,7 +271,7 @@ async def test_garbage_is_parked_moves_the_position_and_blocks_nobody(
     loaded = await projector.load(story.id)
     assert loaded.position == 5
     assert loaded.session.version == 2
-    assert [position for (position,) in await one(database, t.parked.c.position)] == [1, 4, 5]
+    assert [position for (position,) in await one(database, t.parked_messages.c.position)] == [1, 4, 5]
     await story.commit(approve)
     assert (await projector.load(story.id)).session.phase == "coding"
 
@@ -282,8 +284,8 @@ async def test_ids_that_no_session_has_are_parked_once(
         position = log.publish(f"session.{odd}.planner.message.received", b"{}")
         for _ in range(2):
             await projector.nudge(odd, position)
-    assert len(await one(database, t.parked.c.position)) == 2
-    assert all(len(shown) <= 64 for (shown,) in await one(database, t.parked.c.session_id))
+    assert len(await one(database, t.parked_messages.c.position)) == 2
+    assert all(len(shown) <= 64 for (shown,) in await one(database, t.parked_messages.c.session_id))
     assert await one(database, t.sessions.c.id) == []
 
 
@@ -321,7 +323,7 @@ async def test_values_that_databases_dislike_stop_nothing(
     log.publish("session.hostile.nobody.usage.recorded", spent.encode(), guard(story.id, 2, "3"))
 
     loaded = await projector.load(story.id)
-    assert loaded.session.version == 3, await one(database, t.parked.c.reason)
+    assert loaded.session.version == 3, await one(database, t.parked_messages.c.reason)
     assert await one(database, t.sessions.c.owner) == [("o'b\ufffd",)]
     before = await rows(database)
     await rebuild_from(log, database, lambda *_: None)

@@ -76,7 +76,10 @@ async def test_rebuild_makes_the_same_rows_again(log: InMemoryLog, database: Dat
     for session_id in await session_ids(log):
         await projector.nudge(session_id, 2**62)
     before = await rows(database)
-    assert all(before[name] for name in ("sessions", "journal", "plans", "codes", "turns", "actions", "parked"))
+    assert all(
+        before[name]
+        for name in ("sessions", "journal", "plans", "code_versions", "turns", "actions", "parked_messages")
+    )
 
     async with database.begin() as tx:  # whatever became of the rows
         await tx.execute(t.plans.update().values(goal="tampered"))

@@ -56,7 +56,7 @@ async def test_what_was_planned_is_in_the_rows(log: InMemoryLog, database: Datab
         (1, "look", ["look", "return"], True, [RECALLED.model_dump()])
     ]
     a = t.actions.c
-    assert await one(database, a.id, a.status, a.repairs, a.ruling, a.why, a.policy, a.artefact) == [
+    assert await one(database, a.id, a.status, a.repairs, a.decision, a.decision_reason, a.policy, a.artefact) == [
         ("1.1", "finished", ["order_id: # was missing"], "mutate", "", None, ARTEFACT.model_dump()),
         ("1.2", "denied", [], "deny", "this tool must not be used here", "deny", None),
     ]
@@ -74,7 +74,7 @@ async def test_an_action_that_was_ruled_again_is_shown_as_it_was_ruled(
     await story.commit(c.Start(tools=tools))
     await projector.load(story.id)
     a = t.actions.c
-    assert await one(database, a.id, a.effect, a.policy, a.ruling, a.status, a.why) == [
+    assert await one(database, a.id, a.effect, a.policy, a.decision, a.status, a.decision_reason) == [
         ("1.1", "read", None, "proceed", "planned", ""),
         ("1.2", "irreversible", None, "require_approval", "planned", ""),
         ("1.3", "read", "deny", "deny", "denied", "this tool must not be used here"),
@@ -89,7 +89,7 @@ async def test_a_turn_without_actions_is_a_row_too(log: InMemoryLog, database: D
     await story.commit(turn(sub_goal="nothing left", reasoning="it is done", recalled=(RECALLED,)))
     await projector.load(story.id)
     s = t.turns.c
-    assert await one(database, s.turn, s.sub_goal, s.by, s.reasoning, s.status, s.recalled) == [
+    assert await one(database, s.turn, s.sub_goal, s.by, s.reasoning, s.verdict_status, s.recalled) == [
         (1, "look", "planner", "", "success", []),
         (2, "nothing left", "planner", "it is done", None, [RECALLED.model_dump()]),
     ]
@@ -123,7 +123,7 @@ async def test_the_artefact_of_an_outcome_that_comes_late(
     await story.commit(finish(result="the beg…", size=ARTEFACT.size, seconds=2), STORED)
     await projector.load(story.id)
     a = t.actions.c
-    assert await one(database, a.id, a.status, a.result, a.artefact, a.seconds) == [
+    assert await one(database, a.id, a.status, a.result, a.artefact, a.duration_seconds) == [
         ("1.1", "finished", "the beg…", ARTEFACT.model_dump(), 2.0)
     ]
     await same_after_rebuild(log, database)
@@ -146,7 +146,7 @@ async def test_what_of_a_path_had_not_begun_is_superseded(
     await walk.commit(c.EditPath(actions=specs("format_final_response"), given={"sql": "SELECT 3"}, after="1.4"))
     await projector.load(walk.id)
     a, s = t.actions.c, t.turns.c
-    assert await one(database, a.place, a.id, a.tool, a.status, a.ended_at.is_not(None), a.depends_on) == [
+    assert await one(database, a.ordinal, a.id, a.tool, a.status, a.ended_at.is_not(None), a.depends_on) == [
         (1, "1.1", "text_to_sql.generate_sql", "finished", True, []),
         (2, "1.2", "text_to_sql.validate_sql", "finished", True, ["1.1"]),
         (3, "1.3", "text_to_sql.execute_sql", "superseded", True, ["1.2"]),
@@ -161,7 +161,7 @@ async def test_what_of_a_path_had_not_begun_is_superseded(
     await walk.walk()
     await walk.end("3")
     await projector.load(walk.id)
-    assert (await one(database, a.place, a.status, a.seconds))[6] == (7, "finished", 1.0)
+    assert (await one(database, a.ordinal, a.status, a.duration_seconds))[6] == (7, "finished", 1.0)
     await same_after_rebuild(log, database)
 
 
@@ -197,7 +197,7 @@ async def test_the_tokens_of_a_node_are_its_own_and_move_no_times(
     await walk.commit(spent(100))
     await projector.load(walk.id)
     assert await one(database, a.id, a.ended_at) == ended
-    assert await one(database, a.id, a.tokens, a.seconds) == [("1.1", 19, 2.0), ("1.2", 0, None)]
+    assert await one(database, a.id, a.tokens, a.duration_seconds) == [("1.1", 19, 2.0), ("1.2", 0, None)]
     assert await one(database, u.version, u.action_id) == [(4, "1.1"), (5, "1.1"), (7, "1.1"), (8, "")]
     await same_after_rebuild(log, database)
 
@@ -220,7 +220,7 @@ async def test_a_path_plan_that_is_approved_is_the_turn(
     edited = path.model_copy(update={"nodes": path.nodes[2:]}).model_dump(mode="json")
     assert await one(database, p.number, p.path) == [(1, path.model_dump(mode="json")), (2, edited)]
     assert await one(database, s.turn, s.sub_goal, s.final, s.path) == [(1, "Count them", True, edited)]
-    assert await one(database, a.place, a.tool, a.status) == [
+    assert await one(database, a.ordinal, a.tool, a.status) == [
         (n, node, "finished") for n, node in enumerate(path.nodes[2:], 1)
     ]
     await same_after_rebuild(log, database)
@@ -237,7 +237,7 @@ async def test_what_a_node_cost_that_outlived_its_turn(
     await walk.commit(finish(action_id="1.1", ok=True, result={"sql": "SELECT 1"}, seconds=2))
     await projector.load(walk.id)
     a = t.actions.c
-    assert await one(database, a.id, a.status, a.tokens, a.seconds) == [
+    assert await one(database, a.id, a.status, a.tokens, a.duration_seconds) == [
         ("1.1", "finished", 11, 2.0),
         ("1.2", "skipped", 0, None),
     ]

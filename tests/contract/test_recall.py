@@ -188,7 +188,7 @@ async def test_rebuild_makes_the_same_memories_and_purge_ends_them(
     assert await found(client, "lamp", limit=10) == ["Thanks, and the lamp?"] * 3
     if database.is_sqlite:
         async with database.begin() as tx:  # raises where index and rows do not agree
-            await tx.execute(text("INSERT INTO memory_words (memory_words, rank) VALUES ('integrity-check', 1)"))
+            await tx.execute(text("INSERT INTO memories_fts (memories_fts, rank) VALUES ('integrity-check', 1)"))
 
 
 # --- recall
@@ -237,7 +237,7 @@ async def test_the_newest_are_told_besides(client: Client, shop: Shop) -> None:
 HOSTILE = {
     "quotes": "say \"boots\" and 'boots'",
     "operators": "boots OR NOT AND NEAR(boots lamp, 5) boots*",
-    "columns": "words:boots memory_words:x {words} : boots ^boots -boots +boots",
+    "columns": "words:boots memories_fts:x {words} : boots ^boots -boots +boots",
     "tsquery": "boots & | ! <-> <2> ( ) :* 'boots' \\'boots boots:*AB",
     "sql": "'; DROP TABLE memories; -- boots",
     "nul": "boots\x00boots boots",
@@ -343,7 +343,7 @@ async def test_the_store_keeps_a_bounded_part_of_long_texts(client: Client, shop
     memory = (await client.ask(api.MEMORY_LIST, user="ann")).items[0]
     assert (len(memory.request), len(memory.outcome)) == (2_000, 2_000)
     async with database.begin() as tx:
-        assert len((await tx.scalar(select(t.memories.c.words))) or "") <= 5_000
+        assert len((await tx.scalar(select(t.memories.c.search_words))) or "") <= 5_000
 
 
 async def test_a_session_of_very_many_requests_is_searched_at_once(

@@ -28,7 +28,7 @@ async def test_a_write_that_its_plan_calls_a_read_is_not_called_but_logged_count
     assert bench.desk.session.phase == "awaiting_approval"
     assert ruled_again() == before + 1
     assert [(line["event"], line["tool"], line["effect"]) for line in logged] == [
-        ("action_ruled_again", "write", "write")
+        ("action_restricted", "write", "write")
     ]
 
 

@@ -1,219 +1,284 @@
-"""The first schema."""
+"""The first schema, with a full-text index of memories.
+
+PostgreSQL has its index in a column; SQLite in a table of its own, which triggers keep in step with the rows.
+"""
+
+from typing import Any
 
 import sqlalchemy as sa
 from alembic import op
+from sqlalchemy.types import TypeEngine
 
 revision = "0001"
 down_revision = None
 
+TEXT, JSON, FLAG = sa.Text(), sa.JSON(), sa.Boolean()
+COUNT, TIME = sa.BigInteger(), sa.DateTime(timezone=True)
+NUMBER: sa.Double[float] = sa.Double()
+ROWID = sa.BigInteger().with_variant(sa.Integer(), "sqlite")
+
+NEW = "INSERT INTO memories_fts (rowid, search_words) VALUES (new.position, new.search_words);"
+OLD = "INSERT INTO memories_fts (memories_fts, rowid, search_words) VALUES ('delete', old.position, old.search_words);"
+SQLITE = (
+    "CREATE VIRTUAL TABLE memories_fts USING fts5("
+    "search_words, content='memories', content_rowid='position', tokenize='porter unicode61')",
+    f"CREATE TRIGGER memories_inserted AFTER INSERT ON memories BEGIN {NEW} END",
+    f"CREATE TRIGGER memories_deleted AFTER DELETE ON memories BEGIN {OLD} END",
+    f"CREATE TRIGGER memories_updated AFTER UPDATE ON memories BEGIN {OLD} {NEW} END",
+)
+POSTGRESQL = (
+    "ALTER TABLE memories ADD COLUMN search_vector tsvector "
+    "GENERATED ALWAYS AS (to_tsvector('english', search_words)) STORED",
+    "CREATE INDEX ix_memories_search_vector ON memories USING gin (search_vector)",
+)
+
+
+def _columns(kind: TypeEngine[Any], *names: str, nullable: bool = False) -> list[sa.Column[Any]]:
+    return [sa.Column(name, kind, nullable=nullable, autoincrement=False) for name in names]
+
+
+def _of_session(table: str) -> sa.ForeignKeyConstraint:
+    return sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name=f"fk_{table}_session_id", ondelete="CASCADE")
+
 
 def upgrade() -> None:
     op.create_table(
-        "dead",
-        sa.Column("stream", sa.Text(), nullable=False),
-        sa.Column("consumer", sa.Text(), nullable=False),
-        sa.Column("stream_seq", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("stream", "consumer", "stream_seq", name="pk_dead"),
+        "dead_letters",
+        *_columns(TEXT, "stream", "consumer"),
+        *_columns(COUNT, "stream_seq"),
+        *_columns(TEXT, "reason", "session_id", "subject"),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("stream", "consumer", "stream_seq", name="pk_dead_letters"),
     )
-    op.create_index("ix_dead_session_id", "dead", ["session_id"], unique=False)
+    op.create_index("ix_dead_letters_session_id", "dead_letters", ["session_id"], unique=False)
 
     op.create_table(
-        "parked",
-        sa.Column("position", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("subject", sa.Text(), nullable=False),
-        sa.Column("reason", sa.Text(), nullable=False),
-        sa.Column("preview", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.PrimaryKeyConstraint("position", name="pk_parked"),
+        "parked_messages",
+        *_columns(COUNT, "position"),
+        *_columns(TEXT, "session_id", "subject", "reason", "preview"),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("position", name="pk_parked_messages"),
     )
-    op.create_index("ix_parked_session_id", "parked", ["session_id"], unique=False)
+    op.create_index("ix_parked_messages_session_id", "parked_messages", ["session_id"], unique=False)
 
     op.create_table(
         "sessions",
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("position", sa.BigInteger(), nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("digest", sa.Text(), nullable=False),
-        sa.Column("owner", sa.Text(), nullable=False),
-        sa.Column("title", sa.Text(), nullable=False),
-        sa.Column("request", sa.Text(), nullable=False),
-        sa.Column("search", sa.Text(), nullable=False),
-        sa.Column("workflow", sa.Text(), nullable=False),
-        sa.Column("phase", sa.Text(), nullable=False),
-        sa.Column("state", sa.Text(), nullable=False),
-        sa.Column("paused", sa.Boolean(), nullable=False),
-        sa.Column("work_service", sa.Text(), nullable=True),
-        sa.Column("work_version", sa.BigInteger(), nullable=True),
-        sa.Column("work_since", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("scene_since", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("expires_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("parent", sa.Text(), nullable=True),
-        sa.Column("created_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("updated_at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("session", sa.JSON(), nullable=False),
+        *_columns(TEXT, "id"),
+        *_columns(COUNT, "position", "version"),
+        *_columns(TEXT, "snapshot_digest", "owner", "title", "request", "search_text", "workflow", "phase", "state"),
+        *_columns(FLAG, "paused"),
+        *_columns(TEXT, "work_service", nullable=True),
+        *_columns(COUNT, "work_version", nullable=True),
+        *_columns(TIME, "work_since", nullable=True),
+        *_columns(TIME, "phase_began_at"),
+        *_columns(TIME, "approval_expires_at", nullable=True),
+        *_columns(TEXT, "parent_id", nullable=True),
+        *_columns(TIME, "created_at", "updated_at"),
+        *_columns(JSON, "snapshot"),
         sa.PrimaryKeyConstraint("id", name="pk_sessions"),
     )
-    op.create_index("ix_sessions_expires_at", "sessions", ["expires_at"], unique=False)
+    op.create_index("ix_sessions_approval_expires_at", "sessions", ["approval_expires_at"], unique=False)
     op.create_index("ix_sessions_owner_sessions_updated_at", "sessions", ["owner", "updated_at"], unique=False)
-    op.create_index("ix_sessions_parent", "sessions", ["parent"], unique=False)
+    op.create_index("ix_sessions_parent_id", "sessions", ["parent_id"], unique=False)
     op.create_index("ix_sessions_updated_at", "sessions", ["updated_at"], unique=False)
     op.create_index("ix_sessions_work_since", "sessions", ["work_since"], unique=False)
 
     op.create_table(
         "tombstones",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("owner", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("done", sa.Boolean(), nullable=False),
+        *_columns(TEXT, "session_id", "owner"),
+        *_columns(TIME, "at"),
+        *_columns(FLAG, "log_purged"),
         sa.PrimaryKeyConstraint("session_id", name="pk_tombstones"),
     )
 
     op.create_table(
+        "waiting_for_upgrade",
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "position", "needs", "rules"),
+        *_columns(TIME, "at"),
+        sa.PrimaryKeyConstraint("session_id", name="pk_waiting_for_upgrade"),
+    )
+
+    op.create_table(
         "actions",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("turn", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("id", sa.Text(), nullable=False),
-        sa.Column("place", sa.BigInteger(), nullable=False),
-        sa.Column("tool", sa.Text(), nullable=False),
-        sa.Column("arguments", sa.JSON(), nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("effect", sa.Text(), nullable=False),
-        sa.Column("depends_on", sa.JSON(), nullable=False),
-        sa.Column("approval", sa.Text(), nullable=True),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("result", sa.JSON(), nullable=True),
-        sa.Column("error", sa.Text(), nullable=False),
-        sa.Column("seconds", sa.Double(), nullable=True),
-        sa.Column("started_at", sa.DateTime(timezone=True), nullable=True),
-        sa.Column("ended_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_actions_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "turn"),
+        *_columns(TEXT, "id"),
+        *_columns(COUNT, "ordinal"),
+        *_columns(TEXT, "tool"),
+        *_columns(JSON, "arguments"),
+        *_columns(TEXT, "description", "effect"),
+        *_columns(JSON, "depends_on"),
+        *_columns(TEXT, "approval_reason", "policy", nullable=True),
+        *_columns(JSON, "repairs"),
+        *_columns(TEXT, "decision", "decision_reason", "hash", "status"),
+        *_columns(JSON, "result", "artefact", nullable=True),
+        *_columns(TEXT, "error"),
+        *_columns(NUMBER, "duration_seconds", nullable=True),
+        *_columns(COUNT, "tokens"),
+        *_columns(TIME, "started_at", "ended_at", nullable=True),
+        _of_session("actions"),
         sa.PrimaryKeyConstraint("session_id", "turn", "id", name="pk_actions"),
     )
 
     op.create_table(
         "answers",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("version", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("confidence", sa.Double(), nullable=False),
-        sa.Column("evidence", sa.JSON(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_answers_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "version"),
+        *_columns(TEXT, "text"),
+        *_columns(NUMBER, "confidence"),
+        *_columns(JSON, "evidence"),
+        *_columns(TIME, "at"),
+        _of_session("answers"),
         sa.PrimaryKeyConstraint("session_id", "version", name="pk_answers"),
     )
 
     op.create_table(
-        "codes",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("plan_version", sa.BigInteger(), nullable=False),
-        sa.Column("code", sa.Text(), nullable=False),
-        sa.Column("explanation", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("by", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("checks", sa.JSON(), nullable=False),
-        sa.Column("tests", sa.Text(), nullable=False),
-        sa.Column("repairs", sa.BigInteger(), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_codes_session_id", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("session_id", "number", name="pk_codes"),
+        "code_versions",
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "number", "version", "plan_version"),
+        *_columns(TEXT, "code", "explanation", "status", "by"),
+        *_columns(TIME, "at"),
+        *_columns(TEXT, "hash"),
+        *_columns(JSON, "checks"),
+        *_columns(TEXT, "tests"),
+        *_columns(COUNT, "repairs"),
+        _of_session("code_versions"),
+        sa.PrimaryKeyConstraint("session_id", "number", name="pk_code_versions"),
     )
 
     op.create_table(
         "journal",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("version", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("position", sa.BigInteger(), nullable=False),
-        sa.Column("type", sa.Text(), nullable=False),
-        sa.Column("actor", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("body", sa.JSON(), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_journal_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "version", "position"),
+        *_columns(TEXT, "type", "actor"),
+        *_columns(TIME, "at"),
+        *_columns(FLAG, "begins_round"),
+        *_columns(JSON, "body"),
+        _of_session("journal"),
         sa.PrimaryKeyConstraint("session_id", "version", name="pk_journal"),
     )
     op.create_index("ix_journal_position", "journal", ["position"], unique=False)
 
     op.create_table(
+        "library",
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "turn", "version", "position"),
+        *_columns(TEXT, "request"),
+        *_columns(JSON, "flows", "path"),
+        *_columns(TEXT, "question", "sql"),
+        *_columns(JSON, "tables"),
+        *_columns(TEXT, "answer"),
+        *_columns(FLAG, "saved"),
+        *_columns(TEXT, "search_text", "search_words"),
+        *_columns(TIME, "at"),
+        _of_session("library"),
+        sa.PrimaryKeyConstraint("session_id", "turn", name="pk_library"),
+    )
+    op.create_index("ix_library_position", "library", ["position"], unique=False)
+
+    op.create_table(
+        "memories",
+        *_columns(ROWID, "position"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "version"),
+        *_columns(TEXT, "owner", "request", "outcome", "lesson", "search_words"),
+        *_columns(TIME, "at"),
+        _of_session("memories"),
+        sa.PrimaryKeyConstraint("position", name="pk_memories"),
+    )
+    op.create_index("ix_memories_owner_memories_at", "memories", ["owner", "at"], unique=False)
+    op.create_index("ix_memories_session_id_memories_position", "memories", ["session_id", "position"], unique=False)
+
+    op.create_table(
         "plans",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("number", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("kind", sa.Text(), nullable=False),
-        sa.Column("goal", sa.Text(), nullable=False),
-        sa.Column("steps", sa.JSON(), nullable=False),
-        sa.Column("notes", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=False),
-        sa.Column("by", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("hash", sa.Text(), nullable=False),
-        sa.Column("deleted", sa.Boolean(), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_plans_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "number", "version"),
+        *_columns(TEXT, "kind", "goal"),
+        *_columns(JSON, "steps"),
+        *_columns(TEXT, "notes", "status", "by"),
+        *_columns(TIME, "at"),
+        *_columns(TEXT, "hash"),
+        *_columns(FLAG, "deleted"),
+        *_columns(JSON, "path", nullable=True),
+        _of_session("plans"),
         sa.PrimaryKeyConstraint("session_id", "number", name="pk_plans"),
     )
 
     op.create_table(
+        "proposals",
+        *_columns(TEXT, "session_id", "flow", "name"),
+        *_columns(COUNT, "version"),
+        *_columns(TEXT, "description", "reason", "request"),
+        *_columns(TIME, "at"),
+        _of_session("proposals"),
+        sa.PrimaryKeyConstraint("session_id", "flow", "name", name="pk_proposals"),
+    )
+
+    op.create_table(
         "shares",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("user", sa.Text(), nullable=False),
-        sa.Column("role", sa.Text(), nullable=True),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_shares_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id", "user"),
+        *_columns(TEXT, "role", nullable=True),
+        _of_session("shares"),
         sa.PrimaryKeyConstraint("session_id", "user", name="pk_shares"),
     )
     op.create_index("ix_shares_user", "shares", ["user"], unique=False)
 
     op.create_table(
         "turns",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("turn", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("version", sa.BigInteger(), nullable=False),
-        sa.Column("sub_goal", sa.Text(), nullable=False),
-        sa.Column("by", sa.Text(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.Column("selected_tool", sa.Text(), nullable=False),
-        sa.Column("required_skills", sa.JSON(), nullable=False),
-        sa.Column("reasoning", sa.Text(), nullable=False),
-        sa.Column("status", sa.Text(), nullable=True),
-        sa.Column("next_action", sa.Text(), nullable=True),
-        sa.Column("execution_analysis", sa.Text(), nullable=True),
-        sa.Column("memory_analysis", sa.Text(), nullable=True),
-        sa.Column("verdict_reasoning", sa.Text(), nullable=True),
-        sa.Column("rule", sa.Text(), nullable=True),
-        sa.Column("verified_at", sa.DateTime(timezone=True), nullable=True),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_turns_session_id", ondelete="CASCADE"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "turn", "version"),
+        *_columns(TEXT, "sub_goal", "by"),
+        *_columns(TIME, "at"),
+        *_columns(TEXT, "selected_tool"),
+        *_columns(JSON, "required_skills"),
+        *_columns(TEXT, "reasoning"),
+        *_columns(JSON, "sub_goals"),
+        *_columns(FLAG, "final"),
+        *_columns(JSON, "recalled"),
+        *_columns(JSON, "path", nullable=True),
+        *_columns(
+            TEXT,
+            "verdict_status",
+            "next_action",
+            "execution_analysis",
+            "memory_analysis",
+            "verdict_reasoning",
+            "verdict_rule",
+            nullable=True,
+        ),
+        *_columns(TIME, "verified_at", nullable=True),
+        _of_session("turns"),
         sa.PrimaryKeyConstraint("session_id", "turn", name="pk_turns"),
     )
 
     op.create_table(
         "usage",
-        sa.Column("session_id", sa.Text(), nullable=False),
-        sa.Column("version", sa.BigInteger(), autoincrement=False, nullable=False),
-        sa.Column("model", sa.Text(), nullable=False),
-        sa.Column("role", sa.Text(), nullable=False),
-        sa.Column("prompt_tokens", sa.BigInteger(), nullable=False),
-        sa.Column("cached_tokens", sa.BigInteger(), nullable=False),
-        sa.Column("completion_tokens", sa.BigInteger(), nullable=False),
-        sa.Column("cost", sa.Double(), nullable=False),
-        sa.Column("latency", sa.Double(), nullable=False),
-        sa.Column("attempts", sa.BigInteger(), nullable=False),
-        sa.Column("outcome", sa.Text(), nullable=False),
-        sa.Column("estimated", sa.Boolean(), nullable=False),
-        sa.Column("at", sa.DateTime(timezone=True), nullable=False),
-        sa.ForeignKeyConstraint(["session_id"], ["sessions.id"], name="fk_usage_session_id", ondelete="CASCADE"),
-        sa.PrimaryKeyConstraint("session_id", "version", name="pk_usage"),
+        *_columns(TEXT, "session_id"),
+        *_columns(COUNT, "version", "ordinal"),
+        *_columns(TEXT, "model", "role"),
+        *_columns(COUNT, "prompt_tokens", "cached_tokens", "completion_tokens"),
+        *_columns(NUMBER, "cost", "latency"),
+        *_columns(COUNT, "attempt"),
+        *_columns(TEXT, "outcome"),
+        *_columns(FLAG, "estimated"),
+        *_columns(TEXT, "action_id"),
+        *_columns(TIME, "at"),
+        _of_session("usage"),
+        sa.PrimaryKeyConstraint("session_id", "version", "ordinal", name="pk_usage"),
     )
 
+    for statement in SQLITE if op.get_bind().dialect.name == "sqlite" else POSTGRESQL:
+        op.execute(statement)
 
-TABLES = ("actions", "answers", "codes", "journal", "plans", "shares", "turns", "usage", "sessions", "parked")
+
+OF_SESSIONS = ("journal", "plans", "code_versions", "turns", "actions", "answers", "usage", "shares")
+ACROSS_SESSIONS = ("memories", "library", "proposals")
+OTHERS = ("sessions", "parked_messages", "waiting_for_upgrade", "dead_letters", "tombstones")
 
 
 def downgrade() -> None:
-    for table in (*TABLES, "tombstones", "dead"):
+    if op.get_bind().dialect.name == "sqlite":
+        op.execute("DROP TABLE memories_fts")
+    for table in (*OF_SESSIONS, *ACROSS_SESSIONS, *OTHERS):
         op.drop_table(table)
