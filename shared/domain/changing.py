@@ -13,10 +13,11 @@ else:
     def replace(whole: Any, /, **changes: Any) -> Any:
         """A copy with these fields changed. Raises TypeError for one that there is not."""
         fields = vars(whole)
-        if unknown := changes.keys() - fields.keys():
-            raise TypeError(f"{type(whole).__name__} has no {', '.join(sorted(unknown))}")
+        merged = fields | changes
+        if len(merged) > len(fields):
+            raise TypeError(f"{type(whole).__name__} has no {', '.join(sorted(changes.keys() - fields.keys()))}")
         changed = object.__new__(type(whole))
-        vars(changed).update(fields, **changes)
+        object.__setattr__(changed, "__dict__", merged)
         return changed
 
 
