@@ -12,9 +12,8 @@ from pydantic_core import from_json
 
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.decide import AnyCommand, decided, due
 from shared.domain.errors import OutOfTurn
-from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.session import Session
 from shared.events import Due, SessionEvent, dump_event, facts, parse_event
@@ -143,8 +142,8 @@ async def commit(
     deadline = time.monotonic() + patience
     delay, in_vain = FIRST_DELAY, 0
     while True:
-        event, before = decide(loaded.session, command, by), loaded.position
-        after = evolve(loaded.session, event)
+        event, after = decided(loaded.session, command, by)
+        before = loaded.position
         try:
             return Loaded(after, await log.append(event, after=loaded.position, due=due(after))), event
         except (LostRace, Unsure) as lost:
@@ -200,8 +199,8 @@ async def fork(log: Log, parent: Session, new_id: str, by: By) -> SessionEvent:
     """Begin session `new_id` from the parent as it is given. Raises Refused, LostRace, Unsure, Unstorable."""
     begun = Session(new_id)
     command = c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent))
-    event = decide(begun, command, by)
-    await log.append(event, after=0, due=due(evolve(begun, event)))
+    event, after = decided(begun, command, by)
+    await log.append(event, after=0, due=due(after))
     return event
 
 

@@ -6,8 +6,7 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-from shared.domain.admissible import admissible
-from shared.domain.evolve import evolve
+from shared.domain.admissible import admit
 from shared.domain.session import Session
 from shared.events import SessionEvent, envelope, parse_event
 from shared.events.envelope import Head, is_newer, read_head
@@ -70,10 +69,10 @@ def accept(loaded: Loaded, raw: Raw) -> tuple[Loaded, SessionEvent | None, str]:
         _stop_at_newer(loaded, raw, read_head(raw.data))
         return moved, None, _unguarded(loaded, raw) or _unreadable(error)
     _stop_at_newer(loaded, raw, event)
-    wrong = _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event)
-    if wrong := wrong or admissible(loaded.session, event):
+    if wrong := _unguarded(loaded, raw) or _out_of_place(loaded.session, raw.subject, event):
         return moved, None, wrong
-    return Loaded(evolve(loaded.session, event), raw.position), event, ""
+    after, wrong = admit(loaded.session, event)
+    return (moved, None, wrong) if wrong else (Loaded(after, raw.position), event, "")
 
 
 def _stop_at_newer(loaded: Loaded, raw: Raw, head: SessionEvent | Head | None) -> None:

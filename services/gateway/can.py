@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.domain.decide import AnyCommand, decide
+from shared.domain.decide import AnyCommand, bare
 from shared.domain.errors import Refused
 from shared.domain.paths import begun
 from shared.domain.session import SERVICE_OF, Session, undecided
@@ -26,7 +26,7 @@ def accepted(session: Session) -> tuple[str, ...]:
 
 def _allowed(session: Session, command: AnyCommand) -> bool:
     try:
-        decide(session, command, _ANYBODY)
+        bare(session, command, _ANYBODY)
     except Refused:
         return False
     return True

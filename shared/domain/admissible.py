@@ -1,13 +1,15 @@
 """What folding refuses, whoever published it: a closed list.
 
-`accept` parks such an event, and `decide` holds what it decided against the same list. It belongs to the rules of the
-format and changes only with their number. Everything else (policies, limits, texts) is for `decide` alone.
+`accept` parks such an event (`admit`), and `decide` holds what it decided against the same list (`admissible`). It
+belongs to the rules of the format and changes only with their number. Everything else (policies, limits, texts) is for
+`decide` alone.
 """
 
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from shared.domain.consequences import complete
+from shared.domain.consequences import followed
+from shared.domain.evolve import evolve
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
@@ -18,26 +20,34 @@ PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost
 UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
 AGAIN = "load the session and decide again"
+UNSAID = "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
 
 
+def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
+    """The session after this event, and ""; or as it is, and why the event cannot be its next one."""
+    if wrong := admissible(session, event):
+        return session, wrong
+    if _begins(event):
+        return evolve(session, event), ""
+    whole, after = followed(session, event)
+    if whole is event or whole == event:
+        return after, ""
+    return session, UNSAID
+
+
 def admissible(session: Session, event: SessionEvent) -> str:
-    """Why this event cannot be the next one of the session; "" if it can."""
-    if event.version == 1 or event.type == "session.forked":
+    """Why this event cannot be the next one of the session, whatever it ends and begins; "" if it can."""
+    if _begins(event):
         return _beginning(event)
     row = ROWS.get(event.type)
-    if row and (wrong := row(session, event)):
-        return wrong
-    return _unsaid(session, event)
+    return row(session, event) if row else ""
 
 
-def _unsaid(session: Session, event: SessionEvent) -> str:
-    """What the event does not say of the actions that it denies, ends and begins, or says wrongly."""
-    if complete(session, event) == event:
-        return ""
-    named = "`denied`, `ended` and `begins`" if isinstance(event, facts.ApprovalExpired) else "`ended` and `begins`"
-    return f"its {named} are not those that follow from it: complete it, or decide again"
+def _begins(event: SessionEvent) -> bool:
+    """Whether it can only be the first one of a session."""
+    return event.version == 1 or event.type == "session.forked"
 
 
 def _beginning(event: SessionEvent) -> str:

@@ -7,7 +7,7 @@ itself.
 from shared.domain import paths
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
-from shared.domain.waves import blocked, end, quiet_reads
+from shared.domain.waves import begin_quiet, blocked, end, quiet_reads
 from shared.events import SessionEvent, facts
 from shared.events.values import Ended, EndReason
 
@@ -16,17 +16,24 @@ PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
     """The event that follows this session, with `denied`, `ended` and `begins` filled in, whatever they were. Pure."""
+    return followed(session, event)[0]
+
+
+def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Session]:
+    """The event as `complete` makes it, and the session after it. Pure."""
     event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
     if isinstance(event, facts.ApprovalExpired):
         event = event.model_copy(update={"denied": tuple(action.spec.id for action in undecided(session.turn))})
-    if session.turn is None and not isinstance(event, PLANS_A_TURN):
-        return event  # there is no action to end or to begin
     after = evolve(session, event)
+    if session.turn is None and not isinstance(event, PLANS_A_TURN):
+        return event, after  # there is no action to end or to begin
     if ended := _ended(session, event, after):
         event = event.model_copy(update={"ended": ended})
         after = evolve(session, event)
-    begins = tuple(action.spec.id for action in quiet_reads(after))
-    return event.model_copy(update={"begins": begins}) if begins else event
+    if begins := tuple(action.spec.id for action in quiet_reads(after)):
+        event = event.model_copy(update={"begins": begins})
+        after = begin_quiet(after, event)
+    return event, after
 
 
 def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:

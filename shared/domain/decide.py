@@ -8,7 +8,7 @@ from pydantic import ValidationError
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
-from shared.domain.consequences import complete
+from shared.domain.consequences import followed
 from shared.domain.errors import AlreadyDone, Invalid, need
 from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
@@ -24,17 +24,28 @@ def decide(session: Session, command: AnyCommand, by: By) -> SessionEvent:
 
     Raises a `Refused` (errors.py) and changes nothing where the session does not allow it.
     """
+    return decided(session, command, by)[0]
+
+
+def decided(session: Session, command: AnyCommand, by: By) -> tuple[SessionEvent, Session]:
+    """The event as `decide` gives it, and the session after it. Raises a `Refused`."""
+    event, after = followed(session, bare(session, command, by))
+    if wrong := admissible(session, event):
+        raise AssertionError(f"{event.type} was decided, and no reader of the log would take it: {wrong}")
+    return event, after
+
+
+def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
+    """The same event, but for the actions that it ends and begins: to know whether the command is refused. Raises a
+    `Refused`."""
     if by.id is not None and event_id(session, by, "") in session.recent:
         raise AlreadyDone("This command has been carried out already; nothing was done twice.")
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
     try:
-        event = complete(session, _by_newest_rules(session, _event(session, command, by)))
+        return _by_newest_rules(session, _event(session, command, by))
     except ValidationError as error:
         raise Invalid(_why(error)) from error
-    if wrong := admissible(session, event):
-        raise AssertionError(f"{event.type} was decided, and no reader of the log would take it: {wrong}")
-    return event
 
 
 def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
