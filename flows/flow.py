@@ -1,6 +1,7 @@
 """The base of all flows: a named graph of described nodes."""
 
 from collections.abc import Sequence
+from functools import cached_property
 
 from flows.nodes import Marked, Node, Outputs
 from shared.domain.session import Session
@@ -36,6 +37,10 @@ class Flow:
         return state | {"feedback": "\n".join(said)} if said else state
 
     def spec(self) -> FlowSpec:
+        return self._spec
+
+    @cached_property
+    def _spec(self) -> FlowSpec:
         return FlowSpec(
             name=self.name,
             description=self.description,

@@ -27,14 +27,16 @@ SECONDS = 3600.0  # what a node asks and calls has deadlines of its own
 
 
 class NodeTools:
-    """A source of tools. `registered`: the tools that nodes may call; a node is none of them."""
+    """A source of tools. `registered`: the tools that nodes may call, which come and go; a node is none of them."""
 
     def __init__(self, flows: Flows, registered: Registry) -> None:
         self._flows = flows
         self._registered = registered
+        self._nodes = {(flow.name, node.spec.name): (flow, node) for flow in flows.all() for node in flow.nodes()}
+        self._specs = {key: _spec(*one) for key, one in self._nodes.items()}
 
     def tools(self) -> Iterable[Tool]:
-        return (self._tool(flow, node) for flow in self._flows.all() for node in flow.nodes())
+        return (self._tool(*one, self._specs[key]) for key, one in self._nodes.items())
 
     def troubles(self) -> Iterable[str]:
         return self._flows.troubles
@@ -46,27 +48,18 @@ class NodeTools:
         return tuple(flow.spec() for flow in self._flows.all())
 
     def find(self, flow: str, node: str) -> tuple[Flow, Node] | None:
-        found = self._flows.find(flow)
-        its = found.node(node) if found else None
-        return (found, its) if found and its else None
+        return self._nodes.get((flow, node))
 
     def policy(self, session: Session, node: Node) -> ToolPolicy | None:
         """What holds for the registered tool that the node calls holds for the node."""
         called = self._registered.find(node.tool) if node.tool else None
         return called.policy(session) if called else None
 
-    def _tool(self, flow: Flow, node: Node) -> Tool:
+    def _tool(self, flow: Flow, node: Node, spec: ToolSpec) -> Tool:
         called = self._registered.find(node.tool) if node.tool else None
+        if called:
+            spec = spec.model_copy(update={"policy": called.spec.policy, "keyed": called.spec.keyed})
         preview = partial(_preview, called) if called and called.preview else None
-        spec = ToolSpec(
-            name=tool_of(flow.name, node.spec.name),
-            description=node.spec.description,
-            parameters={"type": "object", "properties": {name: {} for name in node.spec.inputs}},
-            effect=node.spec.effect,
-            policy=called.spec.policy if called else None,
-            origin=f"{ORIGIN}{flow.name}",
-            keyed=called.spec.keyed if called else False,
-        )
         run, fails = partial(self._run, flow, node), partial(_fails, flow, node)
         return Tool(spec, run, preview, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
 
@@ -116,6 +109,17 @@ class NodeTools:
         one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await bounded(tool, lambda: tool.run(one))
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
+
+
+def _spec(flow: Flow, node: Node) -> ToolSpec:
+    """But for what the tool that it calls says of itself."""
+    return ToolSpec(
+        name=tool_of(flow.name, node.spec.name),
+        description=node.spec.description,
+        parameters={"type": "object", "properties": {name: {} for name in node.spec.inputs}},
+        effect=node.spec.effect,
+        origin=f"{ORIGIN}{flow.name}",
+    )
 
 
 def _made_before(session: Session) -> int:

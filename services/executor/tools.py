@@ -92,7 +92,7 @@ class Registry:
         return dict(sorted(found.items()))
 
     def find(self, name: str) -> Tool | None:
-        return self.all().get(name)
+        return next((tool for source in self._sources for tool in source.tools() if tool.spec.name == name), None)
 
     def troubles(self) -> tuple[str, ...]:
         return tuple(trouble for source in self._sources for trouble in source.troubles())
