@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from pydantic import JsonValue
-from sqlalchemy import Connection, delete, insert, select
+from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
@@ -25,6 +25,18 @@ from shared.tools import Change, Preview
 __all__ = ["SHARED", "World", "Worlds", "WorldsDown", "WrongBase"]
 
 SHARED = "shared"  # the world that everybody shares
+
+# A document as a world has it: its own, or that of the base.
+_DOCUMENT = (
+    select(documents.c.place, documents.c.body)
+    .where(
+        (documents.c.kind == bindparam("kind"))
+        & (documents.c.id == bindparam("id"))
+        & documents.c.world.in_(bindparam("worlds", expanding=True))
+    )
+    .order_by(documents.c.world == BASE)
+    .limit(1)
+)
 
 
 class WrongBase(Exception):
@@ -151,9 +163,8 @@ class World:
         """The call made on documents as they are now, without storing anything."""
 
         def read(kind: Kind, document_id: str) -> Stored:
-            at = (documents.c.kind == kind) & (documents.c.id == document_id)
-            query = select(documents.c.place, documents.c.body).where(at & documents.c.world.in_([BASE, self.name]))
-            return Stored(*connection.execute(query.order_by(documents.c.world == BASE).limit(1)).one())
+            at = {"kind": kind, "id": document_id, "worlds": [BASE, self.name]}
+            return Stored(*connection.execute(_DOCUMENT, at).one())
 
         draft = Draft(self._index, read)
         return perform(draft, name, arguments), draft

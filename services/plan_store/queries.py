@@ -25,9 +25,9 @@ SUMMARY = tuple(
 )
 
 
-async def rows(database: Database, query: Select[Any]) -> list[RowMapping]:
+async def rows(database: Database, query: Select[Any], **values: object) -> list[RowMapping]:
     async with database.begin() as tx:
-        return list((await tx.execute(query)).mappings())
+        return list((await tx.execute(query, values)).mappings())
 
 
 async def rows_within(tx: AsyncConnection, query: Select[Any], size: int) -> tuple[list[RowMapping], bool]:

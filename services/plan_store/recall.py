@@ -3,7 +3,18 @@
 from collections.abc import Collection
 from typing import Any, NamedTuple
 
-from sqlalchemy import ColumnElement, RowMapping, Select, column, func, literal, literal_column, select, table
+from sqlalchemy import (
+    ColumnElement,
+    RowMapping,
+    Select,
+    bindparam,
+    column,
+    func,
+    literal,
+    literal_column,
+    select,
+    table,
+)
 
 from services.plan_store import tables as t
 from services.plan_store.database import Database
@@ -15,6 +26,17 @@ INDEX = table("memories_fts", column("rowid"))  # SQLite's
 NEWEST = (t.memories.c.at.desc(), t.memories.c.position.desc())
 ENGLISH: ColumnElement[str] = literal_column("'english'")
 VECTOR: ColumnElement[Any] = literal_column("memories.search_vector")  # PostgreSQL's
+
+
+def _rounds() -> Select[Any]:
+    """Of the memories at `positions`, how many their sessions had by then."""
+    m, before = t.memories.c, t.memories.alias()
+    earlier = before.c.session_id == m.session_id, before.c.position <= m.position
+    number = select(func.count()).select_from(before).where(*earlier).correlate(t.memories).scalar_subquery()
+    return select(m.position, number.label("round")).where(m.position.in_(bindparam("positions", expanding=True)))
+
+
+ROUNDS = _rounds()
 
 
 class _Found(NamedTuple):
@@ -75,11 +97,7 @@ def _remembered(user: str, score: ColumnElement[Any]) -> Select[Any]:
 async def _records(database: Database, found: Collection[RowMapping]) -> tuple[api.MemoryRecord, ...]:
     """Each with its round. A round is counted for the rows of an answer only: for all that match it takes quadratic
     time."""
-    m, before = t.memories.c, t.memories.alias()
-    earlier = before.c.session_id == m.session_id, before.c.position <= m.position
-    number = select(func.count()).select_from(before).where(*earlier).correlate(t.memories).scalar_subquery()
-    wanted = m.position.in_([row["position"] for row in found])
-    counted = await rows(database, select(m.position, number.label("round")).where(wanted))
+    counted = await rows(database, ROUNDS, positions=[row["position"] for row in found]) if found else ()
     rounds = {row["position"]: row["round"] for row in counted}
     names = api.MemoryRecord.model_fields.keys() - {"round"}
     return tuple(

@@ -15,7 +15,7 @@ from shared.llm import Message
 from shared.llm.deeds import deed_lines
 from shared.llm.remark import REMARK_RULES, remark_sections
 from shared.llm.sections import prompt
-from shared.tools import ToolPage
+from shared.tools import ToolPage, ToolSpec
 
 ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
 RULES = f"""
@@ -83,7 +83,7 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
         RULES,
         {
             "rules": page.rules,
-            "tools": [_tool(spec.model_dump(mode="json")) for spec in page.tools],
+            "tools": [_tool(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
             "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.rounds[-ROUNDS:]],
             "recalled": [f"- {one.request} ({one.outcome}) {one.lesson}".rstrip() for one in recalled],
@@ -106,9 +106,9 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
     )
 
 
-def _tool(spec: Mapping[str, Any]) -> str:
+def _tool(spec: ToolSpec) -> str:
     return json.dumps(
-        {name: spec[name] for name in ("name", "description", "effect", "parameters")}, ensure_ascii=False
+        {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}, ensure_ascii=False
     )
 
 
