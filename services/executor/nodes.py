@@ -33,10 +33,11 @@ class NodeTools:
         self._flows = flows
         self._registered = registered
         self._nodes = {(flow.name, node.spec.name): (flow, node) for flow in flows.all() for node in flow.nodes()}
-        self._specs = {key: _spec(*one) for key, one in self._nodes.items()}
+        self._tools = tuple(self._tool(flow, node) for flow, node in self._nodes.values())
 
     def tools(self) -> Iterable[Tool]:
-        return (self._tool(*one, self._specs[key]) for key, one in self._nodes.items())
+        registered = self._registered.all()
+        return (_calling(tool, called) if (called := registered.get(tool.calls)) else tool for tool in self._tools)
 
     def troubles(self) -> Iterable[str]:
         return self._flows.troubles
@@ -55,13 +56,16 @@ class NodeTools:
         called = self._registered.find(node.tool) if node.tool else None
         return called.policy(session) if called else None
 
-    def _tool(self, flow: Flow, node: Node, spec: ToolSpec) -> Tool:
-        called = self._registered.find(node.tool) if node.tool else None
-        if called:
-            spec = spec.model_copy(update={"policy": called.spec.policy, "keyed": called.spec.keyed})
-        preview = partial(_preview, called) if called and called.preview else None
+    def _tool(self, flow: Flow, node: Node) -> Tool:
+        spec = ToolSpec(
+            name=tool_of(flow.name, node.spec.name),
+            description=node.spec.description,
+            parameters={"type": "object", "properties": {name: {} for name in node.spec.inputs}},
+            effect=node.spec.effect,
+            origin=f"{ORIGIN}{flow.name}",
+        )
         run, fails = partial(self._run, flow, node), partial(_fails, flow, node)
-        return Tool(spec, run, preview, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
+        return Tool(spec, run, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
 
     async def _run(self, flow: Flow, node: Node, call: Call) -> Result:
         known = state_of(flow, call.session)
@@ -111,15 +115,10 @@ class NodeTools:
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
 
 
-def _spec(flow: Flow, node: Node) -> ToolSpec:
-    """But for what the tool that it calls says of itself."""
-    return ToolSpec(
-        name=tool_of(flow.name, node.spec.name),
-        description=node.spec.description,
-        parameters={"type": "object", "properties": {name: {} for name in node.spec.inputs}},
-        effect=node.spec.effect,
-        origin=f"{ORIGIN}{flow.name}",
-    )
+def _calling(tool: Tool, called: Tool) -> Tool:
+    """The node with what the tool that it calls says of itself."""
+    spec = tool.spec.model_copy(update={"policy": called.spec.policy, "keyed": called.spec.keyed})
+    return tool._replace(spec=spec, preview=partial(_preview, called) if called.preview else None)
 
 
 def _made_before(session: Session) -> int:
