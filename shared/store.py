@@ -6,8 +6,10 @@ import time
 from base64 import b64decode
 from typing import Any, Protocol
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from shared.bus import Bus, BusDown, MessageTooLarge
-from shared.domain.session import SESSION
+from shared.domain.session import SESSION, Session
 from shared.log import Loaded, UpgradeNeeded, require_readable
 from shared.retry import retry_while_unavailable
 from shared.telemetry import names, tracing
@@ -48,6 +50,15 @@ class Asks(Loads, Protocol):
         ...
 
 
+class _Answer(BaseModel):
+    """To a load; a newer plan_store may say more. It is read in one go: a session is large."""
+
+    model_config = ConfigDict(defer_build=True)
+
+    session: Session
+    position: int
+
+
 class Store:
     """Requests to `plan_store.<entity>.<verb>`.
 
@@ -62,15 +73,13 @@ class Store:
     async def load(self, session_id: str, *, at_least: int = 0, version: int | None = None) -> Loaded:
         wanted = {"session_id": session_id, "at_least": at_least, "version": version}
         try:
-            answer = await self.ask("session.load", **wanted)
+            return _loaded(await self._answer("session.load", **wanted))
         except StoreRefused as refused:
             if refused.code == "upgrade_needed":
                 raise UpgradeNeeded(session_id) from refused
             if refused.code != "too_large":
                 raise
             return await self._load_in_parts(wanted)
-        require_readable(answer["session"])
-        return Loaded(SESSION.validate_python(answer["session"]), int(answer["position"]))
 
     async def _load_in_parts(self, wanted: dict[str, Any]) -> Loaded:
         """A session that is larger than a message. All parts are of the version that the first one is of."""
@@ -88,15 +97,13 @@ class Store:
 
     async def ask(self, verb: str, **arguments: Any) -> Any:
         """One request; its answer as JSON data. Raises StoreDown, StoreRefused."""
+        return _understood(await self._answer(verb, **arguments))
+
+    async def _answer(self, verb: str, **arguments: Any) -> bytes:
         subject = f"plan_store.{verb}"
         attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
         with tracing.within(subject, kind="client", attributes=attributes):
-            answer = json.loads(await self._reply(subject, json.dumps(arguments).encode()))
-        if isinstance(answer, dict) and (refusal := answer.get("error")):
-            if str(refusal["code"]).endswith("_down"):
-                raise StoreDown(refusal["message"])
-            raise StoreRefused(refusal["code"], refusal["message"])
-        return answer
+            return await self._reply(subject, json.dumps(arguments).encode())
 
     async def _reply(self, subject: str, request: bytes) -> bytes:
         began = time.monotonic()
@@ -115,6 +122,27 @@ class Store:
                     raise StoreDown("The plan store does not answer.") from error
             await asyncio.sleep(pause)
             patience, pause = patience * 2, min(pause * 2, 0.5)
+
+
+def _loaded(answer: bytes) -> Loaded:
+    """Raises StoreDown, StoreRefused, UpgradeNeeded."""
+    try:
+        loaded = _Answer.model_validate_json(answer)
+    except ValidationError:
+        require_readable(_understood(answer)["session"])
+        raise
+    require_readable(vars(loaded.session))
+    return Loaded(loaded.session, loaded.position)
+
+
+def _understood(answer: bytes) -> Any:
+    """As JSON data. Raises StoreDown, StoreRefused."""
+    data = json.loads(answer)
+    if isinstance(data, dict) and (refusal := data.get("error")):
+        if str(refusal["code"]).endswith("_down"):
+            raise StoreDown(refusal["message"])
+        raise StoreRefused(refusal["code"], refusal["message"])
+    return data
 
 
 @retry_while_unavailable(StoreDown, longest=3)
