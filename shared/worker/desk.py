@@ -175,7 +175,8 @@ class Desk:
 
 def _without_secrets[Quoting: BaseModel](command: Quoting) -> Quoting:
     """What others say of a failure may quote our keys back: an event is for ever."""
-    told = {name: conceal(getattr(command, name)) for name in QUOTING if getattr(command, name, None)}
-    if outcomes := getattr(command, "outcomes", ()):
+    fields = vars(command)
+    told = {name: conceal(fields[name]) for name in QUOTING if fields.get(name)}
+    if outcomes := fields.get("outcomes", ()):
         told["outcomes"] = tuple(map(_without_secrets, outcomes))
     return command.model_copy(update=told) if told else command
