@@ -16,10 +16,10 @@ TAKES = 5.0  # seconds that a message is waited for, to take it away
 CHANGES: dict[str, tuple[dict[str, object], ...]] = {  # of streams; each is seen and mended by provisioning
     "SESSIONS": ({"duplicate_window": 5_000_000_000}, {"allow_direct": False}, {"republish": None}),
     "TIMERS": ({"max_msgs_per_subject": 5},),
-    "DEAD": ({"max_age": 3_600_000_000_000},),
+    "DEAD_LETTERS": ({"max_age": 3_600_000_000_000},),
     "OBJ_ARTEFACTS": ({"description": "changed by hand"},),
 }
-STREAM_OF = {"keeper": "DEAD", "timers": "TIMERS"}
+STREAM_OF = {"dead_letters": "DEAD_LETTERS", "timers": "TIMERS"}
 
 
 async def nats_kill(stage: Stage, fault: Fault) -> bool:

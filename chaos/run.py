@@ -106,7 +106,7 @@ async def _quiet(it: World, load: Load, faults: Faults) -> float:
 async def _waiting(it: World) -> dict[str, int]:
     names = ("planner", "generator", "verifier", "executor", "plan_store")
     found = {name: await it.bus.outstanding(name) for name in names}
-    return found | {"keeper": await it.bus.outstanding("keeper", "DEAD")}
+    return found | {"dead_letters": await it.bus.outstanding("dead_letters", "DEAD_LETTERS")}
 
 
 async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:

@@ -38,8 +38,8 @@ POISONS = (
     "new_session",
 )
 MODEL = ("429", "500", "timeout", "cut", "garbled", "truncated", "invented", "html", "error200", "midstream", "slow")
-CONSUMERS = ("planner", "generator", "verifier", "executor", "plan_store", "keeper", "timers")
-STREAMS = ("SESSIONS", "TIMERS", "DEAD", "OBJ_ARTEFACTS")
+CONSUMERS = ("planner", "generator", "verifier", "executor", "plan_store", "dead_letters", "timers")
+STREAMS = ("SESSIONS", "TIMERS", "DEAD_LETTERS", "OBJ_ARTEFACTS")
 FILES = ("parley.db", "parley.db", "retail.db")
 TABLES = ("sessions", "journal", "retail_documents", "retail_effects")
 

@@ -262,8 +262,8 @@ def sql(
     ] = "",
     hide: Annotated[str, typer.Option(help='Tables and columns to keep back: "secrets, users.email, *.password"')] = "",
     only: Annotated[str, typer.Option(help="The only tables that may be read.")] = "",
-    rows: Annotated[int, typer.Option(min=1, help="At most so many.")] = 1000,
-    seconds: Annotated[float, typer.Option(min=0.1, help="At most so long, for each.")] = 10.0,
+    max_rows: Annotated[int, typer.Option(min=1, help="Of each answer.")] = 1000,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds that each query may take.")] = 10.0,
     schema: Annotated[bool, typer.Option("--schema", help="Show the tables instead.")] = False,
     jsonl: Annotated[bool, typer.Option("--jsonl", help='Read {"sql": …} lines from stdin, answer each.')] = False,
 ) -> None:
@@ -274,7 +274,7 @@ def sql(
     from sql.database import Hidden, Limits
 
     work = asking.lines if jsonl else asking.schema if schema else lambda opened: asking.one(opened, statement)
-    limits = Limits(rows=rows, seconds=seconds)
+    limits = Limits(rows=max_rows, seconds=timeout)
     raise typer.Exit(asking.run(database, Hidden.parse(hide, only=only), limits, work))
 
 

@@ -107,7 +107,7 @@ def shown(table: Table) -> list[str]:
         parts = zip(row, widths, numbers, strict=True)
         return "  ".join(text.rjust(width) if number else text.ljust(width) for text, width, number in parts).rstrip()
 
-    more = ", and there are more: raise --rows" if table.truncated else ""
+    more = ", and there are more: raise --max-rows" if table.truncated else ""
     count = f"{_rows(len(cells))}{more} ({table.seconds:.3f} s)"
     return [line(table.columns), line("─" * width for width in widths), *map(line, cells), count]
 

@@ -61,7 +61,7 @@ def _handlers() -> Iterator[tuple[str, tuple[str, str, tuple[Path, ...]]]]:
                 case "run_worker", [ast.Constant(value=str(name)), handler]:
                     yield name, (service, f"`{_name(handler)}`", (app.parent / "handlers.py",))
                 case "consume", [ast.Constant(value=str(name)), handler]:
-                    source = (app.parent / "keeper.py",) if name in ("keeper", "timers") else ()
+                    source = (app.parent / "keeper.py",) if name in ("dead_letters", "timers") else ()
                     yield name, (service, f"`{_name(handler)}`", source)
 
 

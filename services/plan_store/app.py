@@ -53,7 +53,7 @@ class PlanStore:
             await patiently(partial(keeper.expired, delivery))
 
         self.bus.consume("plan_store", partial(project, projector), limit=AT_ONCE)
-        self.bus.consume("keeper", dead_letter, stream="DEAD")
+        self.bus.consume("dead_letters", dead_letter, stream="DEAD_LETTERS")
         self.bus.consume("timers", expired, stream="TIMERS")
         await self.bus.start()  # it refuses a log that this release cannot read: nothing is answered from such a one
         requests = Requests(self.bus.log, self.database, projector, lambda: self.bus.max_payload)

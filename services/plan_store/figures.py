@@ -20,7 +20,7 @@ from shared.telemetry import metrics
 
 EVERY = 15.0  # seconds between two countings
 SHARE = 100  # and at least so many times as long as the last one took: a large database is not read all the time
-CONSUMERS = (*WORKERS, "plan_store", "timers", "keeper")
+CONSUMERS = (*WORKERS, "plan_store", "timers", "dead_letters")
 OTHER = "other"  # whatever else consumes the log: anybody may, under any name
 
 log = structlog.get_logger("plan_store")

@@ -6,7 +6,7 @@ from nats.js.api import Header
 
 from shared.bus.api import AMBIGUOUS
 from shared.bus.errors import BusDown
-from shared.bus.topology import TICKETS
+from shared.bus.topology import USED_TICKETS
 
 TAKEN = (10071, 10164)  # wrong last sequence; 10164: another one's publish is under way, in a cluster
 TIMEOUT = 5.0
@@ -16,7 +16,9 @@ async def redeem(client: Client, ticket_id: str) -> bool:
     """Whether this was the first use. Raises BusDown where nobody can know: then the ticket is to be given up."""
     headers = {Header.EXPECTED_LAST_SUBJECT_SEQUENCE.value: "0"}
     try:
-        await client.jetstream().publish(f"ticket.{ticket_id}", b"", stream=TICKETS, headers=headers, timeout=TIMEOUT)
+        await client.jetstream().publish(
+            f"ticket.{ticket_id}", b"", stream=USED_TICKETS, headers=headers, timeout=TIMEOUT
+        )
     except nats.js.errors.APIError as error:
         if error.err_code in TAKEN:
             return False

@@ -7,11 +7,11 @@ from typing import Any
 
 from shared.settings import Settings
 
-SESSIONS, TIMERS, DEAD, TICKETS = "SESSIONS", "TIMERS", "DEAD", "TICKETS"
+SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
 LOGOUTS, WATCHDOG = "LOGOUTS", "WATCHDOG"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
-KEPT = (SESSIONS, TIMERS, DEAD, ARTEFACTS, LOGOUTS)  # what a backup has
+KEPT = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS)  # what a backup has
 WORKERS = ("planner", "executor", "verifier", "generator")
 NANO = 1_000_000_000
 MOST_LOGOUTS = 1_000_000
@@ -54,7 +54,7 @@ def streams(settings: Settings) -> list[Config]:
         },
         common
         | {
-            "name": DEAD,
+            "name": DEAD_LETTERS,
             "description": "Messages that a consumer gave up or put aside",
             "subjects": [f"{ADVISORY}.MSG_TERMINATED.>"],  # no consumer has a MAX_DELIVERIES: see below
             "max_age": 30 * 24 * 3600 * NANO,
@@ -70,7 +70,7 @@ def streams(settings: Settings) -> list[Config]:
         },
         common
         | {
-            "name": TICKETS,
+            "name": USED_TICKETS,
             "description": "Socket tickets that have been used, for longer than one can be used",
             "subjects": ["ticket.*"],
             "max_age": 120 * NANO,
@@ -120,6 +120,6 @@ def consumers(settings: Settings) -> list[tuple[str, Config]]:
     return [
         *workers,
         (SESSIONS, durable("plan_store", "session.>")),
-        (DEAD, durable("keeper", f"{ADVISORY}.>")),
+        (DEAD_LETTERS, durable("dead_letters", f"{ADVISORY}.>")),
         (TIMERS, durable("timers", "timerfired.>")),
     ]

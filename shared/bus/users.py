@@ -14,7 +14,7 @@ looks at it first.
 import json
 from collections.abc import Mapping
 
-from shared.bus.topology import ARTEFACTS, BUCKET, DEAD, LOGOUTS, SESSIONS, TIMERS, WATCHDOG, WORKERS
+from shared.bus.topology import ARTEFACTS, BUCKET, DEAD_LETTERS, LOGOUTS, SESSIONS, TIMERS, WATCHDOG, WORKERS
 
 OPERATOR = "parley"
 SERVICES = (*WORKERS, "plan_store", "gateway")
@@ -70,7 +70,7 @@ ANSWER_WITHIN = 60  # seconds; a later answer is not sent, for nobody waits so l
 
 CONSUMES: dict[str, tuple[tuple[str, str], ...]] = {
     **{worker: ((SESSIONS, worker),) for worker in WORKERS},
-    "plan_store": ((SESSIONS, "plan_store"), (DEAD, "keeper"), (TIMERS, "timers")),
+    "plan_store": ((SESSIONS, "plan_store"), (DEAD_LETTERS, "dead_letters"), (TIMERS, "timers")),
 }
 
 _ELSE: dict[str, tuple[str, ...]] = {

@@ -79,7 +79,7 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path, monkeypatch: pytest.
             for of, key, version in (one for person in (*people, ann) for one in person.acknowledged):
                 assert of != session_id or ids[version] == f"{of}:{key}"
         assert needs == {1, 2}, "sessions of both releases"
-        assert (await api(parley.bus, "STREAM.INFO.DEAD", {}))["state"]["messages"] == 0
+        assert (await api(parley.bus, "STREAM.INFO.DEAD_LETTERS", {}))["state"]["messages"] == 0
         put_aside = await Store(parley.bus).ask(DEAD_LIST.name, limit=10, offset=0)
         assert (put_aside["dead_total"], put_aside["parked_total"]) == (0, 0)
         async with asyncio.timeout(60):

@@ -142,7 +142,7 @@ async def test_a_parked_message_becomes_a_dead_letter_and_the_next_goes_on(setti
             raise Park("no event:\nnot at all")
 
     inbox, dead = Inbox(picky), Inbox()
-    async with consuming(settings, inbox), consuming(settings, dead, durable="keeper", stream="DEAD"):
+    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters", stream="DEAD_LETTERS"):
         await store(bus, b"garbage", b"good")
         await dead.until(1)
         await settled(bus)

@@ -42,7 +42,7 @@ def test_lines(url: str) -> None:
         {"sql": "SELECT 1 AS one"},
     ]
     text = "not json\n\n" + "".join(json.dumps(one) + "\n" for one in requests)
-    words = ("--database", url, "--hide", "users.email", "--rows", "2", "--jsonl")
+    words = ("--database", url, "--hide", "users.email", "--max-rows", "2", "--jsonl")
     command = [sys.executable, "-m", "cli.main", "sql", *words]
     done = subprocess.run(command, input=text, capture_output=True, text=True, timeout=30, cwd=ROOT, check=False)
     assert (done.returncode, done.stderr) == (0, "")
@@ -134,5 +134,5 @@ def test_cells_stay_short_and_on_one_line() -> None:
         "─" * 60 + "  ────",
         "x⏎y" + "z" * 56 + "…",
         " " * 62 + "true",
-        "2 rows, and there are more: raise --rows (0.500 s)",
+        "2 rows, and there are more: raise --max-rows (0.500 s)",
     ]
