@@ -75,7 +75,7 @@ async def test_the_continue_loop(world: World) -> None:
         await her.send("continue", content=feedback.upper())
         question = await her.until("question")
         await her.send("question", content="Make it smaller")
-        assert (await her.event("question.answered"))["action_id"] == question["question_id"]
+        assert (await her.event("question.answered"))["question_id"] == question["question_id"]
         await story.drafts("A smaller one")
         await her.until("text_plan_review")
         await her.send("stop")

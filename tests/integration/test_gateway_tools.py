@@ -153,7 +153,7 @@ async def test_a_person_takes_over_and_hands_back(world: World) -> None:
         planned = await her.event("turn.requested")
         assert (planned["turn"], planned["actor"]) == (2, "user:local")
         (action,) = planned["actions"]
-        assert (action["id"], action["effect"], action["approval"]) == ("2.1", "write", None)
+        assert (action["id"], action["effect"], action["approval_reason"]) == ("2.1", "write", None)
         await story.commit(c.Start())
         await story.commit(finish(action_id="2.1", ok=True, result="done"))
         await story.commit(c.VerifyTurn(status="success", next_action="continue", reasoning="It worked."))
