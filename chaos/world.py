@@ -36,7 +36,7 @@ ROOT = Path(__file__).parents[1]
 # Times are short so that a minute holds many of them; nothing else differs from what people run.
 TIMES = {
     "ACK_WAIT": f"{ACK_WAIT:g}",
-    "STUCK_AFTER": "20",
+    "STUCK_WORK_TIMEOUT": "20",
     "GRACEFUL_TIMEOUT": f"{GRACE:g}",
     "MODEL_TIMEOUT": "8",
     "MODEL_OUTAGE_TIMEOUT": "60",

@@ -136,7 +136,7 @@ def _delivery(seen: Found) -> Check:
             told = f"given to nobody yet; {consumer.pending} wait, {consumer.in_hand} are in hand"
             return Check("delivery", "warn", told, f"see {seen.service}")
         case "done":
-            advice = f"plan_store fails it after {seen.settings.stuck_after:g} s; then it can be retried"
+            advice = f"plan_store fails it after {seen.settings.stuck_work_timeout:g} s; then it can be retried"
             return Check("delivery", "fail", "acknowledged, and nothing came of it", advice)
         case "in hand":
             again = f"; {consumer.redelivered} of {consumer.in_hand} in hand were given out more than once"

@@ -104,7 +104,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "Used when consumers are made",
         "max_deliver": "deliveries until a message that ends its worker each time is a dead letter",
         "worker_concurrency": "messages that one process works on at once",
-        "stuck_after": "seconds after which the keeper looks at work that nothing came of",
+        "stuck_work_timeout": "seconds after which plan_store fails work that nothing came of and that no consumer has in hand; it can be retried",
         "watchdog_timeout": "seconds for which a service's event loop may be blocked before its watchdog ends the process, and it is started again; "
         "0: never, as for a debugger",
         "graceful_timeout": "seconds that running work may take to end after SIGTERM; `parley up` allows 3 at most",

@@ -112,7 +112,7 @@ class Settings(BaseSettings):
     ack_wait: float = Field(12, gt=0)
     max_deliver: int = Field(6, ge=1)
     worker_concurrency: int = Field(8, ge=1)
-    stuck_after: float = Field(120, gt=0)  # work older than this is looked at by the keeper
+    stuck_work_timeout: float = Field(120, gt=0)  # work that is older and lies with nobody is failed by plan_store
     graceful_timeout: float = Field(10, ge=0)
     watchdog_timeout: float = Field(10, ge=0)  # a service whose event loop is blocked for so long is ended; 0: never
 

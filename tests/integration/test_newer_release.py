@@ -178,7 +178,7 @@ async def put_off(bus: Bus, position: int, times: int) -> None:
 async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    settings = settings.model_copy(update={"max_deliver": 2, "stuck_after": 1.0})
+    settings = settings.model_copy(update={"max_deliver": 2, "stuck_work_timeout": 1.0})
     monkeypatch.setattr("shared.bus.consuming.DELAYS", (0.05,))
     ann, store = Person(bus, session_id), Store(bus)
     await ann.does(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))

@@ -188,7 +188,7 @@ async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus:
     worker.consume("planner", lose)
     await worker.start()
     try:
-        impatient = settings.model_copy(update={"stuck_after": 0.4})
+        impatient = settings.model_copy(update={"stuck_work_timeout": 0.4})
         await act(bus, session_id, c.Say(text="Write a calculator"))
         await taken.wait()
         await act(bus, "other", c.Say(text="Write another"))

@@ -103,7 +103,7 @@ class Releases:
             PARLEY_SECRET="s" * 40,
             MAX_REQUESTS_PER_SECOND="0",
             MAX_RUNNING_SESSIONS_PER_USER="0",
-            STUCK_AFTER="20",
+            STUCK_WORK_TIMEOUT="20",
             GRACEFUL_TIMEOUT="5",
             AGENT_PORT=str(self.settings.agent_port),
             REHEARSAL_PORT=str(self.settings.rehearsal_port),
