@@ -1,12 +1,15 @@
 """Questions about what earlier requests came to: by their words, in either database's full-text index."""
 
 from collections.abc import Collection
+from functools import cache
 from typing import Any, NamedTuple
 
 from sqlalchemy import (
     ColumnElement,
+    Integer,
     RowMapping,
     Select,
+    Text,
     bindparam,
     column,
     func,
@@ -47,15 +50,13 @@ class _Found(NamedTuple):
 
 
 async def recall(database: Database, ask: api.RecallMemories) -> api.Memories:
-    others = t.memories.c.session_id != (ask.exclude or "")
+    mine = {"user": ask.user, "exclude": ask.exclude or ""}
     items: list[RowMapping] = []
     if words := asked(ask.query):
-        found = _by_words(database, words, ask.user, every=False)
-        best = found.query.where(others).order_by(found.score.desc(), t.memories.c.position.desc())
-        items += await rows(database, best.limit(ask.limit))
+        wanted = _asking(database, words, every=False)
+        items += await rows(database, _best(database.is_sqlite), **mine, words=wanted, most=ask.limit)
     if ask.recent:
-        newest = _all(ask.user).query.where(others).order_by(*NEWEST)
-        items += await rows(database, newest.limit(ask.recent))
+        items += await rows(database, RECENT, **mine, most=ask.recent)
     once: dict[int, RowMapping] = {}
     for row in items:
         once.setdefault(row["position"], row)
@@ -63,35 +64,55 @@ async def recall(database: Database, ask: api.RecallMemories) -> api.Memories:
 
 
 async def list_memories(database: Database, ask: api.ListMemories) -> api.MemoryPage:
-    words = asked(ask.query)
-    found = _by_words(database, words, ask.user, every=True) if words else _all(ask.user)
-    shown, total = await page(database, found.query, NEWEST, ask.limit, ask.offset)
+    if words := asked(ask.query):
+        wanted = _asking(database, words, every=True)
+        query = _by_words(database.is_sqlite).query.params(user=ask.user, words=wanted)
+    else:
+        query = _remembered(literal(0.0)).params(user=ask.user)
+    shown, total = await page(database, query, NEWEST, ask.limit, ask.offset)
     return api.MemoryPage(items=await _records(database, shown), total=total)
 
 
-def _all(user: str) -> _Found:
-    """What this user's own sessions came to, so far."""
-    return _Found(_remembered(user, literal(0.0)), literal(0.0))
-
-
-def _by_words(database: Database, words: list[str], user: str, *, every: bool) -> _Found:
+def _asking(database: Database, words: list[str], *, every: bool) -> str:
     """Words hold letters and digits only: in quotes they are words in both query languages, and nothing else."""
     if database.is_sqlite:
+        return (" AND " if every else " OR ").join(f'"{word}"' for word in words)
+    return (" & " if every else " | ").join(f"'{word}'" for word in words)
+
+
+def _by_words(is_sqlite: bool) -> _Found:
+    """What this `user`'s own sessions came to, so far, where its `words` fit."""
+    words = bindparam("words", type_=Text())
+    if is_sqlite:
         score: ColumnElement[Any] = -func.bm25(literal_column("memories_fts"))
-        here = literal_column("memories_fts").op("MATCH")(
-            (" AND " if every else " OR ").join(f'"{word}"' for word in words)
-        )
-        query = _remembered(user, score).join(INDEX, INDEX.c.rowid == t.memories.c.position).where(here)
+        here = literal_column("memories_fts").op("MATCH")(words)
+        query = _remembered(score).join(INDEX, INDEX.c.rowid == t.memories.c.position).where(here)
         return _Found(query, score)
-    wanted = func.to_tsquery(ENGLISH, (" & " if every else " | ").join(f"'{word}'" for word in words))
+    wanted = func.to_tsquery(ENGLISH, words)
     score = func.ts_rank(VECTOR, wanted)
-    return _Found(_remembered(user, score).where(VECTOR.op("@@")(wanted)), score)
+    return _Found(_remembered(score).where(VECTOR.op("@@")(wanted)), score)
 
 
-def _remembered(user: str, score: ColumnElement[Any]) -> Select[Any]:
+def _remembered(score: ColumnElement[Any]) -> Select[Any]:
     m = t.memories.c
     columns = (m.position, m.session_id, m.version, m.request, m.outcome, m.lesson, m.at)
-    return select(*columns, score.label("score")).where(m.owner == user, m.outcome != "")
+    return select(*columns, score.label("score")).where(m.owner == bindparam("user"), m.outcome != "")
+
+
+def _others(query: Select[Any], *order: ColumnElement[Any]) -> Select[Any]:
+    """But for one session's; the first `most`."""
+    others = query.where(t.memories.c.session_id != bindparam("exclude"))
+    return others.order_by(*order).limit(bindparam("most", type_=Integer()))
+
+
+@cache
+def _best(is_sqlite: bool) -> Select[Any]:
+    """Composed once: that takes longer than to ask."""
+    query, score = _by_words(is_sqlite)
+    return _others(query, score.desc(), t.memories.c.position.desc())
+
+
+RECENT = _others(_remembered(literal(0.0)), *NEWEST)
 
 
 async def _records(database: Database, found: Collection[RowMapping]) -> tuple[api.MemoryRecord, ...]:
