@@ -6,7 +6,7 @@ All of a user's own sessions only: what was shared with them is its owner's.
 from collections.abc import Collection
 from typing import Any
 
-from sqlalchemy import RowMapping, Select, func, select
+from sqlalchemy import RowMapping, Select, bindparam, func, select
 
 from services.plan_store import tables as t
 from services.plan_store.database import Database
@@ -16,6 +16,18 @@ from shared import store_api as api
 
 COMPARED = 500  # the newest entries, for likeness
 NEWEST = t.library.c.position.desc()
+
+
+def _rounds() -> Select[Any]:
+    """Of the entries at `positions`, how many requests had begun by then."""
+    j, entry = t.journal.c, t.library.c
+    earlier = (j.session_id == entry.session_id, j.version <= entry.version, j.begins_round)
+    number = select(func.count()).select_from(t.journal).where(*earlier).correlate(t.library).scalar_subquery()
+    wanted = entry.position.in_(bindparam("positions", expanding=True))
+    return select(entry.position, number.label("round")).where(wanted)
+
+
+ROUNDS = _rounds()
 
 
 async def list_library(database: Database, ask: api.ListLibrary) -> api.LibraryPage:
@@ -32,7 +44,7 @@ async def similar(database: Database, ask: api.SimilarEntries) -> api.LibraryPag
     shared = {row["position"]: len(wanted.intersection(row["search_words"].split())) for row in found}
     ranked = sorted((at for at, words in shared.items() if words), key=lambda at: (shared[at], at), reverse=True)
     best = ranked[: ask.limit]
-    entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best)))
+    entries = await rows(database, _entries(ask.user).where(t.library.c.position.in_(best))) if best else []
     items = sorted(entries, key=lambda row: best.index(row["position"]))
     return api.LibraryPage(items=await _items(database, items), total=len(ranked))
 
@@ -60,11 +72,7 @@ async def _items(database: Database, found: Collection[RowMapping]) -> tuple[api
 
     A round is counted for the rows of an answer only: for all that match it takes quadratic time.
     """
-    j, entry = t.journal.c, t.library.c
-    earlier = (j.session_id == entry.session_id, j.version <= entry.version, j.begins_round)
-    number = select(func.count()).select_from(t.journal).where(*earlier).correlate(t.library).scalar_subquery()
-    wanted = entry.position.in_([row["position"] for row in found])
-    counted = await rows(database, select(entry.position, number.label("round")).where(wanted))
+    counted = await rows(database, ROUNDS, positions=[row["position"] for row in found]) if found else ()
     rounds = {row["position"]: row["round"] for row in counted}
     return tuple(_entry(row, rounds.get(row["position"], 0)) for row in found)
 
