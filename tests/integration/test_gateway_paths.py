@@ -29,7 +29,8 @@ async def _begin(her: Client, confirm: str) -> None:
 
 
 async def _snapshot(her: Client) -> dict[str, Any]:
-    await her.send("resume", session_id=her.session_id)
+    """The view, and no event that she has heard again."""
+    await her.send("resume", session_id=her.session_id, after=max(her.versions))
     return await her.until("snapshot")
 
 

@@ -81,9 +81,8 @@ async def serving(app: FastAPI) -> AsyncIterator[str]:
     running = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         host, port = listening.getsockname()
-        async with asyncio.timeout(10):
-            while not server.started:  # noqa: ASYNC110  uvicorn offers no event to wait for
-                await asyncio.sleep(0.005)
+        while not server.started and not running.done():  # noqa: ASYNC110  uvicorn offers no event to wait for
+            await asyncio.sleep(0.005)
         yield f"{host}:{port}"
     finally:
         server.should_exit = True
@@ -143,7 +142,7 @@ class Client:
 @asynccontextmanager
 async def client(address: str, path: str = "/ws", **options: Any) -> AsyncIterator[Client]:
     """A client that has been greeted."""
-    options = {"max_size": None, "max_queue": None, "close_timeout": 1, "proxy": None} | options
+    options = {"max_size": None, "max_queue": None, "open_timeout": None, "close_timeout": 1, "proxy": None} | options
     async with connect(f"ws://{address}{path}", **options) as connection:
         found = Client(connection)
         found.session_id = (await found.until("greeting"))["session_id"]
