@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
 
 import structlog
@@ -27,6 +28,7 @@ from shared.telemetry import metrics
 from shared.worker.desk import BudgetExceeded, Desk, Kit
 
 log = structlog.get_logger("worker")
+YOUNG = timedelta(seconds=5)
 
 # One sentence: look at the session, do the work, return what came of it (None: everything is recorded already).
 Handler = Callable[[Desk], Awaitable[WorkerCommand | None]]
@@ -163,7 +165,7 @@ class Worker:
             if newest.position >= delivery.position:
                 return newest
         elif not self._kit.log.clustered:  # a guard proves nothing where a cluster keeps the log
-            if begun := _begun(delivery):
+            if _is_young(delivery) and (begun := _begun(delivery)):
                 return begun
             if before := _before(delivery):
                 # plan_store may not have been given this message yet, but nearly always the one that it follows.
@@ -215,6 +217,11 @@ class Worker:
                 log.warning("waiting_for_model", reason=error.reason, waited=round(waited, 1))
                 await asyncio.sleep(delay)
                 waited, delay = waited + delay, min(delay * 2, 10)
+
+
+def _is_young(delivery: Delivery) -> bool:
+    """Whether it was stored a moment ago: in a session that waited longer a person may have stopped or changed it."""
+    return datetime.now(UTC) - delivery.at < YOUNG
 
 
 def _begun(delivery: Delivery) -> Loaded | None:

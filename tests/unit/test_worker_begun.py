@@ -1,6 +1,6 @@
 """A message and what it follows are all a worker needs of a session, where the broker's guard vouches for them."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -15,6 +15,7 @@ from shared.llm import ScriptedModel
 from shared.log import EXPECTED, EXPECTED_SUBJECT, Loaded, guard, subject_of
 from shared.settings import Settings
 from shared.store import StoreRefused
+from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit, Worker
 from shared.worker.worker import _before, _begun, _with
@@ -64,6 +65,21 @@ async def test_a_session_that_cannot_be_loaded_is_given_up_at_once() -> None:
 
 async def never(_: Desk) -> None:
     raise AssertionError("there is no session to look at")
+
+
+async def test_a_first_message_that_waited_long_is_not_worked_on_when_the_session_was_stopped_meanwhile() -> None:
+    log = InMemoryLog()
+    story = Story("s", log=log)
+    await story.commit(c.Say(text="Hello"), c.Stop())
+    raw, asked = log.messages[0], []
+
+    async def ask(desk: Desk) -> None:
+        asked.append(desk.session.phase)
+
+    kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings(nats_replicas=1))
+    old = raw.at - timedelta(minutes=1)
+    await Worker(kit, ask).on_delivery(Delivery(raw.subject, raw.data, raw.position, 1, raw.headers, old))
+    assert asked == []
 
 
 def second(after: int) -> tuple[Loaded, Delivery]:
