@@ -158,7 +158,8 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             others = {user: role for user, role in session.shared_with.items() if user != event.user}
             return replace(session, shared_with=others | ({event.user: event.role} if event.role else {}))
         case facts.WorkflowChanged():
-            return replace(session, workflow=event.workflow)
+            halted = session.halted if event.workflow == session.workflow else None  # another one has other phases
+            return replace(session, workflow=event.workflow, halted=halted)
     assert_never(event)
 
 

@@ -24,6 +24,7 @@ from tests.unit.domain.spec import (
     TO_CODE,
     TO_DONE,
     TO_PLAN,
+    VERIFYING,
     StoryLine,
     anew,
     approve,
@@ -147,6 +148,16 @@ def test_a_workflow_is_chosen_at_rest() -> None:
     told = given(*TO_DONE).when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed")
     told.leaves("resting", "nobody", workflow="agentflow")
     given(say()).when(c.ChooseWorkflow(workflow="flow")).refused(OutOfTurn, "while the session rests")
+
+
+def test_another_workflow_does_not_take_up_what_was_stopped_in_the_last_one() -> None:
+    """A turn's verdict would be that on a run of code, and the session would rest as answered without an answer."""
+    stopped = given(*VERIFYING, c.Stop())
+    stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
+    same = stopped.when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_chosen").given
+    same.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
+    other = stopped.when(c.ChooseWorkflow(workflow="conversation")).then("session.workflow_chosen").given
+    other.when(c.Retry()).refused(OutOfTurn, "nothing to retry")
     given(*TO_DONE).when(request("agentflow")).then("message.received").leaves(
         "planning", "planner", workflow="agentflow"
     )
