@@ -16,6 +16,7 @@ from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.domain.usage import counted
 from shared.domain.waves import end
 from shared.events import SessionEvent, facts
+from shared.events.values import ModelCall
 
 PREVIEW = 300
 UNSTARTED = ("planned", "approved", "asked")
@@ -59,7 +60,7 @@ def _journal(step: Step, event: SessionEvent, before: Session) -> Change:
 def _usage(event: SessionEvent) -> Iterator[Change]:
     for ordinal, call in enumerate(event.usage, 1):
         key = {"session_id": event.session_id, "version": event.version, "ordinal": ordinal}
-        yield Put(t.usage, key | call.model_dump() | {"at": event.at})
+        yield Put(t.usage, key | call.model_dump(include=set(ModelCall.model_fields)) | {"at": event.at})
 
 
 def _told(event: SessionEvent) -> Iterator[Change]:

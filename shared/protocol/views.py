@@ -23,7 +23,13 @@ class View(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True, from_attributes=True)
 
 
-class NodeProposalView(View):
+class OfStored(View):
+    """Made of a stored value, which may have fields that only a newer release knows."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class NodeProposalView(OfStored):
     """A node that the model misses in a flow."""
 
     flow: Line
@@ -32,7 +38,7 @@ class NodeProposalView(View):
     why: str = Field("", validation_alias=AliasChoices("why", "reason"))
 
 
-class PlannedPathView(View):
+class PlannedPathView(OfStored):
     """A path as it was planned: `shared.events.values.PathPlan` under the names that clients know."""
 
     nodes: tuple[Line, ...]

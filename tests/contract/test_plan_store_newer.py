@@ -1,5 +1,6 @@
 """What plan_store does with sessions that a newer release has continued: rows as they were, noted, taken up later."""
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
@@ -11,17 +12,23 @@ from sqlalchemy import select, text
 from services.plan_store import tables as t
 from services.plan_store import upgrades
 from services.plan_store.database import Database
+from services.plan_store.handlers import Requests
 from services.plan_store.keeper import Keeper
 from services.plan_store.projection import Projector
 from services.plan_store.queries import health
 from services.plan_store.rebuild import rebuild_from
+from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events import envelope
-from shared.log import commit
+from shared.events import envelope, parse_event
+from shared.events.values import Stored
+from shared.log import commit, guard
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.contract.test_plan_store_keeper import Broker
+from tests.contract.test_plan_store_requests import Client
+from tests.logs.exporter import exported
+from tests.logs.recorded import load, names
 from tests.support.newer import newer_message
 from tests.support.stories import Conversation
 
@@ -140,3 +147,41 @@ async def test_a_database_that_a_newer_release_has_migrated_is_used_as_it_is(dat
     async with database.begin() as tx:
         assert await tx.scalar(newest) == "9999"
         await tx.execute(text("UPDATE alembic_version SET version_num = :mine"), {"mine": mine})
+
+
+def with_later_fields(stored: Stored) -> dict[str, Any]:
+    """The value as a newer release would store it: with a field of its own in every value."""
+
+    def more(value: Any, plain: Any) -> Any:
+        if isinstance(value, Stored):
+            return with_later_fields(value)
+        return [more(*both) for both in zip(value, plain, strict=True)] if isinstance(value, tuple) else plain
+
+    plain = stored.model_dump(mode="json")
+    return {name: more(getattr(stored, name), known) for name, known in plain.items()} | {"later": {"more": True}}
+
+
+@pytest.mark.parametrize("name", names())
+async def test_what_a_newer_release_says_besides_is_kept_and_in_nobodys_way(
+    name: str, log: InMemoryLog, database: Database, projector: Projector
+) -> None:
+    recorded = load(name)
+    client = Client(Requests(log, database, projector).responders())
+    position, bodies = 0, []
+    for raw in recorded.messages:
+        bodies.append(with_later_fields(parse_event(raw.data)))
+        headers = guard(recorded.session_id, position, str(raw.position))
+        position = log.publish(raw.subject, json.dumps(bodies[-1]).encode(), headers)
+    session = (await projector.load(recorded.session_id)).session
+    assert json.loads(json.dumps(exported(session))) == recorded.state
+    journal = await client.ask(api.JOURNAL_READ, session_id=session.id)
+    assert [event.model_dump(mode="json", exclude_unset=True) for event in journal.events] == bodies
+    assert (await client.ask(api.PLAN_LIST)).total == bool(session.plan)
+    if session.plan:
+        plan = await client.ask(api.PLAN_GET, session_id=session.id)
+        assert (plan.hash, plan.version) == (session.plan.hash, session.plan.version)
+    await client.ask(api.USAGE_TOTALS, session_id=session.id)
+    await client.ask(api.CODE_VERSIONS, session_id=session.id)
+    await client.ask(api.LIBRARY_LIST, user=session.owner)
+    await client.ask(api.PROPOSAL_LIST, user=session.owner)
+    await client.ask(api.MEMORY_LIST, user=session.owner)

@@ -154,9 +154,9 @@ def test_another_workflow_does_not_take_up_what_was_stopped_in_the_last_one() ->
     """A turn's verdict would be that on a run of code, and the session would rest as answered without an answer."""
     stopped = given(*VERIFYING, c.Stop())
     stopped.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
-    same = stopped.when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_chosen").given
+    same = stopped.when(c.ChooseWorkflow(workflow="agentflow")).then("session.workflow_changed").given
     same.when(c.Retry()).then("session.retried").leaves("verifying", "verifier")
-    other = stopped.when(c.ChooseWorkflow(workflow="conversation")).then("session.workflow_chosen").given
+    other = stopped.when(c.ChooseWorkflow(workflow="conversation")).then("session.workflow_changed").given
     other.when(c.Retry()).refused(OutOfTurn, "nothing to retry")
     given(*TO_DONE).when(request("agentflow")).then("message.received").leaves(
         "planning", "planner", workflow="agentflow"
