@@ -95,7 +95,7 @@ async def _in_order(desk: Desk, recorder: Recorder, writes: list[Begun]) -> None
         try:
             await shielded(_write(desk, recorder, begun))
         except asyncio.CancelledError:
-            if desk.stopped and (untouched := writes[number:]):
+            if untouched := writes[number:]:
                 await shielded(recorder.not_run(untouched))
             raise
 
@@ -114,12 +114,12 @@ async def _call(desk: Desk, begun: Begun) -> Result:
 
 
 async def _start(desk: Desk, recorder: Recorder, tools: Tools) -> bool:
-    """Whether the wave has started. A stop that comes between its start and its first call leaves nothing started."""
+    """Whether the wave has started. A cancellation between its start and its first call is recorded of what started."""
     try:
         return await shielded(_started(desk, tools))
     except asyncio.CancelledError:
         untouched = [one for one in _begun(desk, tools) if one.action.status == "started"]
-        if desk.stopped and untouched:
+        if untouched:
             await shielded(recorder.not_run(untouched))
         raise
 

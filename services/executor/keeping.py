@@ -7,6 +7,7 @@ from pydantic_core import to_json
 from services.executor.tools import Result
 from shared.domain.memory import text_of
 from shared.events.values import Artefact
+from shared.logging import conceal
 
 BEGINNING = 4_000  # characters
 ERROR = 2_000
@@ -19,12 +20,17 @@ class Keeps(Protocol):
 
 
 def fitted(result: Result, largest: int) -> tuple[Result, bytes | None]:
-    """The result as an event can carry it, and the whole of it where that is only its beginning."""
+    """The result as an event can carry it, and the whole of it, without secrets, where that is only its beginning."""
     result = result._replace(error=result.error[:ERROR].encode(errors="replace").decode())
     try:
         if result.value is None or len(to_json(result.value)) <= largest:
             return result, None
     except ValueError as error:  # no JSON can tell it
-        return result._replace(value=None, error=f"The result cannot be kept: {error}"[:ERROR]), None
-    text = text_of(result.value)
+        return result._replace(value=None, error=not_kept(result.error, error)), None
+    text = conceal(text_of(result.value))
     return result._replace(value=f"{text[:BEGINNING]}…"), text.encode()
+
+
+def not_kept(said: str, problem: Exception) -> str:
+    """The error of an outcome whose result no event can hold: what the tool said, and that."""
+    return f"{said} The result cannot be kept: {problem}".strip()[:ERROR]

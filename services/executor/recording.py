@@ -1,14 +1,13 @@
 """Recording what came of actions: from the moment a result exists until all of it is stored."""
 
 import asyncio
-import contextlib
 import time
 from collections.abc import Iterable
 from typing import NamedTuple
 
 import structlog
 
-from services.executor.keeping import ERROR, Keeps, fitted
+from services.executor.keeping import ERROR, Keeps, fitted, not_kept
 from services.executor.tools import Result, Tool
 from shared.domain import commands as c
 from shared.domain import wording
@@ -27,7 +26,8 @@ MOST = 50  # outcomes in one event
 class Begun(NamedTuple):
     """An action that was started, and its tool, if there is one.
 
-    `key` is taken when the wave begins: the session may have moved on when it ends.
+    `key` names this attempt (session/turn/action/attempt): the tool's idempotency key, and the name of its artefact. It
+    is taken when the wave begins, because the session may have moved on when the action ends.
     """
 
     action: Action
@@ -52,6 +52,7 @@ class Recorder:
         self._waiting: list[Outcome] = []
         self._recorded: dict[str, Outcome] = {}
         self._appending = asyncio.Lock()
+        self._failed: Exception | None = None
 
     async def ended(self, begun: Begun, result: Result, began: float) -> None:
         """`began` by the monotonic clock."""
@@ -76,12 +77,23 @@ class Recorder:
             await self._store(begun, whole)
 
     async def not_run(self, several: Iterable[Begun]) -> None:
-        """A stop came before these were run."""
-        error = wording.CUT_OFF_BEFORE
-        actions = [begun.action for begun in several]
+        """Record that these were started and never called.
+
+        After a stop that holds for all of them. Where the executor itself is ended, the next one runs what may be run
+        again; only of the rest it could not know that it never ran.
+        """
+        stopped = self._desk.stopped
+        error = wording.CUT_OFF_BEFORE if stopped else wording.LEFT_BEFORE
+        actions = [begun.action for begun in several if stopped or not begun.again]
         await self._outcomes(
             [
-                Outcome(action_id=one.spec.id, attempt=one.attempt, ok=False, error=error, cause="stopped")
+                Outcome(
+                    action_id=one.spec.id,
+                    attempt=one.attempt,
+                    ok=False,
+                    error=error,
+                    cause="stopped" if stopped else None,
+                )
                 for one in actions
             ]
         )
@@ -104,15 +116,24 @@ class Recorder:
             await self._append(c.StoreResult(action_id=action.spec.id, attempt=action.attempt, artefact=artefact))
 
     async def _append(self, command: c.Uncertain | c.StoreResult | c.LoseResult) -> None:
-        with contextlib.suppress(OutOfTurn):  # another delivery recorded this first
+        try:
             await self._desk.record(command)
+        except OutOfTurn as error:  # another delivery recorded this first
+            log.info("recorded_already", action_id=command.action_id, reason=str(error))
 
     async def _outcomes(self, outcomes: list[Outcome]) -> None:
+        """Raises what kept an outcome of the wave from being recorded: those that wait behind it give up with it."""
         self._waiting += outcomes
         async with self._appending:
             while any(outcome in self._waiting for outcome in outcomes):
+                if self._failed:
+                    raise self._failed
                 batch = _batch(self._waiting)
-                await self._finish(batch)
+                try:
+                    await self._finish(batch)
+                except Exception as error:
+                    self._failed = error
+                    raise
                 del self._waiting[: len(batch)]
 
     async def _finish(self, outcomes: tuple[Outcome, ...]) -> None:
@@ -128,7 +149,7 @@ class Recorder:
             (one,) = outcomes
             if one.result is None:
                 raise
-            without = {"result": None, "size": None, "error": f"The result cannot be kept: {error}"[:ERROR]}
+            without = {"result": None, "size": None, "error": not_kept(one.error, error)}
             await self._finish((one.model_copy(update=without),))
         else:
             recorded = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
@@ -139,9 +160,14 @@ def _batch(waiting: list[Outcome]) -> tuple[Outcome, ...]:
     """As many of the first as one event can hold; the first one in any case."""
     first, *others = waiting[:MOST]
     batch = [first]
-    room = ROOM - len(first.model_dump_json()) if others else 0
+    room = ROOM - _size(first) if others else 0
     for outcome in others:
-        if (room := room - len(outcome.model_dump_json())) < 0:
+        if (room := room - _size(outcome)) < 0:
             break
         batch.append(outcome)
     return tuple(batch)
+
+
+def _size(outcome: Outcome) -> int:
+    """Bytes."""
+    return len(outcome.model_dump_json().encode())

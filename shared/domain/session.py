@@ -102,7 +102,7 @@ class Session:
     turn: Turn | None = None
     turns: int = 0
     turns_before: int = 0  # turns of earlier requests: max_turns counts from here
-    loose: tuple[Action, ...] = ()  # started, and outlived their turn: their outcome is still recorded
+    loose: tuple[Action, ...] = ()  # started, and outlived their turn: what comes of them is still recorded
     question: Question | None = None
     answer: str = ""
     confidence: float = 0.0  # of the answer

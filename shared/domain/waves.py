@@ -141,8 +141,8 @@ def revive(session: Session) -> Session:
 
 
 def leave_turn(session: Session) -> Session:
-    """Begin something else: started actions of the old turn stay known until their outcome is recorded."""
-    started = tuple(action for action in running(session) if action.status == "started")
+    """Begin something else: started actions of the old turn stay known until their whole outcome is recorded."""
+    started = tuple(action for action in running(session) if action.status == "started" or action.storing)
     remembered = memory.left(session.memory, session.turn)
     turn = session.turn
     before = paths.kept(turn, session.request, session.before) if turn and turn.path else session.before

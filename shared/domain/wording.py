@@ -6,6 +6,7 @@ from shared.events.values import EndReason, Option
 
 CUT_OFF = "Stopped by the person."
 CUT_OFF_BEFORE = "Stopped by the person before it was run."
+LEFT_BEFORE = "The executor was ended before it ran this."
 BUDGET_SPENT = "The budget is spent. Raise it, or stop here?"
 OUT_OF_BUDGET = "The session's budget is spent: the model was not asked."
 NOT_BEGUN: Mapping[EndReason, str] = {

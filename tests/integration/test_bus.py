@@ -179,7 +179,7 @@ async def test_what_ends_each_replica_that_has_it_in_hand_is_given_up(settings: 
     for _ in range(short.max_deliver):
         await killed.fetch(1, timeout=30)
     inbox, dead = Inbox(), Inbox()
-    async with consuming(short, inbox), consuming(short, dead, durable="keeper", stream="DEAD"):
+    async with consuming(short, inbox), consuming(short, dead, durable="dead_letters", stream="DEAD_LETTERS"):
         await dead.until(1)
     assert json.loads(dead.got[0].data)["reason"].startswith("given up after 2 deliveries: it ended its worker")
     assert (inbox.got, broker_gave_up) == ([], [])

@@ -9,11 +9,14 @@ import pytest
 
 from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from shared import logging
 from shared.bus import Delivery
 from shared.domain import commands as c
+from shared.domain import wording
 from shared.events import Due, SessionEvent, facts
 from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from shared.llm import ScriptedModel
+from shared.logging import keep_secret
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
@@ -55,10 +58,11 @@ class GatedLog(InMemoryLog):
 
 class GatedShelf:
     def __init__(self) -> None:
-        self.gate = Gate()
+        self.gate, self.stored = Gate(), b""
 
     async def keep(self, name: str, data: bytes) -> Artefact:
         await self.gate.passes()
+        self.stored = data
         return Artefact(name=name, size=len(data), sha256=content_hash(data.decode()))
 
 
@@ -219,6 +223,47 @@ async def test_the_end_of_the_executor_while_the_result_is_uploaded() -> None:
         assert (await bench.story.load()).phase == ("resting" if stopped else "verifying")
 
 
+async def test_a_result_that_outlives_its_turn_is_stored_all_the_same() -> None:
+    bench = Bench(action(), value="x" * 60_000)
+    await bench.due()
+    work = bench.deliver()
+    await bench.shelf.gate.reached.wait()
+    await bench.stop()
+    await bench.story.commit(c.Say(text="Something else"))
+    bench.shelf.gate.opened.set()
+    await work
+    assert (await bench.told())[-1] == "result.stored"
+    assert (await bench.story.load()).loose == ()
+
+
+async def test_writes_that_were_never_called_are_not_in_doubt_when_the_executor_is_ended() -> None:
+    bench = Bench(*map(action, range(1, 4)))
+    bench.hold = Gate()
+    await bench.due()
+    work = bench.deliver()
+    await bench.hold.reached.wait()
+    work.cancel()
+    bench.hold.opened.set()
+    with pytest.raises(asyncio.CancelledError):
+        await work
+    assert bench.calls == ["s/1/1.1/1"]
+    assert await bench.statuses() == ["finished", "failed", "failed"]
+    outcomes = [one for event in await bench.finished() for one in event.outcomes]
+    assert [(one.error, one.cause) for one in outcomes[1:]] == [(wording.LEFT_BEFORE, None)] * 2
+
+
+async def test_the_whole_result_is_stored_without_secrets(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(logging, "_known", set())
+    keep_secret(["s3cr3t-of-the-shop"])
+    bench = Bench(action(), value="s3cr3t-of-the-shop " * 5_000)
+    bench.shelf.gate.opened.set()
+    await bench.due()
+    await bench.deliver()
+    assert (await bench.told())[-1] == "result.stored"
+    assert b"*** ***" in bench.shelf.stored
+    assert b"s3cr3t" not in bench.shelf.stored
+
+
 async def test_what_ends_while_an_append_is_under_way_goes_with_the_next_one() -> None:
     bench = Bench(*(action(number, "read") for number in range(1, 6)), log=GatedLog(before="actions.finished"))
     await bench.due()
@@ -230,9 +275,10 @@ async def test_what_ends_while_an_append_is_under_way_goes_with_the_next_one() -
     assert [len(event.outcomes) for event in await bench.finished()] == [1, 4]
 
 
-async def test_an_event_holds_no_more_outcomes_than_it_has_room_for() -> None:
+@pytest.mark.parametrize("value", ["x" * 47_000, "語" * 15_600], ids=["ASCII", "three bytes a character"])
+async def test_an_event_holds_no_more_outcomes_than_it_has_room_for(value: str) -> None:
     reads = tuple(action(number, "read") for number in range(1, 9))
-    bench = Bench(*reads, value="x" * 47_000, log=GatedLog(before="actions.finished"))
+    bench = Bench(*reads, value=value, log=GatedLog(before="actions.finished"))
     await bench.due()
     work = bench.deliver()
     await bench.log.gate.reached.wait()
