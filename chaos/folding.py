@@ -1,6 +1,6 @@
 """A session's log, folded message by message with the domain's own functions, and what its actions came to."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NamedTuple
@@ -24,7 +24,6 @@ KEYED = frozenset(
         "return_delivered_order_items",
     }
 )  # writes that know their key
-Logs = Mapping[str, Sequence[Raw]]
 Came = Outcome | facts.ActionUncertain | facts.ActionSkipped
 
 

@@ -103,7 +103,7 @@ def type_of(model: type[Event]) -> str:
 def _makers(kind: str, reach: Reach) -> str:
     by = reach.makers.get(kind, set())
     if not by:
-        return "nothing yet: it can be read, and no rule makes it."
+        raise LookupError(f"no rule makes {kind}")
     who = []
     if people := sorted(by & PERSON):
         who.append(f"a person ({', '.join(people)})")
@@ -119,7 +119,9 @@ def _leads(kind: str, reach: Reach) -> str:
     told = [f"`{phase}` (due `{whose}`)" for phase, whose in moved]
     if reach.kept.get(kind):
         told.append("no other phase")
-    return f"{', or '.join(told)}." if told else "`escalated` (due `user`)."
+    if not told:
+        raise LookupError(f"nothing is known of what {kind} leads to")
+    return f"{', or '.join(told)}."
 
 
 def value_section(model: type[BaseModel], *places: str) -> str:

@@ -12,7 +12,7 @@ FIELDS: dict[str, str] = {
     "version": "counts the accepted events of the session: 1, 2, 3 …",
     "causation_id": "the id of the event that led to this one",
     "at": "when it was decided, with its time zone",
-    "actor": "`user:<id>`, or the service that made it",
+    "actor": "`user:<id>`, or the service that made it; `keeper` is plan_store, for work and approvals that nobody ends",
     "needs": "the format that a reader must know to fold this event; left out where it is 1",
     "rules": "from this event on the session is folded by the rules of this number; left out where it raises nothing",
     "type": "what happened",

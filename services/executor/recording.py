@@ -14,13 +14,13 @@ from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
 from shared.events import facts
+from shared.events.facts import MAX_OUTCOMES
 from shared.events.values import Outcome
 from shared.log import MAX_BODY, Unstorable
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
 ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event, beside its envelope
-MOST = 50  # outcomes in one event
 
 
 class Begun(NamedTuple):
@@ -158,7 +158,7 @@ class Recorder:
 
 def _batch(waiting: list[Outcome]) -> tuple[Outcome, ...]:
     """As many of the first as one event can hold; the first one in any case."""
-    first, *others = waiting[:MOST]
+    first, *others = waiting[:MAX_OUTCOMES]
     batch = [first]
     room = ROOM - _size(first) if others else 0
     for outcome in others:

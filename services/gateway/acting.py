@@ -12,6 +12,7 @@ from services.gateway.reading import REFUSALS, SessionId, readable
 from services.gateway.state import Behind, Me
 from services.gateway.trouble import Trouble
 from services.gateway.users import may_write
+from shared.domain.paths import OPEN
 from shared.domain.waves import find
 from shared.tools import ListTools, Preview, PreviewCall, ToolPage
 
@@ -20,7 +21,6 @@ router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 ActionId = Annotated[str, Path(min_length=1, max_length=64)]
 Turn = Annotated[int, Path(ge=1, le=2**31)]
 ATTEMPTS = 5  # of an action whose turn is over that are looked for
-WAITING = ("planned", "approved", "asked")
 
 
 @router.get("/tools")
@@ -41,7 +41,7 @@ async def action_preview(session_id: SessionId, action_id: ActionId, user: Me, c
     action = find(session, action_id)
     if action is None:
         raise Trouble("not_found", f"There is no action {action_id} in the turn at hand.")
-    if action.status not in WAITING:
+    if action.status not in OPEN:
         raise Trouble("not_now", f"Action {action_id} is {action.status}: the journal tells what came of it.")
     call = PreviewCall(session_id=session_id, tool=action.spec.tool, arguments=action.spec.arguments)
     return await tools.preview(core.bus, call)

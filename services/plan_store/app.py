@@ -43,7 +43,9 @@ class PlanStore:
         await self.bus.connect()
         await patiently(partial(check_behind, self.database, self.bus.log))
         projector = Projector(self.bus.log, self.database)
-        keeper = Keeper(self.bus, self.bus.log, self.database, projector, stuck_after=self._settings.stuck_work_timeout)
+        keeper = Keeper(
+            self.bus, self.bus.log, self.database, projector, stuck_work_timeout=self._settings.stuck_work_timeout
+        )
         projector.on_moved = keeper.moved
 
         async def dead_letter(delivery: Delivery) -> None:

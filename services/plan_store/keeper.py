@@ -48,7 +48,7 @@ class Deadline(BaseModel):
 
 
 class Advisory(BaseModel):
-    """What the broker says when a consumer gives a message up: it was refused, or tried too often."""
+    """What the broker says when a consumer terminated a message: it was refused, or had its tries or strikes."""
 
     stream: str
     consumer: str
@@ -71,15 +71,15 @@ class Keeper:
         database: Database,
         projector: Projector,
         *,
-        stuck_after: float,
+        stuck_work_timeout: float,
         now: Callable[[], datetime] = _now,
     ) -> None:
-        """`stuck_after`: seconds from which on work that nobody has in hand counts as lost."""
+        """`stuck_work_timeout`: seconds from which on work that nobody has in hand counts as lost."""
         self._broker = broker
         self._log = log
         self._database = database
         self._projector = projector
-        self._stuck_after = timedelta(seconds=stuck_after)
+        self._stuck_after = timedelta(seconds=stuck_work_timeout)
         self._now = now
 
     # --- what the broker tells

@@ -19,7 +19,6 @@ from shared.events import SessionEvent, facts
 from shared.events.values import ModelCall
 
 PREVIEW = 300
-UNSTARTED = ("planned", "approved", "asked")
 Planned = facts.TurnPlanned | facts.TurnRequested
 
 

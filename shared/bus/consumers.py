@@ -53,7 +53,7 @@ class Consumers:
         self._strikes: Strikes | None = None
 
     def add(self, stream: str, durable: str, handler: Handler, limit: int | None) -> None:
-        """Workers may give up; projections never do."""
+        """A worker's message has `max_deliver` tries; a projection's any number."""
         heartbeat = max(self._settings.ack_wait / 3, 0.1)
         slots = Slots(
             handler,

@@ -33,7 +33,8 @@ def require_format(stream: dict[str, Any]) -> None:
     has = f"has format {mark}" if mark else "has events, and no mark of their format"
     raise WrongFormat(
         f"The stream {SESSIONS} {has}, and this release of Parley reads format {LOG_FORMAT}. Use the release that made "
-        "the stream, or name an empty server with NATS_URL (or another PARLEY_HOME). Nothing was changed."
+        "the stream, or name an empty server with NATS_URL and an empty database with DATABASE_URL (or another "
+        "PARLEY_HOME). Nothing was changed."
     )
 
 

@@ -23,6 +23,7 @@ NO_LEADER, NO_PEERS = 10008, 10005  # the second one also where servers of a fre
 HINTS = {
     NO_LEADER: ": has the cluster a majority of its servers?",
     10074: ": NATS_REPLICAS is for a cluster; leave it out for a single server",
+    10065: ": a stream of another version has these subjects; name an empty server, or delete that stream",
     NO_PEERS: ": NATS_REPLICAS must not be more than the servers of the cluster",
 }
 

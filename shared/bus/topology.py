@@ -56,7 +56,7 @@ def streams(settings: Settings) -> list[Config]:
         | {
             "name": DEAD_LETTERS,
             "description": "Messages that a consumer gave up or put aside",
-            "subjects": [f"{ADVISORY}.MSG_TERMINATED.>"],  # no consumer has a MAX_DELIVERIES: see below
+            "subjects": [f"{ADVISORY}.MSG_TERMINATED.>"],  # no MAX_DELIVERIES: see consumers()
             "max_age": 30 * 24 * 3600 * NANO,
         },
         common

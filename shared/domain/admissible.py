@@ -1,8 +1,10 @@
 """What folding refuses, whoever published it: a closed list.
 
-`accept` parks such an event (`admit`), and `decide` holds what it decided against the same list (`admissible`). It
-belongs to the rules of the format and changes only with their number. Everything else (policies, limits, texts) is for
-`decide` alone.
+Readers of the log call `admit` and park what it refuses. `decide` calls `admissible` on the event that it has decided.
+The list is part of the rules of the format: a change of it needs the next number (`envelope.RULES`), and sessions that
+were begun by older rules keep the older list. Everything else (policies, limits, texts) is `decide`'s alone.
+
+All checks return why the event is refused, "" where it is not.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,9 +20,11 @@ from shared.events.values import ActionAttempt, ActionSpec
 
 PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost
-UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
-AGAIN = "load the session and decide again"
-UNSAID = "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
+TAKES_OUTCOME: frozenset[ActionStatus] = frozenset({"running", "started", "uncertain"})
+RELOAD = "load the session and decide again"
+WRONG_CONSEQUENCES = (
+    "its `denied`, `ended` and `begins` are not those that follow from it: complete it, or decide again"
+)
 
 type Decision = facts.PlanApproved | facts.PlanRejected | facts.CodeApproved | facts.CodeRejected
 
@@ -29,58 +33,58 @@ def admit(session: Session, event: SessionEvent) -> tuple[Session, str]:
     """The session after this event, and ""; or as it is, and why the event cannot be its next one."""
     if wrong := admissible(session, event):
         return session, wrong
-    if _begins(event):
+    if _opens_session(event):
         return evolve(session, event), ""
     whole, after = followed(session, event)
-    if whole is event or _brings_about(whole) == _brings_about(event):
+    if whole is event or _consequences(whole) == _consequences(event):
         return after, ""
-    return session, UNSAID
+    return session, WRONG_CONSEQUENCES
 
 
-def _brings_about(event: SessionEvent) -> tuple[object, ...]:
-    """Only what this release knows of it: a newer one may say more of each action."""
+def _consequences(event: SessionEvent) -> tuple[object, ...]:
+    """What the event denies, ends and begins, as far as this release knows: a newer one may say more of each action."""
     denied = event.denied if isinstance(event, facts.ApprovalExpired) else ()
     return denied, event.begins, [(one.id, one.reason) for one in event.ended]
 
 
 def admissible(session: Session, event: SessionEvent) -> str:
     """Why this event cannot be the next one of the session, whatever it ends and begins; "" if it can."""
-    if _begins(event):
-        return _beginning(event)
-    row = ROWS.get(event.type)
-    return row(session, event) if row else ""
+    if _opens_session(event):
+        return _wrong_opening(event)
+    check = CHECKS.get(event.type)
+    return check(session, event) if check else ""
 
 
-def _begins(event: SessionEvent) -> bool:
+def _opens_session(event: SessionEvent) -> bool:
     """Whether it can only be the first one of a session."""
     return event.version == 1 or event.type == "session.forked"
 
 
-def _beginning(event: SessionEvent) -> str:
+def _wrong_opening(event: SessionEvent) -> str:
     """A session begins with a person's request or as a fork, and is begun once."""
     match event:
         case facts.MessageReceived(intent="request") | facts.SessionForked(version=1):
-            return _by_a_person(event)
+            return _not_a_person(event)
         case _:
             return f"{event.type} cannot be version {event.version}"
 
 
-def _by_a_person(event: SessionEvent) -> str:
+def _not_a_person(event: SessionEvent) -> str:
     if event.actor.startswith(PERSON) and event.actor != PERSON:
         return ""
     return f"its actor is “{event.actor}”, but only a person ({PERSON}<id>) says this"
 
 
-def _said(_: Session, event: SessionEvent) -> str:
-    return _by_a_person(event)
+def _not_said_by_a_person(_: Session, event: SessionEvent) -> str:
+    return _not_a_person(event)
 
 
 def _answered(session: Session, event: facts.QuestionAnswered) -> str:
-    """The answer may have an action run again of which nobody knows whether it took effect."""
+    """Only a person may answer: an answer can have a write run again of which nobody knows whether it took effect."""
     question = session.question if session.phase == "awaiting_input" else None
     if question is None or question.action_id != event.question_id:
-        return f"no question of {event.question_id} is open: {AGAIN}"
-    return _by_a_person(event)
+        return f"no question of {event.question_id} is open: {RELOAD}"
+    return _not_a_person(event)
 
 
 # --- approvals and refusals
@@ -88,13 +92,15 @@ def _answered(session: Session, event: facts.QuestionAnswered) -> str:
 
 def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
     plan = session.plan
-    if plan is None or (wrong := _in_review(session, event, "text")):
-        return wrong if plan else "there is no plan"
-    if event.hash != plan.hash:
-        return f"its hash is not that of plan {plan.version}: {AGAIN}"
-    if not _asks_nobody(session, plan) and (wrong := _by_a_person(event)):
+    if plan is None:
+        return "there is no plan"
+    if wrong := _not_in_review(session, event, "text"):
         return wrong
-    return _incomplete(session, plan, event)
+    if event.hash != plan.hash:
+        return f"its hash is not that of plan {plan.version}: {RELOAD}"
+    if not _asks_nobody(session, plan) and (wrong := _not_a_person(event)):
+        return wrong
+    return _differs_from_plan(session, plan, event)
 
 
 def _asks_nobody(session: Session, plan: Plan) -> bool:
@@ -102,14 +108,14 @@ def _asks_nobody(session: Session, plan: Plan) -> bool:
     return plan.kind == "path" and session.settings.confirm != "path"
 
 
-def _incomplete(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
+def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
     """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
     actions = plan.actions(session.turns + 1)
     turn = session.turns + 1 if actions else None
     if event.turn != turn:
-        return f"its turn is {event.turn}, but with this plan it must be {turn}: {AGAIN}"
+        return f"its turn is {event.turn}, but with this plan it must be {turn}: {RELOAD}"
     if [_what_runs(spec) for spec in event.actions] != [_what_runs(spec) for spec in actions]:
-        return f"its actions are not the steps of plan {plan.version}: {AGAIN}"
+        return f"its actions are not the steps of plan {plan.version}: {RELOAD}"
     return ""
 
 
@@ -118,22 +124,26 @@ def _what_runs(spec: ActionSpec) -> tuple[object, ...]:
 
 
 def _plan_rejected(session: Session, event: facts.PlanRejected) -> str:
-    return _by_a_person(event) or _in_review(session, event, "text")
+    return _not_a_person(event) or _not_in_review(session, event, "text")
 
 
 def _code_approved(session: Session, event: facts.CodeApproved) -> str:
-    if wrong := _by_a_person(event) or _in_review(session, event, "code"):
+    if wrong := _not_a_person(event) or _not_in_review(session, event, "code"):
         return wrong
     matches = session.code is not None and event.hash == session.code.hash
-    return "" if matches else f"its hash is not that of code {event.code_version}: {AGAIN}"
+    return "" if matches else f"its hash is not that of code {event.code_version}: {RELOAD}"
 
 
 def _code_rejected(session: Session, event: facts.CodeRejected) -> str:
-    return _by_a_person(event) or _in_review(session, event, "code")
+    if wrong := _not_a_person(event) or _not_in_review(session, event, "code"):
+        return wrong
+    plan, code = session.plan, session.code
+    of_the_plan = plan is not None and code is not None and code.plan_version == plan.version
+    return "" if of_the_plan else f"code {event.code_version} is of an older plan: {RELOAD}"
 
 
-def _in_review(session: Session, event: Decision, target: Target) -> str:
-    """The version is the one in review; of a replan, which is possible at rest too, the newest.
+def _not_in_review(session: Session, event: Decision, target: Target) -> str:
+    """A refusal with `replan` names the newest version, in any phase; every other decision the version in review.
 
     What is in review stays so while a remark about it is being answered.
     """
@@ -145,10 +155,10 @@ def _in_review(session: Session, event: Decision, target: Target) -> str:
     )
     if isinstance(event, facts.PlanRejected | facts.CodeRejected) and event.replan:
         newest = item is not None and item.version == version
-        return "" if newest else f"version {version} is not the newest: {AGAIN}"
+        return "" if newest else f"version {version} is not the newest: {RELOAD}"
     reviewed = session.phase == "awaiting_approval" and reviewing(session) == target
     if item is None or not reviewed or item.version != version:
-        return f"version {version} is not in review: {AGAIN}"
+        return f"version {version} is not in review: {RELOAD}"
     return ""
 
 
@@ -158,33 +168,34 @@ def _action_decided(session: Session, event: facts.ApprovalGiven | facts.Approva
     if action is None:
         return f"action {event.action_id} does not wait for approval"
     if isinstance(event, facts.ApprovalGiven) and event.hash != action.hash:
-        return f"its hash is not that of action {event.action_id}: {AGAIN}"
-    return _by_a_person(event)
+        return f"its hash is not that of action {event.action_id}: {RELOAD}"
+    return _not_a_person(event)
 
 
 # --- what services report
 
 
-def _of_the_work(session: Session, event: SessionEvent) -> str:
-    """It names the work at hand, and is by the service whose work that is."""
+def _not_of_the_work(session: Session, event: SessionEvent) -> str:
+    """The event must name the work at hand, and come from the service whose work that is."""
     work = session.work
     if work is None:
         return "no service is due"
     if not event.id.startswith(f"{session.id}:{work.version}:"):
-        return f"its id does not begin with the work at hand, {session.id}:{work.version}: {AGAIN}"
+        return f"its id does not begin with the work at hand, {session.id}:{work.version}: {RELOAD}"
     keeps = event.actor == KEEPER and isinstance(event, facts.SessionFailed)
     return "" if keeps or event.actor == work.service else f"its actor is “{event.actor}”, but {work.service} is due"
 
 
 def _turn_changed(session: Session, event: facts.TurnChanged) -> str:
-    """A person changes a path, too."""
-    return "" if event.actor.startswith(PERSON) else _of_the_work(session, event)
+    """Besides the service that is due, a person may change a path."""
+    own = session.turn is not None and session.turn.path is not None and not _not_a_person(event)
+    return "" if own else _not_of_the_work(session, event)
 
 
 def _asked(session: Session, event: facts.QuestionAsked) -> str:
-    """A person has themselves asked what comes next."""
-    own = event.kind == "continue" and event.actor.startswith(PERSON)
-    return "" if own else _of_the_work(session, event)
+    """A person may have themselves asked what comes next; every other question comes from the service that is due."""
+    own = event.kind == "continue" and not _not_a_person(event)
+    return "" if own else _not_of_the_work(session, event)
 
 
 def _outcomes(session: Session, event: facts.ActionsFinished) -> str:
@@ -194,7 +205,7 @@ def _outcomes(session: Session, event: facts.ActionsFinished) -> str:
 
 def _outcome(session: Session, attempt: ActionAttempt | facts.ActionUncertain) -> str:
     action = find(session, attempt.action_id)
-    under_way = action is not None and action.status in UNDER_WAY and action.attempt == attempt.attempt
+    under_way = action is not None and action.status in TAKES_OUTCOME and action.attempt == attempt.attempt
     return "" if under_way else f"attempt {attempt.attempt} of action {attempt.action_id} is not running"
 
 
@@ -204,8 +215,8 @@ def _result(session: Session, event: facts.ResultStored | facts.ResultLost) -> s
     return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
 
 
-ROWS: Mapping[str, Callable[[Session, Any], str]] = {
-    "message.received": _said,
+CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
+    "message.received": _not_said_by_a_person,
     "plan.approved": _plan_approved,
     "plan.rejected": _plan_rejected,
     "code.approved": _code_approved,
@@ -213,17 +224,17 @@ ROWS: Mapping[str, Callable[[Session, Any], str]] = {
     "approval.given": _action_decided,
     "approval.denied": _action_decided,
     "turn.changed": _turn_changed,
-    "turn.requested": _said,
+    "turn.requested": _not_said_by_a_person,
     "question.asked": _asked,
     "question.answered": _answered,
     "actions.finished": _outcomes,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,
-    **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _said),
-    **dict.fromkeys(("session.retried", "session.resumed"), _said),
-    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted", "turn.planned"), _of_the_work),
-    **dict.fromkeys(("actions.started",), _of_the_work),
-    **dict.fromkeys(("code.verified", "turn.verified"), _of_the_work),
-    **dict.fromkeys(("answer.given", "session.failed"), _of_the_work),
+    **dict.fromkeys(("policy.set", "budget.raised", "session.shared"), _not_said_by_a_person),
+    **dict.fromkeys(("session.retried", "session.resumed"), _not_said_by_a_person),
+    **dict.fromkeys(("remark.answered", "plan.drafted", "code.drafted", "turn.planned"), _not_of_the_work),
+    **dict.fromkeys(("actions.started",), _not_of_the_work),
+    **dict.fromkeys(("code.verified", "turn.verified"), _not_of_the_work),
+    **dict.fromkeys(("answer.given", "session.failed"), _not_of_the_work),
 }

@@ -20,8 +20,8 @@ class Event(Stored):
     """A fact of one session: frozen, in the past tense, never changed once stored.
 
     `version` counts the accepted events of its session, 1..n. `causation_id` is the id of the event that led to this
-    one. `actor` is `user:<id>`, or the name of a service. `needs` is the format that a reader must know: a release
-    whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
+    one. `actor` is `user:<id>`, the name of a service, or `keeper`. `needs` is the format that a reader must know: a
+    release whose FORMAT is lower does not fold the event. `rules` raises the session's number of rules to this one.
     `usage`: the model calls that are accounted with this event. `ended`: the actions that this event ends without an
     outcome of their own, and why. `begins`: the quiet reads that it sets running. What says nothing is not stored.
     """

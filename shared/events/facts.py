@@ -35,7 +35,8 @@ from shared.events.values import (
 Intent = Literal["request", "feedback", "guidance", "remark"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
-MOST = 1_000  # actions of an event; what is decided today has fewer
+MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
+MAX_OUTCOMES = 50  # of an event
 
 
 class MessageReceived(Event):
@@ -192,7 +193,7 @@ class TurnPlanned(Event):
     type: Literal["turn.planned"] = "turn.planned"
     turn: Version
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MOST)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
     selected_tool: str = ""
     required_skills: tuple[str, ...] = ()
     reasoning: str = ""
@@ -212,7 +213,7 @@ class TurnRequested(Event):
     type: Literal["turn.requested"] = "turn.requested"
     turn: Version
     sub_goal: Text
-    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=MOST)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
 
 
 class TurnChanged(Event):
@@ -224,7 +225,7 @@ class TurnChanged(Event):
 
     type: Literal["turn.changed"] = "turn.changed"
     turn: Version
-    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MOST)]
+    actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     reason: Annotated[str, Field(max_length=5_000)] = ""
 
@@ -250,7 +251,7 @@ class ApprovalExpired(Event):
 
     type: Literal["approval.expired"] = "approval.expired"
     requested_version: Version
-    denied: Annotated[tuple[ActionId, ...], Field(max_length=MOST)] = ()
+    denied: Annotated[tuple[ActionId, ...], Field(max_length=MAX_ACTIONS)] = ()
 
 
 class ActionsStarted(Event):
@@ -264,7 +265,7 @@ class ActionsFinished(Event):
     """The outcomes of started actions: of those that ended while the last event was being appended."""
 
     type: Literal["actions.finished"] = "actions.finished"
-    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1, max_length=50)]
+    outcomes: Annotated[tuple[Outcome, ...], Field(min_length=1, max_length=MAX_OUTCOMES)]
 
 
 class ResultStored(Event):

@@ -267,7 +267,7 @@ class ParkedRecord(Message):
 
 
 class DeadRecord(Message):
-    """A delivery that a consumer gave up: it was refused, or tried too often."""
+    """A delivery that a consumer gave up: it was refused, or had its tries or strikes."""
 
     stream: str
     consumer: str

@@ -66,7 +66,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def keeper(log: InMemoryLog, database: Database, projector: Projector, broker: Broker, clock: Clock) -> Keeper:
-    keeper = Keeper(broker, log, database, projector, stuck_after=120, now=clock)
+    keeper = Keeper(broker, log, database, projector, stuck_work_timeout=120, now=clock)
     projector.on_moved = keeper.moved
     return keeper
 

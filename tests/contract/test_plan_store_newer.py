@@ -120,7 +120,7 @@ async def test_the_keeper_does_not_judge_it(
     await projector.nudge(story.id, log.last(story.id))
     judged: list[str] = []
     keeper = Keeper(
-        Broker(), log, database, projector, stuck_after=1, now=lambda: datetime.now(UTC) + timedelta(days=7)
+        Broker(), log, database, projector, stuck_work_timeout=1, now=lambda: datetime.now(UTC) + timedelta(days=7)
     )
 
     async def fail(session_id: str, *_: Any) -> None:
@@ -131,7 +131,7 @@ async def test_the_keeper_does_not_judge_it(
     assert judged == []
     assert len(log.messages) == 2
     async with newer_release(monkeypatch):
-        newer = Keeper(Broker(), log, database, Projector(log, database), stuck_after=1)
+        newer = Keeper(Broker(), log, database, Projector(log, database), stuck_work_timeout=1)
         await newer.take_up()
     assert await one(database, t.waiting_for_upgrade.c.session_id) == []
     await keeper.sweep()

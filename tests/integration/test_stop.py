@@ -18,7 +18,6 @@ from tests.support.stack import working
 from tests.support.watcher import REQUEST, Watcher, in_review
 
 SLOW_IMPORT = "import time\n\ntime.sleep(2)\n"
-FAST = "print('done')\n"
 
 
 @pytest.fixture

@@ -147,7 +147,6 @@ FLOODS: dict[str, Callable[[str], Pieces]] = {
         *(early_frames, fragments, pings, messages, bombs),
     )
 }
-UPGRADED = ("early_frames", "fragments", "pings", "messages", "bombs")
 
 
 def send(name: str, address: str, token: str, until: float) -> int:

@@ -22,7 +22,7 @@ from shared.story import Story, finish
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 GRACE = 5.0
 CANCEL, NOTE = "cancel_pending_order", "trial.note"
-KEY, NOTE_KEY = "s1/1/1.1/1", "s1/1/1.2/1"
+KEY = "s1/1/1.1/1"
 ACTIONS = (
     ActionSpec(id="1.1", tool=CANCEL, arguments={"order_id": "#W1"}, effect="write"),
     ActionSpec(id="1.2", tool=NOTE, arguments={"text": "hello"}, effect="write"),

@@ -24,6 +24,7 @@ from tests.support.stack import working
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 FENCE = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+FAMILIES = "PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES|MAX|MCP|STUCK|WATCHDOG|WORKER|PATH|GRACEFUL|ACK"
 LINK = re.compile(r"(?<!\\)\]\(([^)\s]+)\)")
 RUNNABLE = "# runnable"
 
@@ -85,7 +86,7 @@ def test_named_files_and_variables_exist(path: Path) -> None:
     elsewhere = {"PARLEY_IMAGE", "PARLEY_ENGINE"}  # of compose and of the checks
     elsewhere |= {word for word in words if word.startswith("NATS_PASSWORD_")}  # of the NATS server
     for word in words:
-        if re.fullmatch(r"(PARLEY|OPENAI|INTERNLM|NATS|AGENT|MODEL|POSTGRES)_[A-Z_]+", word):
+        if re.fullmatch(rf"({FAMILIES})_[A-Z_]+", word):
             assert word in known | elsewhere, f"{word}: there is no such setting"
 
 

@@ -53,7 +53,7 @@ async def test_a_node_that_changes_something_runs_with_what_its_path_made_after_
     stove = Stove()
     steps = ("read_wish", "find_recipe")
     first = tuple(node(name, n, depends_on=(f"1.{n - 1}",) if n > 1 else ()) for n, name in enumerate(steps, 1))
-    cook = node("cook", 3, depends_on=("1.2",), arguments={"minutes": 99}, effect="write", ruling="proceed")
+    cook = node("cook", 3, depends_on=("1.2",), arguments={"minutes": 99}, effect="write", decision="proceed")
     asked = await forged(tmp_path, stove, *first, cook, confirm="nothing")
     assert waiting(asked).spec.arguments == {"minutes": 20}
     assert stove.calls == []

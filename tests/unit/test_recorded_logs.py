@@ -30,14 +30,13 @@ def test_random_sessions_are_folded_as_they_were() -> None:
     assert changed == {}
 
 
-def test_every_play_and_nearly_every_event_is_recorded() -> None:
+def test_every_play_and_every_event_is_recorded() -> None:
     assert names() == sorted(play.__name__ for play in PLAYS)
     kinds = {str(kind.model_fields["type"].default) for kind in EVENT_CLASSES}
     random = {message.subject.split(".", 3)[3] for recorded in load_random() for message in recorded.messages}
-    assert kinds - random <= {"session.archived"}, "no rule makes this one"
-    assert {message.subject.split(".", 3)[3] for name in names() for message in load(name).messages} >= {
-        "session.forked", "session.failed", "session.retried", "answer.judged", "question.answered"
-    }  # fmt: skip
+    played = {message.subject.split(".", 3)[3] for name in names() for message in load(name).messages}
+    assert kinds <= random | played, "record a play that has this one"
+    assert played >= {"session.forked", "session.failed", "session.retried", "answer.judged", "question.answered"}
 
 
 def test_another_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

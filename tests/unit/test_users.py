@@ -107,7 +107,7 @@ def test_every_event_is_somebodys() -> None:
         ("turn.changed", {"executor", "gateway"}),  # a condition, or a person
     ],
 )
-def test_what_counts_is_one_services_alone(kind: str, owners: set[str]) -> None:
+def test_what_counts_is_made_by_these_services_alone(kind: str, owners: set[str]) -> None:
     assert {service for service, made in MAKES.items() if kind in made} == owners
 
 

@@ -5,14 +5,15 @@ from collections.abc import Callable
 import pytest
 
 from shared.domain import commands as c
-from shared.domain.admissible import ROWS, UNSAID, admissible, admit
+from shared.domain.admissible import CHECKS, WRONG_CONSEQUENCES, admissible, admit
 from shared.domain.commands import By, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import Outcome, PathPlan, SessionSettings, Step
-from shared.story import StoryLine, Transition
+from shared.events.carried import Carried
+from shared.events.values import Artefact, Outcome, PathPlan, SessionSettings, Step
+from shared.story import StoryLine, Transition, finish
 from tests.unit.domain.spec import (
     ANN,
     ASKED,
@@ -124,6 +125,16 @@ def by_a_service(event: SessionEvent) -> SessionEvent:
 AGAIN = c.Answer(text="It did not happen: run it again")
 TO_WALK, TO_CODE, GUARDED = (*PATH, approve), (*TO_DONE[:-1], approve), (*ORDER[:3], allow("1.3"))
 OF_ANOTHER = (Outcome(action_id="1.2", ok=True),)
+PATH_CHANGED = (*TO_WALK, c.EditPath(actions=(act("9"),)))
+WHOLE = Artefact(name="s1/1/1.1/1", size=60_000, sha256="0")
+LARGE = (
+    *ORDER[:6],
+    finish(action_id="1.1", ok=True, result="…", size=60_000),
+    c.StoreResult(action_id="1.1", artefact=WHOLE),
+)
+FORKED = facts.SessionForked(
+    id="s1:f", session_id="s1", version=1, at=NOON, actor=ANN, parent_id="s0", parent_version=1, carried=Carried()
+)
 ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEvent], str]] = [
     ("a message by a service", (say(),), lambda e: changed(e, actor="root"), "only a person"),
     ("a message by nobody", (say(),), lambda e: changed(e, actor="user:"), "only a person"),
@@ -188,6 +199,10 @@ ROW: list[tuple[str, tuple[StoryLine, ...], Callable[[SessionEvent], SessionEven
     ("another reader", (*ORDER[:3], c.Share(user="bob", role="editor")), by_a_service, "only a person"),
     ("what was stopped", (say(), c.Stop(), c.Retry()), by_a_service, "only a person"),
     ("what was paused", (say(), c.Pause(), c.Resume()), by_a_service, "only a person"),
+    ("a person's turn", (*TO_DONE, RUN_CODE[0]), by_a_service, "only a person"),
+    ("a path changed by nobody", PATH_CHANGED, lambda e: changed(e, actor="user:"), "work at hand"),
+    ("a result", LARGE, lambda e: changed(e, attempt=9), "is being stored"),
+    ("a later fork", (say(),), lambda e: FORKED.model_copy(update={"version": 2}), "cannot be version 2"),
     ("a doubt", ORDER[:9], lambda e: changed(e, action_id="1.1"), "1.1 is not running"),
 ]
 
@@ -197,6 +212,13 @@ def test_what_is_refused(lines: tuple[StoryLine, ...], forge: Callable[[SessionE
     before, event = decided(*lines)
     assert admissible(before, event) == ""
     assert why in admissible(before, forge(event))
+
+
+def test_code_of_an_older_plan_cannot_be_written_anew() -> None:
+    older, event = decided(*TO_DONE, c.Reject(replan=True, target="code"))
+    newer = given(*TO_DONE, say("floats"), draft("floats")).session
+    assert admissible(older, event) == ""
+    assert "of an older plan" in admissible(newer, next_one(newer, event))
 
 
 # --- at every position
@@ -258,11 +280,11 @@ def test_an_event_says_all_that_it_ends_and_begins_and_nothing_else() -> None:
     quiet = turn(act("1.1", quiet=True), act("1.2", "1.1", effect="write"))
     before, planned = decided(request("agentflow", approval="never"), quiet)
     assert (planned.begins, admit(before, planned)[1]) == (("1.1",), "")
-    assert admit(before, changed(planned, begins=())) == (before, UNSAID)
-    assert admit(before, changed(planned, begins=("1.1", "1.2"))) == (before, UNSAID)
+    assert admit(before, changed(planned, begins=())) == (before, WRONG_CONSEQUENCES)
+    assert admit(before, changed(planned, begins=("1.1", "1.2"))) == (before, WRONG_CONSEQUENCES)
     before, stopped = decided(request("agentflow", approval="never"), quiet, c.Stop())
     assert ([one.id for one in stopped.ended], admit(before, stopped)[1]) == (["1.1", "1.2"], "")
-    assert admit(before, changed(stopped, ended=stopped.ended[:1])) == (before, UNSAID)
+    assert admit(before, changed(stopped, ended=stopped.ended[:1])) == (before, WRONG_CONSEQUENCES)
 
 
 def test_a_session_is_forked_by_a_person() -> None:
@@ -304,7 +326,7 @@ def test_decide_never_gives_what_no_reader_would_take() -> None:
 
 
 def test_every_row_is_that_of_an_event() -> None:
-    assert ROWS.keys() <= {one.model_fields["type"].default for one in EVENT_CLASSES}
+    assert CHECKS.keys() <= {one.model_fields["type"].default for one in EVENT_CLASSES}
 
 
 DECISIONS = (

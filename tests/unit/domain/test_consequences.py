@@ -1,7 +1,7 @@
 """What an event ends besides its own content is in its body: nothing that folds or shows it concludes it again."""
 
 from shared.domain import commands as c
-from shared.domain.admissible import UNSAID, admit
+from shared.domain.admissible import WRONG_CONSEQUENCES, admit
 from shared.domain.consequences import complete
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
@@ -60,7 +60,7 @@ def test_an_approval_that_expires_says_what_it_denies_and_folding_denies_nothing
     for wrong in ((), ("1.1", "1.2"), ("1.3",)):
         event = told.event.model_copy(update={"denied": wrong})
         assert complete(waiting.session, event) == told.event
-        assert admit(waiting.session, event) == (waiting.session, UNSAID)
+        assert admit(waiting.session, event) == (waiting.session, WRONG_CONSEQUENCES)
         after = evolve(waiting.session, event)
         assert [status(after, one) == "denied" for one in ("1.1", "1.2", "1.3")] == [
             one in wrong for one in ("1.1", "1.2", "1.3")

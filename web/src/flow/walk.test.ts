@@ -92,7 +92,7 @@ it("takes an answer in before the node ends", () => {
 it("takes the turn of an approved path from the approval", () => {
   const steps = ["look", "tell"].map((one) => ({ text: one, tool: `sql.${one}`, arguments: null }));
   const drafted = { type: "plan.drafted", kind: "path", goal: "Walk", steps, notes: "", path: path("look", "write") };
-  const edited = { type: "plan.edited", base: 1, goal: "Walk", steps, notes: "", actor: "user:ada" };
+  const edited = { type: "plan.edited", base_version: 1, goal: "Walk", steps, notes: "", actor: "user:ada" };
   const actions = ["look", "tell"].map((one, at) => ({ id: `4.${at + 1}`, tool: `sql.${one}`, description: "", arguments: {}, effect: "read", depends_on: [], approval_reason: null, decision: "proceed", decision_reason: "" }));
   const walked = turn(drafted, edited, { type: "plan.approved", plan_version: 2, hash: "", turn: 4, actions }, ...ran("4.1"));
   expect(walked).toMatchObject({ by: "user:ada", number: 4, subGoal: "Walk", made: 2, path: { nodes: ["sql.look", "sql.tell"] } });

@@ -81,6 +81,7 @@ describe("drafts", () => {
     const drafted = event(1, { type: "plan.drafted", kind: "text", goal: "g", steps: [], notes: "" });
     expect(after(delta(0, "ab"), drafted, delta(2, "c")).draft).toBeNull();
     expect(after(delta(0, "ab"), drafted, delta(0, "c", "d2")).draft?.text).toBe("c");
+    expect(after(delta(0, "ab"), event(1, { type: "actions.finished", outcomes: [] })).draft).toBeNull();
   });
 
   it("go on through events that say nothing about them", () => {

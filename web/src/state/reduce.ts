@@ -82,7 +82,7 @@ function longer(whole: Draft, going: Draft | null): Draft {
 }
 
 // These end whatever was being written: what they tell replaces it.
-const ENDS_DRAFT = /^(plan|code)\.(drafted|edited|rejected|cancelled|approved)$|^(turn\.|path\.|action\.finished|answer\.|question\.asked|code\.verified|remark\.|session\.(stopped|failed|completed)$)/;
+const ENDS_DRAFT = /^(plan|code)\.(drafted|edited|rejected|cancelled|approved)$|^(turn\.|actions\.finished$|action\.uncertain$|answer\.|question\.asked|code\.verified|remark\.|session\.(stopped|failed|completed)$)/;
 
 function withEvent(state: SessionState, event: SessionEvent): SessionState {
   const heard = Math.max(state.heard, event.version);
