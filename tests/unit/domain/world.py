@@ -255,10 +255,11 @@ class World:
             for text in set(drafted_in.feedback) - set(after.feedback):
                 said = self.words.pop(text, 0)
                 assert by.work is None or said <= by.work.version
-        if isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning":
+        planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
+        if planned or isinstance(event, facts.PlanEdited):  # of a path, whose nodes have yet to take the words in
             for text in set(evolve(before, event).memory.heard) - set(before.memory.heard):
-                assert by.work is not None
-                assert self.words.pop(text, 0) <= by.work.version
+                said = self.words.pop(text, 0)
+                assert by.work is None or said <= by.work.version
         if isinstance(event, facts.MessageReceived):
             self.words[event.text] = event.version
         if isinstance(event, facts.QuestionAnswered) and before.question and before.question.about != "uncertain":
