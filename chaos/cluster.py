@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from collections import Counter
 from contextlib import closing
@@ -125,7 +126,7 @@ class Node:
 
     def _signal(self, which: signal.Signals) -> None:
         if self._process and self.alive:
-            self._process.send_signal(which)
+            os.kill(self._process.pid, which)  # asyncio's would take the exit code away from who waits for it
 
 
 class Cluster:

@@ -153,7 +153,7 @@ class Process:
     def _signal(self, which: signal.Signals) -> None:
         if self._process and self.alive:
             with suppress(ProcessLookupError):
-                self._process.send_signal(which)
+                os.kill(self._process.pid, which)  # asyncio's would take the exit code away from who waits for it
 
 
 def crowd() -> float:
