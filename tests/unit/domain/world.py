@@ -191,10 +191,16 @@ class World:
                 assert event.hash == canonical_hash(made.code)
 
     def _started(self, before: Session, event: SessionEvent) -> None:
-        """At most one start of an action, unless a person said: again; none without the yes that it needs."""
+        """At most one start of an action, unless a person said: again; none without the yes that it needs.
+
+        A retry is such a word, too, for the node of a path that a stop cut off.
+        """
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
-            self.again.add((before.turn.number, event.question_id))
-            self.didnt.add((before.turn.number, event.question_id))
+            self._may_start_again(before.turn.number, event.question_id)
+        if isinstance(event, facts.SessionRetried) and before.turn and before.turn.path:
+            for action in before.turn.actions:
+                if action.status == "failed" and action.cause == "stopped":
+                    self._may_start_again(before.turn.number, action.spec.id)
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
@@ -303,6 +309,10 @@ class World:
         assert max((len(deed.text) for deed in memory.deeds), default=0) <= DEED
         assert sum(map(_size, memory.deeds)) <= WHOLE + GISTS * 2 * GIST
         assert sum(map(_size, memory.earlier)) <= EARLIER * 2 * GIST
+
+    def _may_start_again(self, turn: int, action_id: str) -> None:
+        self.again.add((turn, action_id))
+        self.didnt.add((turn, action_id))
 
     def _never_ran(self, session: Session) -> None:
         """What ended as skipped or denied was never started, unless the person said that it did not happen."""
