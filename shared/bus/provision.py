@@ -81,7 +81,7 @@ def _check_server(client: Client) -> None:
 async def _replicas(client: Client) -> int:
     """How many copies there are of the log; 1 where there is none."""
     found = await _existing(client, f"STREAM.INFO.{SESSIONS}")
-    return int(found.get("num_replicas", 1)) if found else 1
+    return int(found["config"].get("num_replicas", 1)) if found else 1
 
 
 async def _stream(client: Client, config: Config, *, change: bool) -> str:

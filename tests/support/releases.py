@@ -31,8 +31,8 @@ NEXT = {
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
     "shared/domain/workers.py": (
-        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command))',
-        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **dict(command), mood="calm", needs=2)',
+        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)',
+        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told, mood="calm", needs=2)',
     ),
 }
 
