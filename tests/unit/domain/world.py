@@ -198,9 +198,9 @@ class World:
         if isinstance(event, facts.QuestionAnswered) and event.key == "again" and before.turn:
             self._may_start_again(before.turn.number, event.question_id)
         if isinstance(event, facts.SessionRetried) and before.turn and before.turn.path:
-            for action in before.turn.actions:
-                if action.status == "failed" and action.cause == "stopped":
-                    self._may_start_again(before.turn.number, action.spec.id)
+            for one in before.turn.actions:
+                if one.status == "failed" and one.cause == "stopped":
+                    self._may_start_again(before.turn.number, one.spec.id)
         if not isinstance(event, facts.ActionsStarted):
             return
         assert before.turn is not None
