@@ -20,7 +20,7 @@ from shared.log import MAX_BODY, Unstorable
 from shared.worker import Desk
 
 log = structlog.get_logger("executor")
-ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event, beside its envelope
+ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event; the rest is for its envelope
 
 
 class Begun(NamedTuple):

@@ -1,7 +1,7 @@
 """What an event brings about beyond what its command says: actions that it denies, ends and sets running.
 
-`decide` calls `complete` last, so the log says it and `evolve` only applies it. So does a program that builds events
-itself.
+`decide` fills them in last with `followed`, so the log says it and `evolve` only applies it. A program that builds
+events itself calls `complete`.
 """
 
 from shared.domain import paths
@@ -15,7 +15,7 @@ PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event that follows this session, with `denied`, `ended` and `begins` filled in, whatever they were. Pure."""
+    """The event with `denied`, `ended` and `begins` as they follow from the session; given values are ignored. Pure."""
     return followed(session, event)[0]
 
 

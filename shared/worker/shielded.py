@@ -10,11 +10,11 @@ log = structlog.get_logger("worker")
 
 
 async def shielded[Result](work: Coroutine[Any, Any, Result], *, grace: float | None = None) -> Result:
-    """The result of `work`, which a cancellation lets end. CancelledError is raised after that, and not before.
+    """Await `work`. If the caller is cancelled meanwhile, let `work` end, and only then raise CancelledError.
 
-    From the first cancellation on the work has `grace` seconds, however often it is cancelled. Without `grace` it has
-    as long as it takes, and a second cancellation ends it. What it raises once it is cancelled is logged, and is the
-    cause of the CancelledError.
+    Its result is lost then: the caller looks at what the work has changed. From the first cancellation on the work
+    has `grace` seconds, however often the caller is cancelled. Without `grace` it has as long as it takes, and a second
+    cancellation ends it. What it raises once the caller is cancelled is logged, and is the cause of the CancelledError.
     """
     task, cancelled = asyncio.ensure_future(work), False
     while not task.done():
