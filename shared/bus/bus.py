@@ -209,6 +209,9 @@ class Bus:
         async def received(message: Msg) -> None:
             await handler(message.subject, message.data)
 
+        return await self._subscribed(subject, received, queue)
+
+    async def _subscribed(self, subject: str, received: Callable[[Msg], Awaitable[None]], queue: str) -> Subscription:
         subscription = _Core(await self.client.subscribe(subject, queue=queue, cb=received))
         await self._flushed(FLUSH)  # while disconnected it is subscribed on reconnecting
         return subscription
@@ -227,8 +230,8 @@ class Bus:
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> Subscription:
         """Answer requests, several at once; replicas of one `queue` share them (without one, all are asked).
 
-        A handler that returns None leaves the answer to another. An answer goes to an inbox and nowhere else: who asks
-        could have us publish what they may not.
+        What is asked after this returns is heard. A handler that returns None leaves the answer to another. An answer
+        goes to an inbox and nowhere else: who asks could have us publish what they may not.
         """
 
         async def respond(message: Msg) -> None:
@@ -252,7 +255,7 @@ class Bus:
                 return
             self._in_background(respond(message), "answer")
 
-        return _Core(await self.client.subscribe(subject, queue=queue, cb=received))
+        return await self._subscribed(subject, received, queue)
 
     async def _respond(self, message: Msg, answer: bytes) -> None:
         try:
