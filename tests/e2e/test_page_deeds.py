@@ -83,6 +83,7 @@ async def test_stop_while_a_run_is_judged(person: Person, running: Parley) -> No
     await tab.sees("run-output")
     await tab.state("verifying")
     assert await stopped(tab) < STOP_SHOWN
+    await running.healthy()  # the stop may have come before the verifier asked its model
     await tab.press("retry")
     await tab.sees("verdict")
 
