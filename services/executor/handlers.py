@@ -14,7 +14,7 @@ import structlog
 
 from services.executor.calling import bounded
 from services.executor.keeping import Keeps
-from services.executor.recording import Begun, Recorder
+from services.executor.recording import Attempt, Recorder
 from services.executor.tools import Call, Registry, Result, Tool
 from shared.domain import commands as c
 from shared.domain import wording
@@ -66,50 +66,50 @@ class Executor:
                 raise
             await self.run_wave(desk)  # another delivery has started it: to this one it comes again
             return
-        begun = _begun(desk, tools)
-        reads = [one for one in begun if one.action.spec.effect == "read"]
-        writes = [one for one in begun if one.action.spec.effect != "read"]
+        attempts = _attempts(desk, tools)
+        reads = [attempt for attempt in attempts if attempt.action.spec.effect == "read"]
+        writes = [attempt for attempt in attempts if attempt.action.spec.effect != "read"]
         try:
             async with asyncio.TaskGroup() as wave:
-                for one in reads:
-                    wave.create_task(_read(desk, recorder, one))
+                for read in reads:
+                    wave.create_task(_read(desk, recorder, read))
                 wave.create_task(_in_order(desk, recorder, writes))
         except ExceptionGroup as several:  # whoever called us knows the errors, not the groups
             raise several.exceptions[0] from several
 
 
-async def _read(desk: Desk, recorder: Recorder, begun: Begun) -> None:
-    began = time.monotonic()
+async def _read(desk: Desk, recorder: Recorder, attempt: Attempt) -> None:
+    started = time.monotonic()
     try:
-        result = await _call(desk, begun)
+        result = await _call(desk, attempt)
     except asyncio.CancelledError:
         if desk.stopped:
             cut_off = Result(ok=False, error=wording.CUT_OFF, cause="stopped")
-            await shielded(recorder.ended(begun, cut_off, began))
+            await shielded(recorder.record(attempt, cut_off, started))
         raise
-    await shielded(recorder.ended(begun, result, began))
+    await shielded(recorder.record(attempt, result, started))
 
 
-async def _in_order(desk: Desk, recorder: Recorder, writes: list[Begun]) -> None:
-    for number, begun in enumerate(writes, 1):
+async def _in_order(desk: Desk, recorder: Recorder, writes: list[Attempt]) -> None:
+    for number, attempt in enumerate(writes, 1):
         try:
-            await shielded(_write(desk, recorder, begun))
+            await shielded(_write(desk, recorder, attempt))
         except asyncio.CancelledError:
             if untouched := writes[number:]:
-                await shielded(recorder.not_run(untouched))
+                await shielded(recorder.record_not_run(untouched))
             raise
 
 
-async def _write(desk: Desk, recorder: Recorder, begun: Begun) -> None:
-    began = time.monotonic()
-    await recorder.ended(begun, await _call(desk, begun), began)
+async def _write(desk: Desk, recorder: Recorder, attempt: Attempt) -> None:
+    started = time.monotonic()
+    await recorder.record(attempt, await _call(desk, attempt), started)
 
 
-async def _call(desk: Desk, begun: Begun) -> Result:
-    spec, tool = begun.action.spec, begun.tool
+async def _call(desk: Desk, attempt: Attempt) -> Result:
+    spec, tool = attempt.action.spec, attempt.tool
     if tool is None:
         return Result(ok=False, error=f"There is no tool “{spec.tool}”.")
-    call = Call(desk.session, begun.key, spec.arguments, desk, begun.action)
+    call = Call(desk.session, attempt.key, spec.arguments, desk, attempt.action)
     return await bounded(tool, lambda: tool.run(call))
 
 
@@ -118,9 +118,9 @@ async def _start(desk: Desk, recorder: Recorder, tools: Tools) -> bool:
     try:
         return await shielded(_started(desk, tools))
     except asyncio.CancelledError:
-        untouched = [one for one in _begun(desk, tools) if one.action.status == "started"]
+        untouched = [one for one in _attempts(desk, tools) if one.action.status == "started"]
         if untouched:
-            await shielded(recorder.not_run(untouched))
+            await shielded(recorder.record_not_run(untouched))
         raise
 
 
@@ -132,11 +132,11 @@ async def _started(desk: Desk, tools: Tools) -> bool:
     session = desk.session
     if session.work != desk.work:
         return False  # what nobody can tell about has ended the wave
-    begun, waiting = running(session), to_start(session)
-    known = {tool.spec.name: tool for action in (*begun, *waiting) if (tool := tools.get(action.spec.tool))}
+    under_way, waiting = running(session), to_start(session)
+    known = {tool.spec.name: tool for action in (*under_way, *waiting) if (tool := tools.get(action.spec.tool))}
     rules = {name: rule for name, tool in known.items() if (rule := tool.rule(session))}
-    quiet = ((action, rules.get(action.spec.tool)) for action in begun if action.status == "running")
-    if begun and not waiting and not any(stricter(session, action, rule) for action, rule in quiet):
+    quiet = ((action, rules.get(action.spec.tool)) for action in under_way if action.status == "running")
+    if under_way and not waiting and not any(stricter(session, action, rule) for action, rule in quiet):
         return True
     planned = {action.spec.id: action.spec for action in session.turn.actions} if session.turn else {}
     event = await desk.record(c.Start(tools=rules))
@@ -153,17 +153,17 @@ async def _take_up(desk: Desk, recorder: Recorder, tools: Tools) -> None:
     for action in running(desk.session):
         if action.storing:
             await recorder.lost(action, RESULT_LEFT)
-    for begun in _begun(desk, tools):
-        if begun.action.status == "started" and not begun.again:
-            await recorder.uncertain(begun.action, "the executor was ended while it ran")
+    for attempt in _attempts(desk, tools):
+        if attempt.action.status == "started" and not attempt.again:
+            await recorder.uncertain(attempt.action, "the executor was ended while it ran")
 
 
-def _begun(desk: Desk, tools: Tools) -> tuple[Begun, ...]:
+def _attempts(desk: Desk, tools: Tools) -> tuple[Attempt, ...]:
     """What of the turn has started and has no outcome yet."""
     turn = desk.session.turn
     keys = f"{desk.session.id}/{turn.number}" if turn else ""
     return tuple(
-        Begun(action, f"{keys}/{action.spec.id}/{action.attempt}", tools.get(action.spec.tool))
+        Attempt(action, f"{keys}/{action.spec.id}/{action.attempt}", tools.get(action.spec.tool))
         for action in running(desk.session)
         if not action.storing
     )

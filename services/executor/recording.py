@@ -23,10 +23,10 @@ log = structlog.get_logger("executor")
 ROOM = MAX_BODY - 16 * 1024  # bytes of outcomes in one event; the rest is for its envelope
 
 
-class Begun(NamedTuple):
-    """An action that was started, and its tool, if there is one.
+class Attempt(NamedTuple):
+    """One attempt at an action that was started, and its tool, if there is one.
 
-    `key` names this attempt (session/turn/action/attempt): the tool's idempotency key, and the name of its artefact. It
+    `key` names it (session/turn/action/attempt): the tool's idempotency key, and the name of its artefact. It
     is taken when the wave begins, because the session may have moved on when the action ends.
     """
 
@@ -54,29 +54,29 @@ class Recorder:
         self._appending = asyncio.Lock()
         self._failed: Exception | None = None
 
-    async def ended(self, begun: Begun, result: Result, began: float) -> None:
-        """`began` by the monotonic clock."""
-        spec, attempt = begun.action.spec, begun.action.attempt
+    async def record(self, attempt: Attempt, result: Result, started: float) -> None:
+        """`started` by the monotonic clock."""
+        spec, number = attempt.action.spec, attempt.action.attempt
         if result.unknown and spec.effect != "read":
-            await self._append(c.Uncertain(action_id=spec.id, attempt=attempt, reason=result.error[:ERROR]))
+            await self._append(c.Uncertain(action_id=spec.id, attempt=number, reason=result.error[:ERROR]))
             return
-        fit, whole = fitted(result, begun.tool.largest if begun.tool else 0)
+        fit, whole = fitted(result, attempt.tool.largest if attempt.tool else 0)
         outcome = Outcome(
             action_id=spec.id,
-            attempt=attempt,
+            attempt=number,
             ok=fit.ok,
             result=fit.value,
             error=fit.error,
             cause=fit.cause,
-            seconds=round(time.monotonic() - began, 3),
+            seconds=round(time.monotonic() - started, 3),
             size=None if whole is None else len(whole),
         )
         await self._outcomes([outcome])
         recorded = self._recorded.get(spec.id)
         if whole is not None and recorded and recorded.size is not None:
-            await self._store(begun, whole)
+            await self._store(attempt, whole)
 
-    async def not_run(self, several: Iterable[Begun]) -> None:
+    async def record_not_run(self, attempts: Iterable[Attempt]) -> None:
         """Record that these were started and never called.
 
         After a stop that holds for all of them. Where the executor itself is ended, the next one runs what may be run
@@ -84,7 +84,7 @@ class Recorder:
         """
         stopped = self._desk.stopped
         error = wording.CUT_OFF_BEFORE if stopped else wording.LEFT_BEFORE
-        actions = [begun.action for begun in several if stopped or not begun.again]
+        actions = [attempt.action for attempt in attempts if stopped or not attempt.again]
         await self._outcomes(
             [
                 Outcome(
@@ -105,12 +105,12 @@ class Recorder:
     async def uncertain(self, action: Action, reason: str) -> None:
         await self._append(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason=reason))
 
-    async def _store(self, begun: Begun, whole: bytes) -> None:
-        action = begun.action
+    async def _store(self, attempt: Attempt, whole: bytes) -> None:
+        action = attempt.action
         try:
-            artefact = await self._keeps.keep(begun.key, whole)
+            artefact = await self._keeps.keep(attempt.key, whole)
         except Exception as error:  # whatever the store says: the outcome is recorded, and the wave goes on
-            log.warning("artefact_not_kept", name=begun.key, error=repr(error))
+            log.warning("artefact_not_kept", name=attempt.key, error=repr(error))
             await self.lost(action, f"Only the beginning of its {len(whole)} bytes is here: {error}")
         else:
             await self._append(c.StoreResult(action_id=action.spec.id, attempt=action.attempt, artefact=artefact))
