@@ -8,7 +8,7 @@ from nats.aio.client import Client
 from nats.aio.subscription import Subscription
 from nats.js.api import RawStreamMsg
 
-from shared.bus.api import AMBIGUOUS
+from shared.bus.api import AMBIGUOUS, stream_info
 from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
 from shared.bus.replication import Replication
@@ -91,12 +91,11 @@ class JetStreamLog:
     async def extent(self) -> Extent:
         """Raises LogDown."""
         try:
-            reply = await self._client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", b"", timeout=READ_TIMEOUT)
+            answer = await stream_info(self._client, SESSIONS, seconds=READ_TIMEOUT)
+        except nats.js.errors.NotFoundError as error:
+            raise LogDown(f"The log cannot be read: {error.description}. Run `parley provision`.") from error
         except AMBIGUOUS as error:
             raise LogDown(f"The log cannot be read: {error!r}") from error
-        answer = json.loads(reply.data)
-        if "state" not in answer:
-            raise LogDown(f"The log cannot be read: {answer['error']['description']}. Run `parley provision`.")
         state = answer["state"]
         first = state["first_seq"] if state["messages"] else state["last_seq"] + 1
         return Extent(answer["created"], first, state["last_seq"])

@@ -4,13 +4,12 @@ It changes only where messages cannot be read one by one; what one event needs i
 """
 
 import asyncio
-import json
 from typing import Any
 
 import structlog
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS
+from shared.bus.api import AMBIGUOUS, stream_info
 from shared.bus.topology import LOG_FORMAT, MARK, SESSIONS
 
 log = structlog.get_logger("bus")
@@ -43,15 +42,11 @@ async def log_of_this_format(client: Client) -> None:
     waited = False
     while True:
         try:
-            reply = await client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", b"", timeout=ANSWER)
-            found = json.loads(reply.data)
-            if "config" in found:
-                require_format(found)
-                return
-            reason = str(found.get("error", {}).get("description"))
+            require_format(await stream_info(client, SESSIONS, seconds=ANSWER))
+            return
         except AMBIGUOUS as error:
-            reason = repr(error)
-        if not waited:
+            if not waited:
+                hint = "waiting; run `parley provision`"
+                log.warning("not_provisioned", stream=SESSIONS, error=repr(error), hint=hint)
             waited = True
-            log.warning("not_provisioned", stream=SESSIONS, error=reason, hint="waiting; run `parley provision`")
         await asyncio.sleep(LOOK_AGAIN)

@@ -1,12 +1,11 @@
 """How many servers keep the session log: read from its stream, so that no process can be told otherwise."""
 
 import asyncio
-import json
 
 import structlog
 from nats.aio.client import Client
 
-from shared.bus.api import AMBIGUOUS
+from shared.bus.api import AMBIGUOUS, stream_info
 from shared.bus.topology import SESSIONS
 
 ANSWER, PAUSE = 2.0, 0.5  # seconds for one request, and between two
@@ -26,11 +25,8 @@ class Replication:
     async def read(self, client: Client) -> bool:
         """Ask once; False where the stream is missing or does not answer."""
         try:
-            reply = await client.request(f"$JS.API.STREAM.INFO.{SESSIONS}", b"", timeout=ANSWER)
+            config = (await stream_info(client, SESSIONS, seconds=ANSWER))["config"]
         except AMBIGUOUS:
-            return False
-        config = json.loads(reply.data).get("config")
-        if config is None:
             return False
         replicas = int(config.get("num_replicas", 1))
         if self._replicas not in (None, replicas):
