@@ -36,6 +36,7 @@ class Services(NamedTuple):
     notes: list[str]
     log: list[dict[str, Any]]
     said: "asyncio.Queue[tuple[str, str]]"
+    noted: asyncio.Event
 
     @property
     def pid(self) -> int:
@@ -49,6 +50,13 @@ class Services(NamedTuple):
             while missing:
                 missing.discard(await self.said.get())
 
+    async def until_ended(self, times: int) -> None:
+        """Until the supervisor has seen so many processes end."""
+        async with asyncio.timeout(100):
+            while len(self.notes) < times:
+                self.noted.clear()
+                await self.noted.wait()
+
 
 @pytest.fixture
 async def patient(settings: Settings) -> Settings:
@@ -60,7 +68,7 @@ async def patient(settings: Settings) -> Settings:
 
 @asynccontextmanager
 async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int = 1) -> AsyncIterator[Services]:
-    services = Services([], [], [], asyncio.Queue())
+    services = Services([], [], [], asyncio.Queue(), asyncio.Event())
 
     async def heard(subject: str, body: bytes) -> None:
         services.said.put_nowait((subject.removeprefix("delta."), body.decode()))
@@ -69,6 +77,10 @@ async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int 
         entry = json.loads(text)
         services.log.append(entry)
         services.said.put_nowait(("log", entry["event"]))
+
+    def noted(text: str) -> None:
+        services.notes.append(text)
+        services.noted.set()
 
     await bus.subscribe("delta.>", heard)
     environment = child_environment(
@@ -81,7 +93,7 @@ async def blocked(settings: Settings, nats: NatsServer, bus: Bus, replicas: int 
     async with Supervisor(
         settings.parley_home / "logs",
         line=lambda _, text: logged(text),
-        note=lambda _, text: services.notes.append(text),
+        note=lambda _, text: noted(text),
     ) as supervisor:
         for number in range(replicas):
             services.children.append(supervisor.start(Program(f"blocked-{number}", command, environment)))
@@ -110,6 +122,7 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
         await store(bus, b"another")
         await services.until(("done.another", "1"))
         await settled(bus)
+        await services.until_ended(2)  # with two replicas all of this can be done before the second one is gone
     letter = json.loads(dead.got[0].data)
     assert letter["stream_seq"] == 3
     assert letter["deliveries"] == 3
