@@ -194,10 +194,14 @@ def put_back(session: Session) -> Session:
 
 
 def set_aside(session: Session) -> Session:
-    """The same, with the remark's words for the next draft: a person decides about what is there at once."""
+    """The same, with the remark's words for the next draft: a person decides about what is there at once.
+
+    So are the answers to what was asked about the remark.
+    """
     if (remark := session.remark) is None:
         return session
-    return replace(put_back(session), unread=newest((*session.unread, *remark.texts), WORDS_KEPT))
+    words = (*session.unread, *remark.texts, *(said.answer for said in remark.dialogue))
+    return replace(put_back(session), unread=newest(words, WORDS_KEPT))
 
 
 def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Session:

@@ -270,6 +270,12 @@ def test_words_said_before_are_not_mixed_with_a_remark() -> None:
     assert given(*story, turn(act("2.1"))).session.feedback == ("why?", "hurry")
 
 
+def test_what_was_answered_about_a_remark_outlives_it() -> None:
+    answered = (say("floats"), c.Ask(text="how many digits?"), c.Answer(text="two"))
+    assert given(*TO_PLAN, *answered, approve).session.feedback == ("floats", "two")
+    assert given(*TO_DONE, *answered, anew("another")).session.feedback == ("floats", "two")
+
+
 def test_a_draft_without_a_remark_begins_no_round() -> None:
     event = given(*TO_PLAN, feedback("b")).when(draft("b")).then_event()
     assert isinstance(event, facts.PlanDrafted)
