@@ -54,9 +54,16 @@ async def test_the_processor_time(place: Path, name: str) -> None:
 
 
 async def test_the_clock_counts_from_the_first_line(place: Path) -> None:
-    wall = 0.02  # less than an interpreter needs to start, so that none could end in time if that counted
-    outcomes = [await program("print('quick')", wall=wall) for _ in range(5)]
-    assert ("exited", "quick\n") in [(outcome.ended, outcome.stdout) for outcome in outcomes]
+    async def run_timed(**limits: float) -> tuple[Outcome, float]:
+        began = monotonic()
+        return await program("print('quick')", **limits), monotonic() - began
+
+    shortest = min([(await run_timed())[1] for _ in range(5)])  # the interpreter's start is four fifths of it
+    for _ in range(30):  # a busy machine may take its time for any one of them
+        outcome, _ = await run_timed(wall=shortest / 2)
+        if outcome.ended == "exited":
+            break
+    assert (outcome.ended, outcome.stdout) == ("exited", "quick\n")
 
 
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
