@@ -138,10 +138,7 @@ def chat(
     request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What should be planned.")] = None,
     session: Annotated[str, typer.Option(help="Go on with this session.")] = "",
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
-    workflow: Annotated[
-        Literal["conversation", "agentflow", "flow"] | None,
-        typer.Option(help="Of the first request; else the session's."),
-    ] = None,
+    workflow: Annotated[str | None, typer.Option(help="Of the first request; else the session's.")] = None,
     flow: Annotated[str, typer.Option(metavar="NAME", help="The flow to go through; else the planner chooses.")] = "",
     confirm: Annotated[
         Literal["path", "nodes", "nothing"] | None, typer.Option(help="Where a flow stops for you (by default: nodes).")
@@ -152,10 +149,10 @@ def chat(
 
     Exit codes: 0 fine, 1 failed, 3 something needed a person (an approval without --yes, an answer), 130 interrupted.
     """
-    from cli.chat.first import First
+    from cli.chat.first import First, known
     from cli.chat.run import chat as talk
 
-    first = First(workflow, flow, confirm)
+    first = First(known(workflow), flow, confirm)
     words = " ".join(request or ())
     _run("chat", lambda s: talk(s, request=words, session_id=session or None, url=url, yes=yes, first=first))
 
@@ -189,8 +186,7 @@ def publish(
         raise typer.BadParameter("give --text, --command with --session, or --file (with --raw SUBJECT: as it is)")
     from cli import publish as publishing
 
-    if workflow not in (None, *publishing.WORKFLOWS):
-        raise typer.BadParameter(f"--workflow is one of {', '.join(publishing.WORKFLOWS)}")
+    publishing.known(workflow)
     if text:
         _run("publish", lambda s: publishing.text(s, text, workflow=workflow, session_id=session, user=user))
     elif command:

@@ -10,6 +10,7 @@ from typing import get_args
 from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
+from cli.chat.first import known as known
 from cli.running import LOCAL_USER, Declined, Unreachable, bus
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
@@ -23,7 +24,6 @@ from shared.domain.session import Session
 from shared.events import SessionEvent, dump_event, parse_event
 from shared.events.values import Workflow
 from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, commit, guard, subject_of
-from shared.protocol.names import WORKFLOWS as WORKFLOWS
 from shared.settings import Settings
 
 PAGE = 1000

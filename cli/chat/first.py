@@ -2,7 +2,17 @@
 
 from typing import NamedTuple
 
+import typer
+
+from shared.domain.workflows import WORKFLOWS
 from shared.events.values import Confirm, SessionSettings, Workflow
+
+
+def known(workflow: str | None) -> str | None:
+    """This workflow. Raises typer.BadParameter where there is none of that name."""
+    if workflow not in (None, *WORKFLOWS):
+        raise typer.BadParameter(f"--workflow is one of {', '.join(WORKFLOWS)}")
+    return workflow
 
 
 class First(NamedTuple):

@@ -17,6 +17,7 @@ from cli.chat.text import short
 from cli.visible import visible
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
+from shared.domain.workflows.flow import path_of
 from shared.events import facts
 from shared.events.values import Outcome, PathPlan
 from shared.protocol.views import PlannedPathView
@@ -96,7 +97,7 @@ def review(plan: Plan, path: PlannedPathView) -> RenderableType:
 
 def whole(turn: Turn) -> RenderableType:
     """`/path`: as it was planned and as it is walked, with seconds and tokens."""
-    path = turn.path.nodes if turn.path else ()
+    path = path_of(turn)
     grid = Grid(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for title in ("", "node", "state", "seconds", "tokens"):
         grid.add_column(title, justify="right" if title in ("seconds", "tokens") else "left")
@@ -106,8 +107,8 @@ def whole(turn: Turn) -> RenderableType:
         grid.add_row(Text(mark, style=style), visible(action.spec.tool), action.status, *told)
     seconds, tokens = sum(a.seconds for a in turn.actions), sum(a.tokens for a in turn.actions)
     grid.add_row("", "together", "", f"{seconds:.1f}", f"{tokens:,}", style="dim")
-    head = Text.assemble(("planned ", "bold"), _joined([(tool, "", "") for tool in path]))
-    found = _found(PlannedPathView.model_validate(turn.path), turn.reasoning) if turn.path else ()
+    head = Text.assemble(("planned ", "bold"), _joined([(tool, "", "") for tool in (path.nodes if path else ())]))
+    found = _found(PlannedPathView.model_validate(path), turn.reasoning) if path else ()
     return Group(head, *found, Text.assemble(("walked  ", "bold"), line(turn)), Text(""), grid)
 
 

@@ -9,6 +9,7 @@ from cli.chat.state import View
 from shared.domain.paths import OPEN, begun, made, split
 from shared.domain.session import Session
 from shared.domain.state import Turn
+from shared.domain.workflows.flow import path_of
 from shared.events.values import Step
 from shared.protocol import client as c
 from shared.protocol import server as s
@@ -16,7 +17,7 @@ from shared.protocol import server as s
 
 def walk(session: Session) -> Turn | None:
     """The turn that walks a path."""
-    return session.turn if session.turn and session.turn.path else None
+    return session.turn if path_of(session.turn) else None
 
 
 # --- the rest of the path
@@ -25,7 +26,7 @@ def walk(session: Session) -> Turn | None:
 def reroute(view: View, argument: str) -> Doing:
     """`/path node, node`: these nodes instead of those that have not begun."""
     turn, plan = walk(view.session), view.session.plan
-    in_review = view.ask is not None and view.ask.kind == "plan" and plan is not None and plan.path is not None
+    in_review = view.ask is not None and view.ask.kind == "plan" and path_of(plan) is not None
     tools = [step.tool for step in plan.steps if step.tool] if in_review and plan else _tools(turn)
     if not tools:
         return Say("No path is being walked now.")

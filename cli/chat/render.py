@@ -18,8 +18,10 @@ from cli.chat.slash import COMMANDS
 from cli.chat.state import Ask, Code, Draft, Plan, View
 from cli.chat.text import short
 from cli.visible import visible
+from shared.domain.people import RUN_CODE
 from shared.domain.waves import find
 from shared.events import SessionEvent, facts
+from shared.events.values import ActionSpec
 from shared.protocol import server as s
 from shared.tools import Preview
 
@@ -136,6 +138,15 @@ def told(message: s.ServerMessage) -> RenderableType | None:
             return None
 
 
+def _is_run(view: View) -> bool:
+    turn = view.session.turn
+    return turn is not None and _runs_code(action.spec for action in turn.actions)
+
+
+def _runs_code(actions: Iterable[ActionSpec]) -> bool:
+    return all(spec.tool == RUN_CODE for spec in actions)
+
+
 def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one line a fact
     """An event as it passes by. What I typed myself is on the screen already."""
     if on_path := _on_path(event, view):
@@ -143,15 +154,15 @@ def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType |
     match event:
         case facts.TurnPlanned():
             return trace.planned(event)
-        case facts.TurnRequested() if view.workflow != "conversation":  # who runs the code knows what they asked for
-            return trace.requested(event)
+        case facts.TurnRequested():  # who runs the code knows what they asked for
+            return None if _runs_code(event.actions) else trace.requested(event)
         case facts.ActionsFinished():
             tools = trace.tools_of(view.events)
             return Group(*(trace.outcome(one, tools.get(one.action_id, "")) for one in event.outcomes))
         case facts.AnswerGiven():
             return trace.answer(event, trace.tools_of(view.events), walked=walk(view.session) is not None)
         case facts.TurnVerified():  # of a run, `completion` repeats the words
-            return trace.verdict(event, words=view.workflow != "conversation" or event.next_action != "complete")
+            return trace.verdict(event, words=event.next_action != "complete" or not _is_run(view))
     if isinstance(event, facts.TurnChanged) and not _is_another(event):
         return None
     if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):

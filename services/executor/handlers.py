@@ -22,6 +22,7 @@ from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.policy import stricter
 from shared.domain.waves import running, to_start
+from shared.domain.workflows.flow import path_of
 from shared.events import facts
 from shared.telemetry import metrics
 from shared.worker import Desk
@@ -56,7 +57,7 @@ class Executor:
         recorder = Recorder(desk, self._keeps)
         if running(desk.session):
             await _take_up(desk, recorder, tools)
-        elif self._guide and desk.session.turn and desk.session.turn.path and await self._guide.leads(desk):
+        elif self._guide and path_of(desk.session.turn) and await self._guide.leads(desk):
             return
         try:
             if not await _start(desk, recorder, tools):

@@ -15,6 +15,7 @@ from services.executor.tools import Arguments, Call, Registry, Result, Tool
 from services.executor.walking import given, state_of
 from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
+from shared.domain.workflows.flow import path_of
 from shared.events.values import ToolPolicy
 from shared.flows import FlowSpec, tool_of
 from shared.llm.sections import prompt
@@ -136,7 +137,7 @@ def _fails(flow: Flow, node: Node, session: Session) -> bool:
 
 def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
     """Raises NodeFailed: its path has not made what it needs, or what it would run with is not what was shown."""
-    if call.session.turn is None or call.session.turn.path is None:
+    if path_of(call.session.turn) is None:
         raise NodeFailed(f"{node.spec.name} is a node of a flow: it runs on a path, not by itself.")
     if missing := node.missing(state):
         raise NodeFailed(f"{node.spec.name} needs {', '.join(missing)}, which nothing before it has made.")

@@ -37,10 +37,10 @@ from services.gateway.transport import ServerConfig
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus
 from shared.bus.log_format import WrongFormat
+from shared.domain.workflows import WORKFLOWS
 from shared.environment import keep_files_private
 from shared.log import ReplicatedLog
 from shared.logging import configure_logging
-from shared.protocol.names import WORKFLOWS
 from shared.protocol.server import Greeting
 from shared.sandbox import available
 from shared.settings import Settings
@@ -128,7 +128,7 @@ def _greeting(settings: Settings) -> Greeting:
         user="",
         rehearsal=settings.openai_model == REHEARSAL,
         model=settings.openai_model,
-        workflows=WORKFLOWS,
+        workflows=tuple(WORKFLOWS),
         can_run_code=available() is None,
     )
 

@@ -12,10 +12,12 @@ from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.waves import find
+from shared.domain.workflows import WORKFLOWS
+from shared.domain.workflows.flow import path_of
 from shared.events.values import Step, Workflow
 from shared.flows import FlowPage
 from shared.protocol import client as m
-from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN, WORKFLOWS
+from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 
 NO_TOOLS: Tools = MappingProxyType({})
 
@@ -193,8 +195,8 @@ def _edit(message: m.Edit, session: Session, flows: FlowPage) -> c.EditPlan | c.
             raise Invalid("An edit of the code carries the whole program in `content`.")
         return c.EditCode(base=message.version, code=message.content)
     edit = _edited_plan(message, session)
-    on_path = session.plan is not None and session.plan.path is not None and edit.base == session.plan.version
-    return edited_plan(edit, session.plan, flows) if on_path and session.plan else edit
+    plan = session.plan
+    return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
 
 
 def _edited_step(step: Step | str) -> Step:

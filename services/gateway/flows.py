@@ -13,6 +13,7 @@ from shared.domain.paths import begun, made, named
 from shared.domain.people import ON_THE_WAY
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
+from shared.domain.workflows.flow import path_of
 from shared.events.values import Step
 from shared.flows import (
     FLOWS_LIST,
@@ -76,7 +77,7 @@ def edited_path(message: m.EditPath, session: Session, page: FlowPage) -> c.Edit
 def walked_now(session: Session) -> Turn | None:
     """The turn whose path is on its way."""
     turn = session.turn
-    return turn if turn and turn.path and session.phase in ON_THE_WAY else None
+    return turn if path_of(turn) and session.phase in ON_THE_WAY else None
 
 
 def _here(turn: Turn) -> Here:

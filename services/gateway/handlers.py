@@ -17,6 +17,7 @@ from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
+from shared.domain.workflows.flow import path_of
 from shared.events import Due, SessionEvent
 from shared.flows import FlowPage
 from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
@@ -99,7 +100,7 @@ async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools
 async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:
     """What `orders` must know of the flows: nothing, but where a person changes a path."""
     walking = isinstance(message, m.EditPath) and walked_now(session)
-    if walking or (isinstance(message, m.Edit) and session.plan and session.plan.path):
+    if walking or (isinstance(message, m.Edit) and path_of(session.plan)):
         return await flow_page(core.bus, session.id)
     return NO_FLOWS
 

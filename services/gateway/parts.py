@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from shared.domain.paths import OPEN
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Verdict
+from shared.domain.workflows.flow import path_of
 from shared.events.values import PathPlan
 from shared.flows import PERSON, chains, split
 from shared.protocol import server as s
@@ -89,13 +90,13 @@ def turn_view(session: Session) -> s.TurnView | None:
 def path_view(session: Session) -> s.PathView | None:
     """The path that is walked, or that waits for a yes; None where there is none."""
     turn, plan = session.turn, session.plan
-    if turn and turn.path:
+    if turn and (path := path_of(turn)):
         nodes = [action for action in turn.actions if split(action.spec.tool)[1] != PERSON]
         begun = [action for action in nodes if action.status not in (*OPEN, "skipped", "denied")]
         remaining = tuple(action.spec.tool for action in nodes if action.status in OPEN)
-        return _path(turn.path, begun, remaining)
-    if plan and plan.path and plan.status in IN_REVIEW:
-        return _path(plan.path, (), plan.path.nodes)
+        return _path(path, begun, remaining)
+    if plan and (path := path_of(plan)) and plan.status in IN_REVIEW:
+        return _path(path, (), path.nodes)
     return None
 
 

@@ -7,6 +7,7 @@ from services.gateway.flow_models import ChatReply, FlowPath, FlowView, PathMeta
 from services.gateway.parts import failure_view, path_view
 from shared.domain.paths import made
 from shared.domain.session import Session
+from shared.domain.workflows.flow import path_of
 from shared.flows import FlowSpec, chains, full_path
 from shared.protocol.names import state_name
 from shared.protocol.server import PathView, TextPlanReview
@@ -70,7 +71,7 @@ def _common(session: Session) -> dict[str, object]:
 
 def _ran(name: str, session: Session) -> JsonValue:
     """What the last node that said what it runs with was given under this name."""
-    actions = session.turn.actions if session.turn and session.turn.path else ()
+    actions = session.turn.actions if session.turn and path_of(session.turn) else ()
     given = [action.spec.arguments[name] for action in actions if name in action.spec.arguments]
     return given[-1] if given else None
 

@@ -14,6 +14,7 @@ from services.gateway.parts import (
 )
 from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
+from shared.domain.workflows import of_plan
 from shared.protocol import server as s
 from shared.protocol.names import options, state_name
 
@@ -80,7 +81,7 @@ def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
         notes=plan.notes,
         number=plan.number,
         hash=plan.hash,
-        message=f"Version {plan.number} of the {'path' if plan.path else 'plan'}. Approve it, say what to change, "
+        message=f"Version {plan.number} of the {of_plan(plan.kind).noun}. Approve it, say what to change, "
         "edit it, or ask for another one.",
         path=planned_path(plan.path),
     )

@@ -14,6 +14,7 @@ from shared.domain.memory import history
 from shared.domain.paths import PERSON, split
 from shared.domain.said import in_words
 from shared.domain.state import Turn
+from shared.domain.workflows.flow import path_of
 from shared.worker import Desk
 
 SUPPORT = 3  # the last nodes of a path: on what they made the answer rests
@@ -35,7 +36,7 @@ async def write_code(desk: Desk) -> c.DraftCode | c.AnswerRemark | c.Ask:
 async def write_answer(desk: Desk) -> c.GiveAnswer:
     """Evidence is what came of actions: ids of others, and of what was never run, are left out."""
     session = desk.session
-    if session.turn and session.turn.path:
+    if session.turn and path_of(session.turn):
         return found_on_the_way(session.turn)
     reply = await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)
     ended = {deed.id for deed in history(session.memory, session.turn) if deed.status in ("finished", "failed")}

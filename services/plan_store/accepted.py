@@ -10,6 +10,7 @@ from services.plan_store.words import words
 from shared.domain import paths
 from shared.domain.session import Session
 from shared.domain.state import Turn
+from shared.domain.workflows.flow import path_of, proposal
 from shared.events import SessionEvent, facts
 
 LONGEST = 2_000  # characters of a request, and of a question
@@ -49,9 +50,8 @@ def judged(event: SessionEvent, after: Session, position: int) -> Iterator[Chang
 
 def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
     """One row a node that a session's planner misses, however often it says so: the newest time."""
-    if not isinstance(event, facts.TurnPlanned | facts.PlanDrafted) or not event.path or not event.path.proposal:
+    if (wanted := proposal(event)) is None:
         return
-    wanted = event.path.proposal
     row: Values = {
         "session_id": after.id,
         "flow": wanted.flow[:NAME],
@@ -67,7 +67,7 @@ def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
 
 def _made(turn: Turn | None) -> Values:
     """The walked path, and what it found of the values that entries tell; empty where it made none."""
-    walked = [action for action in turn.actions if action.status == "finished"] if turn and turn.path else []
+    walked = [action for action in turn.actions if action.status == "finished"] if turn and path_of(turn) else []
     path = [action.spec.tool for action in walked if paths.split(action.spec.tool)[1] != paths.PERSON]
     state: paths.State = {}
     for action in walked:  # a statement that the person wrote is no node's output, but what the node was run with

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from pydantic import BaseModel, JsonValue
 from sqlalchemy import Table
 
 from services.plan_store import tables as t
@@ -15,6 +16,7 @@ from shared.domain.session import Session
 from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.domain.usage import counted
 from shared.domain.waves import end
+from shared.domain.workflows.flow import path_of
 from shared.events import SessionEvent, facts
 from shared.events.values import ModelCall
 
@@ -101,10 +103,14 @@ def _plan(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
         "by": plan.by,
         "at": event.at,
         "hash": plan.hash,
-        "path": plan.path.model_dump(mode="json") if plan.path else None,
+        "path": _json(path_of(plan)),
         "deleted": False,
     }
     yield Put(t.plans, row)
+
+
+def _json(value: BaseModel | None) -> JsonValue:
+    return value.model_dump(mode="json") if value else None
 
 
 def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Change]:
@@ -211,7 +217,7 @@ def _new_turn(event: SessionEvent, turn: Turn) -> Change:
         "sub_goals": list(planned.sub_goals) if planned else [],
         "final": turn.final,
         "recalled": [one.model_dump(mode="json") for one in planned.recalled] if planned else [],
-        "path": turn.path.model_dump(mode="json") if turn.path else None,
+        "path": _json(path_of(turn)),
     }
     return Put(t.turns, row | dict.fromkeys(VERDICT))
 

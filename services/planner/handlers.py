@@ -1,5 +1,7 @@
 """Planner: when a session is due for planning, draft its plan or its next turn, or ask what is missing."""
 
+from collections.abc import Awaitable, Callable
+
 from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.flow import PathPlanner
 from services.planner.prompt import PlanReply, brief, shown
@@ -8,26 +10,26 @@ from shared.domain.workers import WorkerCommand
 from shared.events.values import Step
 from shared.worker import Desk
 
+type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
+
 
 class Planner:
-    """What turns and paths are planned with: the tools and flows there are, and what earlier sessions came to."""
+    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to."""
 
     def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner) -> None:
-        self._tools = tools
-        self._recall = recall
-        self._paths = paths
+        self._by_workflow: dict[str, Plans] = {
+            "conversation": draft_plan,
+            "agentflow": lambda desk: plan_turn(desk, tools, recall),
+            "flow": paths.plan,
+        }
 
     async def plan(self, desk: Desk) -> WorkerCommand:
-        match desk.session.workflow:
-            case "conversation":
-                return await draft_plan(desk)
-            case "agentflow":
-                return await plan_turn(desk, self._tools, self._recall)
-            case "flow":
-                return await self._paths.plan(desk)
-            case other:
-                reason = f"There is no workflow “{other}”: begin again with conversation, agentflow or flow."
-                return c.Fail(reason=reason, retryable=False)
+        wanted = desk.session.workflow
+        if plans := self._by_workflow.get(wanted):
+            return await plans(desk)
+        known = ", ".join(self._by_workflow)
+        reason = f"There is no workflow “{wanted}”: begin again with one of {known}."
+        return c.Fail(reason=reason, retryable=False)
 
 
 async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:

@@ -1,6 +1,7 @@
 """Verifier: check the code before a person sees it; judge a run against the plan."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
 
 from services.verifier.checks import lints, parses, passes
 from services.verifier.paths import walked
@@ -43,9 +44,8 @@ async def _check(desk: Desk, session: Session) -> c.VerifyCode:
 
 async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
     """Of a walked path, a run of approved code, or a turn of tools."""
-    if turn.path:
-        return walked(turn)
-    return await (_judge_run if desk.session.workflow == "conversation" else _judge_turn)(desk, turn)
+    judge = JUDGES.get(turn.workflow, _judge_turn)
+    return await judge(desk, turn)
 
 
 async def _judge_turn(desk: Desk, turn: Turn) -> c.VerifyTurn:
@@ -69,3 +69,10 @@ async def _judge_run(desk: Desk, turn: Turn) -> c.VerifyTurn:
     brief = verdict_brief(desk.session, turn)
     reply = await desk.ask(brief, VerdictReply, kind="verdict", render=verdict_shown)
     return c.VerifyTurn(**reply.model_dump())
+
+
+async def _judge_path(_: Desk, turn: Turn) -> c.VerifyTurn:
+    return walked(turn)
+
+
+JUDGES: dict[str, Callable[[Desk, Turn], Awaitable[c.VerifyTurn]]] = {"conversation": _judge_run, "flow": _judge_path}

@@ -15,6 +15,7 @@ from shared.domain.evolve import evolve
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
+from shared.domain.workflows import of_plan
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec
 
@@ -104,13 +105,13 @@ def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
 
 
 def _asks_nobody(session: Session, plan: Plan) -> bool:
-    """By the session's settings a path needs no approval of its own; its nodes still do."""
-    return plan.kind == "path" and session.settings.confirm != "path"
+    """By the session's settings its plans need no approval of their own; their actions still do."""
+    return of_plan(plan.kind).approves_itself(session.settings)
 
 
 def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
     """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
-    actions = plan.actions(session.turns + 1)
+    actions = of_plan(plan.kind).actions(plan, session.turns + 1)
     turn = session.turns + 1 if actions else None
     if event.turn != turn:
         return f"its turn is {event.turn}, but with this plan it must be {turn}: {RELOAD}"
@@ -187,8 +188,8 @@ def _not_of_the_work(session: Session, event: SessionEvent) -> str:
 
 
 def _turn_changed(session: Session, event: facts.TurnChanged) -> str:
-    """Besides the service that is due, a person may change a path."""
-    own = session.turn is not None and session.turn.path is not None and not _not_a_person(event)
+    """Besides the service that is due, a person may change what can be changed."""
+    own = session.turn is not None and session.turn.rules.changeable and not _not_a_person(event)
     return "" if own else _not_of_the_work(session, event)
 
 

@@ -1,77 +1,80 @@
-"""How plans and code evolve: made, approved, refused, checked, put aside."""
+"""How plans and code evolve: made, approved, refused, checked, put aside. Workflows say which phase follows."""
 
+from shared.domain import workflows
 from shared.domain.changing import replace
 from shared.domain.paths import planned
-from shared.domain.session import MAX_REPAIRS, WISHES_KEPT, Session, begin, newest, settle
+from shared.domain.session import WISHES_KEPT, Session, newest, with_code, with_plan
 from shared.domain.state import Code, Plan, PlanStatus, Turn
-from shared.domain.waves import advance, leave_turn
+from shared.domain.waves import leave_turn
+from shared.domain.workflow import unread_while_drafting
+from shared.domain.workflows.conversation import repairable
 from shared.events import facts
-from shared.events.values import PathPlan
-
-
-def with_plan(session: Session, status: PlanStatus) -> Session:
-    return replace(session, plan=replace(session.plan, status=status)) if session.plan else session
-
-
-def with_code(session: Session, **changes: object) -> Session:
-    return replace(session, code=replace(session.code, **changes)) if session.code else session  # type: ignore[arg-type]
 
 
 def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
-    drafted = isinstance(event, facts.PlanDrafted)
-    kind = event.kind if isinstance(event, facts.PlanDrafted) else session.plan.kind if session.plan else "text"
-    number = session.plans + 1
-    plan = Plan(
-        event.version, number, kind, event.goal, event.steps, event.notes, event.actor, path=_path(session, event)
-    )
+    plan = _plan(session, event)
+    workflow = workflows.of_plan(plan.kind)
     code = session.code
     if code and code.status in ("checking", "review", "rejected"):
         code = replace(code, status="superseded")
-    left = leave_turn(session)
-    if plan.path:  # its nodes have yet to take in what was said; for the next request it has been heard
-        left = replace(left, memory=replace(left.memory, heard=session.feedback))
-    else:
-        left = replace(left, feedback=())
-    made = replace(left, plan=plan, plans=number, code=code, asked="", replan=False, problems=())
-    if drafted and session.unread:
-        return begin(with_plan(made, "draft"), "planning", event.version)
-    return settle(made, "awaiting_approval")
+    heard = workflow.takes_in(leave_turn(session))
+    plan = plan if isinstance(event, facts.PlanDrafted) else workflow.edited(plan)
+    return replace(heard, plan=plan, plans=plan.number, code=code, asked="", replan=False, problems=())
 
 
-def _path(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> PathPlan | None:
-    """A path that a person edited is theirs, whatever it was planned as."""
+def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan:
+    before = session.plan
     if isinstance(event, facts.PlanDrafted):
-        return event.path
-    path = session.plan.path if session.plan else None
-    nodes = tuple(step.tool for step in event.steps if step.tool)
-    return (
-        path.model_copy(update={"nodes": nodes, "fallback": False, "fallback_reason": ""}) if path and nodes else path
+        kind, path = event.kind, event.path
+    else:
+        kind, path = workflows.kind_of(before), before.path if before else None
+    status: PlanStatus = "draft" if unread_while_drafting(session, event) else "pending_approval"
+    return Plan(
+        event.version,
+        session.plans + 1,
+        kind,
+        event.goal,
+        event.steps,
+        event.notes,
+        event.actor,
+        status=status,
+        path=path,
     )
 
 
 def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
+    """Its steps are carried out, or a program is written for it."""
     plan = session.plan
     if plan is None or event.turn is None:
-        return begin(replace(with_plan(session, "approved"), wishes=(), problems=()), "coding", event.version)
-    actions = tuple(planned(spec) for spec in event.actions)
-    turn = Turn(event.turn, plan.goal, actions, plan.by, final=plan.path is not None, path=plan.path, made=len(actions))
-    carried_out = replace(leave_turn(with_plan(session, "executing")), turn=turn, turns=event.turn)
-    return advance(carried_out, event.version)
+        return replace(with_plan(session, "approved"), wishes=(), problems=())
+    workflow = workflows.of_plan(plan.kind)
+    turn = Turn(
+        event.turn,
+        plan.goal,
+        tuple(planned(spec) for spec in event.actions),
+        plan.by,
+        final=True,
+        path=plan.path,
+        workflow=workflow.name,
+        rules=workflow.turn,
+        made=len(event.actions),
+    )
+    return replace(leave_turn(with_plan(session, "executing")), turn=turn, turns=event.turn)
 
 
 def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:
     rejected = with_plan(session, "rejected")
     if rejected.code and rejected.code.status != "approved":
         rejected = with_code(rejected, status="superseded")
-    if not event.replan:
-        return settle(rejected, "awaiting_input")
-    again = replace(leave_turn(rejected), replan=True, problems=())
-    return begin(again, "planning", event.version)
+    return replace(leave_turn(rejected), replan=True, problems=()) if event.replan else rejected
 
 
-def plan_put_aside(session: Session) -> Session:
-    """Given up or deleted: a session at work stops; one that rests keeps the reason why it does."""
-    return settle(session, "resting", session.reason if session.phase == "resting" else "stopped")
+def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
+    return with_plan(session, "cancelled")
+
+
+def plan_deleted(session: Session, _: facts.PlanDeleted) -> Session:
+    return replace(session, plan=None, code=None)
 
 
 def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
@@ -87,7 +90,7 @@ def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> 
         event.actor,
         repairs=repairs,
     )
-    made = replace(
+    return replace(
         leave_turn(session),
         code=code,
         codes=code.number,
@@ -97,27 +100,22 @@ def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> 
         problems=(),
         replan=False,
     )
-    return begin(made, "coding" if drafted and session.unread else "verifying", event.version)
 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
-    problems = tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
-    code = checked.code
-    if session.unread:
-        return begin(checked, "coding", event.version)
-    if problems and code and code.by == "generator" and code.repairs < MAX_REPAIRS:
-        repair = with_code(checked, repairs=code.repairs + 1, status="rejected")
-        return begin(replace(repair, problems=problems), "coding", event.version)
-    return settle(checked, "awaiting_approval")
+    if checked.code is None or session.unread or not repairable(session, event):
+        return checked
+    repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")
+    return replace(
+        repair, problems=tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
+    )
 
 
-def code_approved(session: Session) -> Session:
-    return settle(with_code(with_plan(session, "completed"), status="approved"), "resting", "answered")
+def code_approved(session: Session, _: facts.CodeApproved) -> Session:
+    return with_code(with_plan(session, "completed"), status="approved")
 
 
 def code_rejected(session: Session, event: facts.CodeRejected) -> Session:
     rejected = with_code(session, status="rejected")
-    if not event.replan:
-        return settle(rejected, "awaiting_input")
-    return begin(replace(leave_turn(rejected), replan=True, problems=()), "coding", event.version)
+    return replace(leave_turn(rejected), replan=True, problems=()) if event.replan else rejected

@@ -3,16 +3,16 @@
 `said.py`, `drafts.py`, `turns.py` and `waves.py` hold what the facts of each kind bring about.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import reduce
-from typing import assert_never
+from typing import Any, assert_never
 
-from shared.domain import drafts, forks, outcomes, said, turns
+from shared.domain import drafts, forks, outcomes, said, turns, workflows
 from shared.domain.changing import replace
 from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, put_back, set_aside, settle
 from shared.domain.state import Failure
 from shared.domain.usage import counted
-from shared.domain.waves import begin_quiet, end, mark
+from shared.domain.waves import begin_quiet, end, follow, mark
 from shared.events import SessionEvent, facts
 
 DECIDES = (
@@ -78,32 +78,28 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return said.heard(session, event)
         case facts.RemarkAnswered():
             return replace(put_back(session), reply=event.text)
-        case facts.PlanDrafted() | facts.PlanEdited():
-            return drafts.plan_made(session, event)
-        case facts.PlanApproved():
-            return drafts.plan_approved(session, event)
-        case facts.PlanRejected():
-            return drafts.plan_rejected(session, event)
-        case facts.PlanCancelled():
-            return drafts.plan_put_aside(drafts.with_plan(session, "cancelled"))
-        case facts.PlanDeleted():
-            return drafts.plan_put_aside(replace(session, plan=None, code=None))
-        case facts.CodeDrafted() | facts.CodeEdited():
-            return drafts.code_made(session, event)
-        case facts.CodeVerified():
-            return drafts.code_verified(session, event)
-        case facts.CodeApproved():
-            return drafts.code_approved(session)
-        case facts.CodeRejected():
-            return drafts.code_rejected(session, event)
+        case (
+            facts.PlanDrafted()
+            | facts.PlanEdited()
+            | facts.PlanApproved()
+            | facts.PlanRejected()
+            | facts.PlanCancelled()
+            | facts.PlanDeleted()
+            | facts.CodeDrafted()
+            | facts.CodeEdited()
+            | facts.CodeVerified()
+            | facts.CodeApproved()
+            | facts.CodeRejected()
+            | facts.TurnPlanned()
+            | facts.TurnRequested()
+            | facts.TurnVerified()
+            | facts.AnswerGiven()
+        ):
+            return _as_the_workflow_says(session, event)
         case facts.QuestionAsked():
             return said.asked(session, event)
         case facts.QuestionAnswered():
             return said.answered(session, event)
-        case facts.TurnPlanned():
-            return turns.turn_planned(session, event)
-        case facts.TurnRequested():
-            return turns.turn_requested(session, event)
         case facts.TurnChanged():
             return turns.turn_changed(session, event)
         case facts.ApprovalGiven():
@@ -123,10 +119,6 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             | facts.ResultLost()
         ):
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
-        case facts.TurnVerified():
-            return turns.turn_verified(session, event)
-        case facts.AnswerGiven():
-            return turns.answer_given(session, event)
         case facts.AnswerJudged():
             return replace(session, accepted=event.accepted, saved=event.saved)
         case facts.UsageRecorded():
@@ -161,6 +153,32 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             halted = session.halted if event.workflow == session.workflow else None  # another one has other phases
             return replace(session, workflow=event.workflow, halted=halted)
     assert_never(event)
+
+
+PARTS: dict[str, Callable[[Session, Any], Session]] = {
+    "plan.drafted": drafts.plan_made,
+    "plan.edited": drafts.plan_made,
+    "plan.approved": drafts.plan_approved,
+    "plan.rejected": drafts.plan_rejected,
+    "plan.cancelled": drafts.plan_cancelled,
+    "plan.deleted": drafts.plan_deleted,
+    "code.drafted": drafts.code_made,
+    "code.edited": drafts.code_made,
+    "code.verified": drafts.code_verified,
+    "code.approved": drafts.code_approved,
+    "code.rejected": drafts.code_rejected,
+    "turn.planned": turns.turn_planned,
+    "turn.requested": turns.turn_requested,
+    "turn.verified": turns.turn_verified,
+    "answer.given": turns.answer_given,
+}
+
+
+def _as_the_workflow_says(session: Session, event: SessionEvent) -> Session:
+    """Plan, code, turn or answer as the event leaves it, in the phase that the workflow's edge leads to."""
+    if isinstance(event, facts.TurnVerified) and session.turn is None:
+        return session
+    return follow(PARTS[event.type](session, event), workflows.edge(session, event), event.version)
 
 
 def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:

@@ -34,7 +34,7 @@ def split(tool: str) -> tuple[str, str]:
 def made(turn: Turn | None) -> dict[str, State]:
     """By flow, what the finished nodes of a path have made; of two values of one name the newer one."""
     found: dict[str, State] = {}
-    for action in turn.actions if turn and turn.path else ():
+    for action in turn.actions if turn and turn.rules.keeps_results else ():
         if action.status == "finished" and isinstance(action.result, dict):
             flow, _ = split(action.spec.tool)
             found.setdefault(flow, {}).update(action.result)

@@ -46,6 +46,7 @@ DECISIONS = (
     c.Approve | c.Reject | c.EditPlan | c.EditCode | c.EditPath | c.Run | c.Skip | c.CancelPlan | c.DeletePlan | c.Judge
 )
 ON_THE_WAY = ("executing", "awaiting_approval", "awaiting_input")
+RUN_CODE = "run_code"  # the tool that runs approved code
 NOTHING_TO_SAVE = "Only what was found on a path through a flow can be saved to the library."
 
 
@@ -193,7 +194,7 @@ def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
         raise OutOfTurn("Only approved code is run, while the session rests.")
     turn = session.turns + 1
     arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
-    action = ActionSpec(id=f"{turn}.1", tool="run_code", arguments=arguments, description="Run the approved code")
+    action = ActionSpec(id=f"{turn}.1", tool=RUN_CODE, arguments=arguments, description="Run the approved code")
     return _turn_requested(session, "Run the approved code", (action,), by)
 
 
@@ -248,7 +249,7 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
     """What has not begun of a path is the person's to change, before it runs and while it does."""
     turn = session.turn
     about = session.question.about if session.question else "action"
-    if turn is None or turn.path is None or session.phase not in ON_THE_WAY or about != "action":
+    if turn is None or not turn.rules.changeable or session.phase not in ON_THE_WAY or about != "action":
         raise OutOfTurn("No path is being walked now.")
     walked = paths.begun(turn)
     if command.after != (walked[-1].spec.id if walked else ""):
@@ -264,7 +265,7 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
 
 def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
     need(session.phase == "resting" and bool(session.answer), "There is no answer to judge now.")
-    need(not command.saved or (session.turn is not None and session.turn.path is not None), NOTHING_TO_SAVE)
+    need(not command.saved or (session.turn is not None and session.turn.rules.keeps_results), NOTHING_TO_SAVE)
     if (command.accepted, command.saved) == (session.accepted, session.saved):
         raise AlreadyDone("The answer is judged like that already.")
     if command.saved and not command.accepted:

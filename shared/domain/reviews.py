@@ -7,6 +7,7 @@ from shared.domain.policy import policy_of, ruled
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
+from shared.domain.workflows import of_plan
 from shared.events import SessionEvent, facts
 
 
@@ -34,7 +35,7 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
 
 def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
     """The approval of steps that act holds their turn."""
-    actions = tuple(ruled(session, spec) for spec in plan.actions(session.turns + 1))
+    actions = tuple(ruled(session, spec) for spec in of_plan(plan.kind).actions(plan, session.turns + 1))
     return facts.PlanApproved(
         **stamp(session, by, "plan.approved"),
         plan_version=plan.version,

@@ -7,7 +7,6 @@ from typing import assert_never
 
 from shared.domain import commands as c
 from shared.domain.changing import replace
-from shared.domain.drafts import with_code, with_plan
 from shared.domain.memory import next_request
 from shared.domain.session import (
     ROUNDS_KEPT,
@@ -22,6 +21,8 @@ from shared.domain.session import (
     reviewing,
     set_aside,
     settle,
+    with_code,
+    with_plan,
 )
 from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
@@ -153,8 +154,8 @@ def answered(session: Session, event: facts.QuestionAnswered) -> Session:
         case "continue":
             return _next_round(session, event.text, event.version)
         case "action":
-            # a node takes its answer in and may leave the path by it; elsewhere the answer is the result
-            status: ActionStatus = "approved" if session.turn and session.turn.path else "finished"
+            is_input = session.turn is not None and session.turn.rules.answers_are_input
+            status: ActionStatus = "approved" if is_input else "finished"
             return advance(mark(session, [event.question_id], status, result=event.text), event.version)
         case "uncertain":
             return advance(_cleared(session, event), event.version)

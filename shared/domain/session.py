@@ -18,7 +18,7 @@ from pydantic import JsonValue, TypeAdapter
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
-from shared.domain.state import Action, Code, Failure, Plan, Question, Round, Said, Spent, Turn
+from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Spent, Turn
 from shared.events.values import Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 
 Phase = Literal[
@@ -143,14 +143,24 @@ def reviewing(session: Session) -> Target | None:
 
 
 def undecided(turn: Turn | None) -> tuple[Action, ...]:
-    """The actions that wait for a person's yes: all of a turn's, but of a path only the next one."""
+    """The actions that wait for a person's yes: all of a turn's, or only the next one."""
     if turn is None:
         return ()
     waiting = tuple(a for a in turn.actions if a.status == "planned" and a.spec.approval_reason)
-    if turn.path is None:
+    if not turn.rules.one_by_one:
         return waiting
     done = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     return tuple(a for a in waiting if done.issuperset(a.spec.depends_on))
+
+
+def with_plan(session: Session, status: PlanStatus) -> Session:
+    """The same session with its plan, if there is one, in another state."""
+    return replace(session, plan=replace(session.plan, status=status)) if session.plan else session
+
+
+def with_code(session: Session, **changes: object) -> Session:
+    """The same session with its code, if there is any, changed."""
+    return replace(session, code=replace(session.code, **changes)) if session.code else session  # type: ignore[arg-type]
 
 
 def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:

@@ -65,26 +65,6 @@ class Plan:
     def text(self) -> str:
         return plan_text(self.goal, self.steps, self.notes)
 
-    def actions(self, turn: int) -> tuple[ActionSpec, ...]:
-        """Its steps as actions of that turn, one after the other and not ruled yet; a plan of words has none.
-
-        What a step does is said right before it begins where it is not known now: until then nobody is asked about it.
-        """
-        if self.kind == "text":
-            return ()
-        return tuple(
-            ActionSpec(
-                id=f"{turn}.{number}",
-                tool=step.tool or "note",
-                arguments=step.arguments or {},
-                description=step.text,
-                effect=step.effect or "read",
-                policy=step.policy if step.effect else "never",
-                depends_on=(f"{turn}.{number - 1}",) if number > 1 else (),
-            )
-            for number, step in enumerate(self.steps, 1)
-        )
-
     @property
     def hash(self) -> str:
         """What an approval of this version is bound to: all of it that can run, never a text made from it."""
@@ -209,11 +189,32 @@ class Verdict:
 
 
 @dataclass(frozen=True)
-class Turn:
-    """With a `path` its actions are nodes; `made` counts all of them, also those that were replaced.
+class TurnRules:
+    """How the turns of a workflow are carried out.
 
-    `chosen` is the action that a person let come next: no condition leads away from it. `taken_over`: a person
-    requested these actions.
+    one_by_one: only one action runs, and only the next one is asked about.
+    answers_are_input: what a person answers to an action's question is its input; else it is its result.
+    reruns_cut_off: on retry, an action that a stop cut off runs again.
+    changeable: what has not begun can be replaced by other actions.
+    keeps_results: later requests know what the actions returned, and a person can save it.
+    """
+
+    one_by_one: bool = False
+    answers_are_input: bool = False
+    reruns_cut_off: bool = False
+    changeable: bool = False
+    keeps_results: bool = False
+
+
+PLAIN = TurnRules()
+
+
+@dataclass(frozen=True)
+class Turn:
+    """`made` counts all of its actions, also those that were replaced.
+
+    `workflow` names the one that the turn belongs to; `rules` are that workflow's. `chosen` is the action that a person
+    let come next: no condition leads away from it. `taken_over`: a person requested these actions.
     """
 
     number: int
@@ -226,6 +227,8 @@ class Turn:
     reasoning: str = ""
     final: bool = False
     path: PathPlan | None = None
+    workflow: str = ""
+    rules: TurnRules = PLAIN
     made: int = 0
     chosen: str = ""
     taken_over: bool = False

@@ -2,28 +2,27 @@
 
 from collections.abc import Collection
 
-from shared.domain import memory, paths
+from shared.domain import memory, paths, workflows
 from shared.domain.changing import replace
-from shared.domain.drafts import with_code, with_plan
-from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided
+from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided, with_plan
 from shared.domain.state import PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, change, leave_turn, mark, revive, running
+from shared.domain.workflow import unread_while_planning
 from shared.events import facts
-
-AFTER_VERDICT: dict[str, Phase] = {"continue": "planning", "retry": "planning", "complete": "answering"}
 
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     """A turn that the planner made without what the person said meanwhile is planned again, not carried out."""
     left = replace(leave_turn(session), turns=event.turn, replan=False)
-    if session.phase == "planning" and session.unread:
-        return begin(replace(left, turns_before=session.turns_before + 1), "planning", event.version)
+    if unread_while_planning(session, event):
+        return replace(left, turns_before=session.turns_before + 1)
     drafted = session.phase == "planning"  # what was said is in this turn now
     heard = session.feedback if drafted else left.memory.heard
     problems = () if drafted else session.problems
     left = replace(left, memory=memory.planned(left.memory, event, heard), problems=problems)
     if not event.actions:
-        return begin(left, "answering", event.version)
+        return left
+    workflow = workflows.of_turn(session, event)
     turn = Turn(
         event.turn,
         event.sub_goal,
@@ -34,18 +33,28 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
         reasoning=event.reasoning,
         final=event.final,
         path=event.path,
+        workflow=workflow.name,
+        rules=workflow.turn,
         made=len(event.actions),
     )
-    return advance(replace(left, turn=turn), event.version)
+    return replace(left, turn=turn)
 
 
 def turn_requested(session: Session, event: facts.TurnRequested) -> Session:
     """A person's own calls: to send them was to allow them."""
     left = replace(leave_turn(session), turns=event.turn, replan=False)
-    actions = tuple(replace(paths.planned(spec), allowed=True) for spec in event.actions)
-    turn = Turn(event.turn, event.sub_goal, actions, event.actor, made=len(actions), taken_over=True)
-    requested = replace(left, turn=turn, memory=memory.requested(left.memory, event))
-    return advance(requested, event.version)
+    workflow = workflows.of_turn(session, event)
+    turn = Turn(
+        event.turn,
+        event.sub_goal,
+        tuple(replace(paths.planned(spec), allowed=True) for spec in event.actions),
+        event.actor,
+        workflow=workflow.name,
+        rules=workflow.turn,
+        made=len(event.actions),
+        taken_over=True,
+    )
+    return replace(left, turn=turn, memory=memory.requested(left.memory, event))
 
 
 def turn_changed(session: Session, event: facts.TurnChanged) -> Session:
@@ -80,17 +89,7 @@ def turn_verified(session: Session, event: facts.TurnVerified) -> Session:
     told = event.execution_analysis, event.memory_analysis, event.rule
     turn = replace(turn, verdict=Verdict(event.status, event.next_action, event.reasoning, *told))
     remembered = replace(session, turn=turn, memory=memory.judged(session.memory, turn, event))
-    judged = _plan_ended(remembered, event)
-    if session.unread:
-        return begin(judged, "planning", event.version)
-    if session.workflow == "conversation":
-        return _run_judged(judged, event)
-    if event.next_action == "escalate" or turn.taken_over:
-        return settle(judged, "escalated")
-    if session.turns - session.turns_before >= session.settings.max_turns and event.next_action != "complete":
-        return begin(judged, "answering", event.version)
-    problems = (event.reasoning,) if event.next_action == "retry" else ()
-    return begin(replace(judged, problems=problems), AFTER_VERDICT[event.next_action], event.version)
+    return workflows.of_work(session).judged(_plan_ended(remembered, event), event)
 
 
 def _plan_ended(session: Session, event: facts.TurnVerified) -> Session:
@@ -102,20 +101,10 @@ def _plan_ended(session: Session, event: facts.TurnVerified) -> Session:
     return with_plan(session, status)
 
 
-def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
-    """A run of approved code that went wrong brings better code to review; everything else rests."""
-    if event.next_action == "retry" and session.code:
-        again = with_code(replace(session, problems=(event.reasoning,)), repairs=0)
-        return begin(again, "coding", event.version)
-    return settle(session, "resting", "answered")
-
-
 def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
     """The request is done, and its feedback with it, unless the person said something meanwhile."""
     told = replace(session, answer=event.text, confidence=event.confidence, evidence=event.evidence)
-    if session.unread:
-        return begin(told, "planning", event.version)
-    return settle(replace(told, feedback=(), asked=""), "resting", "answered")
+    return told if session.unread else replace(told, feedback=(), asked="")
 
 
 def go_on(session: Session, phase: Phase, version: int) -> Session:

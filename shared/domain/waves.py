@@ -5,8 +5,9 @@ from collections.abc import Callable, Iterable
 from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
-from shared.domain.session import Session, begin, settle, undecided
+from shared.domain.session import SERVICE_OF, Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
+from shared.domain.workflow import Edge
 from shared.events import SessionEvent
 from shared.events.values import ActionSpec, Ended
 
@@ -14,14 +15,14 @@ MOST = 50  # actions of a turn
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
-    """The next wave: not yet started, every dependency finished well (or was done before). Of a path one node."""
+    """The next wave: not yet started, every dependency finished well (or was done before)."""
     if turn is None:
         return ()
     finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     wave = tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )
-    return wave[:1] if turn.path else wave
+    return wave[:1] if turn.rules.one_by_one else wave
 
 
 def running(session: Session) -> tuple[Action, ...]:
@@ -46,7 +47,7 @@ def quiet_reads(session: Session) -> tuple[Action, ...]:
     """Those that begin with the event that has just made the executor due."""
     turn, work = session.turn, session.work
     begins = work and work.service == "executor" and work.version == session.version
-    if turn is None or turn.path is not None or not begins or running(session):
+    if turn is None or turn.rules.one_by_one or not begins or running(session):
         return ()
     return tuple(action for action in ready(turn) if action.quiet)
 
@@ -127,11 +128,11 @@ def blocked(turn: Turn | None) -> tuple[str, ...]:
 def revive(session: Session) -> Session:
     """What a stop or a spent budget kept from running is planned again; what needs a yes is asked for anew.
 
-    So is the node of a path that a stop cut off: nobody plans another way around it.
+    So is what a stop cut off, where nobody plans another way around it.
     """
     turn = session.turn
     actions = turn.actions if turn else ()
-    if turn and turn.path:
+    if turn and turn.rules.reruns_cut_off:
         cut_off = [a.spec.id for a in actions if a.status == "failed" and a.cause == "stopped"]
         session = new_attempt(session, cut_off, "planned", allowed=False)
     unpaid = [a.spec.id for a in actions if a.out_of_budget]
@@ -145,7 +146,7 @@ def leave_turn(session: Session) -> Session:
     started = tuple(action for action in running(session) if action.status == "started" or action.storing)
     remembered = memory.left(session.memory, session.turn)
     turn = session.turn
-    before = paths.kept(turn, session.request, session.before) if turn and turn.path else session.before
+    before = paths.kept(turn, session.request, session.before) if turn and turn.rules.keeps_results else session.before
     return replace(session, turn=None, memory=remembered, before=before, loose=(*session.loose, *started))
 
 
@@ -164,6 +165,15 @@ def advance(session: Session, version: int) -> Session:
     if any(a in wave for a in undecided(session.turn)):
         return settle(session, "awaiting_approval")
     return begin(session, "executing", version)
+
+
+def follow(session: Session, edge: Edge, version: int) -> Session:
+    """The session in the phase that the edge leads to, by the event of this version."""
+    if edge.to == "wave":
+        return advance(session, version)
+    if edge.to in SERVICE_OF:
+        return begin(session, edge.to, version)
+    return settle(session, edge.to, edge.rests)
 
 
 def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[ActionSpec, ...]:

@@ -14,6 +14,7 @@ from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
+from shared.domain.workflows import WORKFLOWS
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec, Option, content_hash
 
@@ -102,7 +103,7 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
 
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
-    need(session.workflow != "conversation", "In a conversation only approved code is run, when a person asks.")
+    need(_plans_turns(session), "In a conversation only approved code is run, when a person asks.")
     if len(command.sub_goals) > SUB_GOALS:
         raise Invalid(f"A turn names at most {SUB_GOALS} sub-goals.")
     drafted_in = drafting(session)
@@ -111,11 +112,16 @@ def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
 
 
+def _plans_turns(session: Session) -> bool:
+    own = WORKFLOWS.get(session.workflow)
+    return own is None or "turn.planned" in own.after
+
+
 def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:
     """Between two nodes: where the next one is another one, or runs with what is now known."""
     _my_turn(session, by, "executing")
     need(not running(session), "A node is running: the path is changed between nodes.")
-    if session.turn is None or session.turn.path is None:
+    if session.turn is None or not session.turn.rules.changeable:
         raise OutOfTurn("No path is being walked now.")
     specs = (ruled(session, spec) for spec in paths.numbered(session.turn, command.actions, given=False))
     return _turn_changed(session, session.turn, tuple(specs), command.reason, by)

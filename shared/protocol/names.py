@@ -2,7 +2,6 @@
 
 from shared.domain.session import Session, reviewing
 
-WORKFLOWS: tuple[str, ...] = ("conversation", "agentflow", "flow")  # those that can be chosen
 OPTION_FEEDBACK = "Continue with feedback"
 OPTION_RUN = "Run the code"
 OPTION_COMPLETE = "Complete this task"

@@ -19,6 +19,7 @@ from shared.domain.outcomes import abandoned
 from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
+from shared.domain.workflows import of_work
 from shared.events import SessionEvent, facts, parse_event
 from shared.events.envelope import is_newer, read_head
 from shared.llm import ModelError, ModelUnreachable
@@ -251,15 +252,9 @@ def _with(loaded: Loaded, delivery: Delivery) -> Loaded | None:
 
 
 def _asks_models(desk: Desk) -> bool:
-    """Whether this work may cost money: tools cost none, but a node may ask a model. What has begun is ended first.
-
-    Nobody asks a model to judge a path or to tell what it found.
-    """
+    """Whether this work may cost money. What has begun is ended first."""
     session = desk.session
-    on_a_path = session.turn is not None and session.turn.path is not None
-    if desk.kit.service == "executor":
-        return on_a_path and not running(session)
-    return not on_a_path or session.phase not in ("verifying", "answering")
+    return session.phase in of_work(session).asks_models and not running(session)
 
 
 def _stopped_at(data: bytes) -> int:

@@ -1,0 +1,72 @@
+"""The workflows there are, a closed list, and which of them says where an event leads."""
+
+from shared.domain.session import Session
+from shared.domain.state import Plan
+from shared.domain.workflow import Edge, Workflow
+from shared.domain.workflows.agentflow import AGENTFLOW
+from shared.domain.workflows.conversation import CONVERSATION
+from shared.domain.workflows.flow import FLOW
+from shared.events import SessionEvent, facts
+from shared.events.values import PlanKind
+
+WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW)}
+
+
+def of_plan(kind: PlanKind) -> Workflow:
+    """The workflow whose plans are of this kind."""
+    return next((one for one in WORKFLOWS.values() if one.plans == kind), CONVERSATION)
+
+
+def of_turn(session: Session, event: facts.TurnPlanned | facts.TurnRequested) -> Workflow:
+    """The workflow by whose rules this turn is carried out."""
+    if isinstance(event, facts.TurnPlanned):
+        for one in WORKFLOWS.values():
+            if one.claims and one.claims(event):
+                return one
+    return _own(session)
+
+
+def _own(session: Session) -> Workflow:
+    """The session's workflow; one that claims its turns has no others, so those are turns of tools."""
+    own = WORKFLOWS.get(session.workflow, AGENTFLOW)
+    return AGENTFLOW if own.claims else own
+
+
+def of_work(session: Session) -> Workflow:
+    """The workflow of the turn at hand, or else of the session."""
+    return WORKFLOWS.get(session.turn.workflow, AGENTFLOW) if session.turn else _own(session)
+
+
+def edge(session: Session, event: SessionEvent) -> Edge:
+    """Where this event leads."""
+    return next(each for each in owner(session, event).after[event.type] if each.when(session, event))
+
+
+def owner(session: Session, event: SessionEvent) -> Workflow:
+    """The workflow that says where this event leads: that of the plan or turn it is about, if it has such events.
+
+    Else the first one that has: code, say, is decided about in every session that has some.
+    """
+    about = _about(session, event)
+    if event.type in about.after:
+        return about
+    return next(one for one in WORKFLOWS.values() if event.type in one.after)
+
+
+def _about(session: Session, event: SessionEvent) -> Workflow:
+    match event:
+        case facts.PlanDrafted():
+            return of_plan(event.kind)
+        case facts.PlanEdited() | facts.PlanApproved() | facts.PlanRejected() | facts.PlanCancelled():
+            return of_plan(kind_of(session.plan))
+        case facts.PlanDeleted():
+            return of_plan(kind_of(session.plan))
+        case facts.TurnPlanned() | facts.TurnRequested():
+            return of_turn(session, event)
+        case _:
+            return of_work(session)
+
+
+def kind_of(plan: Plan | None) -> PlanKind:
+    """A session without a plan would edit one of words."""
+    return plan.kind if plan else "text"

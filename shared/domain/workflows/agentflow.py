@@ -1,0 +1,56 @@
+"""Act with tools: turn after turn is planned, carried out and judged, until an answer can be given."""
+
+from shared.domain.changing import replace
+from shared.domain.session import Session
+from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
+from shared.events import facts
+
+
+def no_actions(session: Session, event: facts.TurnPlanned) -> bool:
+    """Nothing is left to do, or nothing can be done."""
+    return not event.actions
+
+
+def escalates(session: Session, event: facts.TurnVerified) -> bool:
+    """A person is to go on; one who has taken over does so until they hand the session back."""
+    return event.next_action == "escalate" or (session.turn is not None and session.turn.taken_over)
+
+
+def out_of_turns(session: Session, event: facts.TurnVerified) -> bool:
+    """The request has had as many turns as its settings allow."""
+    had = session.turns - session.turns_before
+    return had >= session.settings.max_turns and event.next_action != "complete"
+
+
+def goes_on(session: Session, event: facts.TurnVerified) -> bool:
+    """Another turn is needed: the next one, or this one again."""
+    return event.next_action in ("continue", "retry")
+
+
+def judged(session: Session, event: facts.TurnVerified) -> Session:
+    """A turn that is planned again is told why."""
+    if session.unread or escalates(session, event) or out_of_turns(session, event):
+        return session
+    return replace(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
+
+
+AFTER_TURNS = {
+    "turn.verified": (
+        Edge("planning", unread),
+        Edge("escalated", escalates),
+        Edge("answering", out_of_turns),
+        Edge("planning", goes_on),
+        Edge("answering"),
+    ),
+    "answer.given": (Edge("planning", unread), Edge("resting", rests="answered")),
+}
+
+AGENTFLOW = Workflow(
+    "agentflow",
+    after={
+        "turn.planned": (Edge("planning", unread_while_planning), Edge("answering", no_actions), Edge("wave")),
+        "turn.requested": (Edge("wave"),),
+        **AFTER_TURNS,
+    },
+    judged=judged,
+)

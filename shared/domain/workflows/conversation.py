@@ -1,0 +1,49 @@
+"""Plan and code: a plan in words is reviewed, a program is written for it, checked and reviewed, and run on request."""
+
+from shared.domain.changing import replace
+from shared.domain.session import MAX_REPAIRS, Session, with_code
+from shared.domain.workflow import (
+    PLAN_REVIEW,
+    Edge,
+    Workflow,
+    replans,
+    unread,
+    unread_while_drafting,
+)
+from shared.events import facts
+
+
+def repairable(session: Session, event: facts.CodeVerified) -> bool:
+    """A check failed, and the generator may still mend its own code."""
+    code = session.code
+    mendable = code is not None and code.by == "generator" and code.repairs < MAX_REPAIRS
+    return mendable and any(check.ok is False for check in event.checks)
+
+
+def run_failed(session: Session, event: facts.TurnVerified) -> bool:
+    """The run of the approved code went wrong: better code is wanted."""
+    return event.next_action == "retry" and session.code is not None
+
+
+def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
+    if session.unread or not run_failed(session, event):
+        return session
+    return with_code(replace(session, problems=(event.reasoning,)), repairs=0)
+
+
+CONVERSATION = Workflow(
+    "conversation",
+    after={
+        **PLAN_REVIEW,
+        "plan.approved": (Edge("coding"),),
+        "code.drafted": (Edge("coding", unread_while_drafting), Edge("verifying")),
+        "code.edited": (Edge("verifying"),),
+        "code.verified": (Edge("coding", unread), Edge("coding", repairable), Edge("awaiting_approval")),
+        "code.approved": (Edge("resting", rests="answered"),),
+        "code.rejected": (Edge("coding", replans), Edge("awaiting_input")),
+        "turn.requested": (Edge("wave"),),
+        "turn.verified": (Edge("planning", unread), Edge("coding", run_failed), Edge("resting", rests="answered")),
+    },
+    plans="text",
+    judged=_run_judged,
+)

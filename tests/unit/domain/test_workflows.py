@@ -1,0 +1,84 @@
+"""Workflows are data: what each declares is what sessions do, and nothing else."""
+
+from typing import NamedTuple
+
+import pytest
+
+from scripts.gen_reach import reach
+from shared.domain import commands as c
+from shared.domain import workflows
+from shared.domain.session import Session
+from shared.domain.workflow import Edge, Workflow, always
+from shared.domain.workflows import WORKFLOWS
+from shared.events import EVENT_CLASSES, SessionEvent
+from shared.events.values import PathPlan, Step
+from tests.unit.domain.spec import TO_DONE, StoryLine, act, answer, done, draft, given, request, say, turn, verdict
+
+
+class Taken(NamedTuple):
+    """An edge of a workflow: its place among those of the event's type."""
+
+    workflow: str
+    kind: str
+    place: int
+
+
+path_drafted = draft("look", goal="count", kind="path", path=PathPlan(nodes=("look",)))
+
+
+def path_edited(session: Session) -> c.EditPlan:
+    assert session.plan is not None
+    return c.EditPlan(base=session.plan.version, steps=(Step(text="Look twice", tool="look"),))
+
+
+def declared() -> set[Taken]:
+    return {
+        Taken(one.name, kind, place)
+        for one in WORKFLOWS.values()
+        for kind, edges in one.after.items()
+        for place in range(len(edges))
+    }
+
+
+PATH = PathPlan(nodes=("look",))
+LOOK = act("1.1", tool="look")
+LAST_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
+WALKED = (request("flow"), turn(LOOK, path=PATH), c.Start(), done())
+# The search does not come to these: it takes sessions for the same that differ in words, or in how many turns are left.
+RARE: tuple[tuple[StoryLine, ...], ...] = (
+    LAST_TURN,
+    (*TO_DONE, c.Run(), c.Start(), say("hurry"), done(), verdict()),
+    (request("agentflow"), say("hurry"), turn(act("1.1"))),
+    (request("agentflow"), turn(nothing=True)),
+    (request("flow", max_turns=1), turn(LOOK, path=PATH), c.Start(), done(), verdict("retry")),
+    (request("flow"), say("hurry"), turn(LOOK, path=PATH)),
+    (*WALKED, say("hurry"), verdict()),
+    (*WALKED, verdict(), say("hurry"), answer()),
+    (request("flow", confirm="path"), path_drafted, path_edited),
+)
+
+
+def test_every_edge_is_taken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a workflow declares is what its sessions do."""
+    taken: set[Taken] = set()
+    edge = workflows.edge
+
+    def seen(session: Session, event: SessionEvent) -> Edge:
+        followed = edge(session, event)
+        owner = workflows.owner(session, event)
+        taken.add(Taken(owner.name, event.type, owner.after[event.type].index(followed)))
+        return followed
+
+    monkeypatch.setattr(workflows, "edge", seen)
+    reach()
+    for rare in RARE:
+        given(*rare)
+    assert taken == declared()
+
+
+@pytest.mark.parametrize("workflow", WORKFLOWS.values(), ids=WORKFLOWS)
+def test_the_last_edge_of_an_event_has_no_condition(workflow: Workflow) -> None:
+    kinds = {str(kind.model_fields["type"].default) for kind in EVENT_CLASSES}
+    assert workflow.after.keys() <= kinds
+    for edges in workflow.after.values():
+        assert [edge.when is always for edge in edges] == [False] * (len(edges) - 1) + [True]
