@@ -7,9 +7,9 @@ from scripts.gen_story import ID, stories
 from services.gateway import derive, views
 from services.gateway.trouble import as_trouble, error_message
 from shared.domain.errors import Stale
+from shared.domain.workflows import WORKFLOWS
 from shared.protocol import server as s
 from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.names import WORKFLOWS
 from shared.protocol.server import SERVER_MESSAGES
 
 CLIENT: dict[str, dict[str, Any]] = {
@@ -79,7 +79,7 @@ def _by_hand() -> tuple[s.ServerMessage, ...]:
             user="local",
             rehearsal=True,
             model="rehearsal",
-            workflows=WORKFLOWS,
+            workflows=tuple(WORKFLOWS),
             can_run_code=True,
         ),
         s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple"),

@@ -13,12 +13,22 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
-from shared.events import Due
-from shared.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule, Workflow
+from shared.domain.workflow import always
+from shared.domain.workflows import WORKFLOWS, edge, owner
+from shared.domain.workflows.flow import FLOW, path_of
+from shared.events import Due, SessionEvent
+from shared.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule
 from shared.story import finish
 
 MOST = 1_500  # kinds of states looked at; the search ends by itself before that
-WORKFLOWS: tuple[Workflow, ...] = ("conversation", "agentflow", "flow")
+OF_TURNS = {
+    "approval.given",
+    "approval.denied",
+    "approval.expired",
+    "actions.finished",
+    "result.stored",
+    "turn.changed",
+}
 VERDICTS: tuple[NextAction, ...] = ("continue", "retry", "escalate", "complete")
 PATH = PathPlan(nodes=("look",))
 TOOLS = (Step(text="Look", tool="look"),)
@@ -29,14 +39,28 @@ TURNS = ((_LOOK, _WRITE), (_LOOK.model_copy(update=_ASK), _WRITE.model_copy(upda
 RULES = (ToolRule(effect="write"), ToolRule(effect="write", policy="never"), ToolRule(effect="read", policy="deny"))
 
 
+class Arrow(NamedTuple):
+    """One way of a workflow from phase to phase; `test` names the condition of the edge, "" where it has none."""
+
+    workflow: str
+    before: Phase
+    kind: str
+    test: str
+    after: Phase
+
+
 class Reach(NamedTuple):
     """`after`: the phases and dues an event was followed by; `kept`: those it left a phase as it was in."""
 
     moved: dict[str, set[tuple[Phase, Due]]]
     kept: dict[str, set[Due]]
     makers: dict[str, set[str]]  # event type -> names of commands
+    arrows: set[Arrow]
 
-    def add(self, kind: str, before: Session, after: Session) -> None:
+    def add(self, event: SessionEvent, before: Session, after: Session) -> None:
+        kind = event.type
+        if before.remark is None:
+            self.arrows.update(_arrow(before, event, after))
         if after.phase == before.phase and due(after) in ("nobody", "user"):
             self.kept[kind].add(due(after))
         else:
@@ -46,6 +70,15 @@ class Reach(NamedTuple):
         """Who can be due by an event of this type."""
         found = {whose for _, whose in self.moved[kind]} | self.kept[kind]
         return sorted(found if found <= {"user", "nobody"} else found | {"nobody"})  # nobody: during a pause
+
+
+def _arrow(before: Session, event: SessionEvent, after: Session) -> Iterator[Arrow]:
+    if any(event.type in one.after for one in WORKFLOWS.values()):
+        when = edge(before, event).when
+        test = "" if when is always else when.__name__.replace("_", " ")
+        yield Arrow(owner(before, event).name, before.phase, event.type, test, after.phase)
+    elif before.turn and event.type in OF_TURNS and after.phase != before.phase:
+        yield Arrow(before.turn.workflow, before.phase, event.type, "", after.phase)
 
 
 def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each command, as good as it can be now
@@ -60,7 +93,7 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
             yield c.Reject(version=item.version)
     yield from (c.Reject(replan=True, target=target) for target in ("text", "code"))
     if plan:
-        yield c.EditPlan(base=plan.version, steps=TOOLS if plan.kind != "text" else (Step(text=f"v{session.version}"),))
+        yield c.EditPlan(base=plan.version, steps=TOOLS if path_of(plan) else (Step(text=f"v{session.version}"),))
     if code:
         yield c.EditCode(base=code.version, code=f"print({session.version})")
     for action in actions[:2]:
@@ -85,8 +118,8 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         c.Share(user="bob", role="viewer"),
         c.ChooseWorkflow(workflow="agentflow"),
     )
-    path = session.workflow == "flow"
-    yield c.DraftPlan(goal="x", steps=TOOLS, kind="path", path=PATH) if path else c.DraftPlan(goal="x", steps=STEPS)
+    path = c.DraftPlan(goal="x", steps=TOOLS, kind="path", path=PATH)
+    yield path if session.workflow == FLOW.name else c.DraftPlan(goal="x", steps=STEPS)
     yield c.AnswerRemark(text="x")
     yield from (
         c.DraftCode(code=CODE),
@@ -111,7 +144,7 @@ def _kind(session: Session) -> tuple[object, ...]:
     )
 
 
-def _after(session: Session, command: AnyCommand) -> tuple[str, Session] | None:
+def _after(session: Session, command: AnyCommand) -> tuple[SessionEvent, Session] | None:
     if isinstance(command, PersonCommand):
         by = By("user:ann", BEGAN)
     else:
@@ -120,16 +153,16 @@ def _after(session: Session, command: AnyCommand) -> tuple[str, Session] | None:
         event = decide(session, command, by)
     except Refused:
         return None
-    return event.type, evolve(session, event)
+    return event, evolve(session, event)
 
 
 def reach() -> Reach:
     """The same code always gives the same answer. A pause, after which nothing is due, is left out."""
-    found = Reach(defaultdict(set), defaultdict(set), defaultdict(set))
+    found = Reach(defaultdict(set), defaultdict(set), defaultdict(set), set())
     settings = SessionSettings(max_turns=2)
     for told in stories():
         found.makers[told.event.type].add(type(told.command).__name__)
-        found.add(told.event.type, told.before, told.after)
+        found.add(told.event, told.before, told.after)
     begun = [_after(Session("s"), c.Say(text="x", workflow=name, settings=settings)) for name in WORKFLOWS]
     waiting = [after for _, after in filter(None, begun)]
     found.moved["session.forked"].add(("resting", "nobody"))  # of a parent without a plan
@@ -141,9 +174,9 @@ def reach() -> Reach:
         for state, command in ((held, c.Resume()), *((session, command) for command in _commands(session))):
             if (outcome := _after(state, command)) is None:
                 continue
-            kind, after = outcome
-            found.makers[kind].add(type(command).__name__)
-            found.add(kind, session, after)
+            event, after = outcome
+            found.makers[event.type].add(type(command).__name__)
+            found.add(event, state, after)
             if not after.paused and (key := _kind(after)) not in seen:
                 seen.add(key)
                 waiting.append(after)

@@ -23,6 +23,7 @@ from scripts.gen_reach import reach  # noqa: E402
 from scripts.gen_rest import openapi  # noqa: E402
 from scripts.gen_settings import settings_md  # noqa: E402
 from scripts.gen_words import unused  # noqa: E402
+from scripts.gen_workflows import workflows_md  # noqa: E402
 from scripts.protocol_schema import schema_text  # noqa: E402
 
 DOCS = ROOT / "docs"
@@ -36,6 +37,7 @@ def documents() -> dict[Path, str]:
         DOCS / "events.md": events_md(reached),
         DOCS / "protocol.md": protocol_md(),
         DOCS / "settings.md": settings_md(),
+        DOCS / "workflows.md": workflows_md(reached),
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
