@@ -255,6 +255,76 @@ def test_programs_run_services_and_do_not_import_them() -> None:
     assert strays(sources("sdk"), "cli") == []
 
 
+WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__"}
+PRODUCT = ("services", "shared", "cli", "sdk")
+SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # what only a workflow's own files ask about
+
+
+def test_only_a_workflow_knows_its_name_and_its_plans() -> None:
+    """Elsewhere nobody compares with a workflow's name, or asks for the kind or the path of a plan or turn."""
+    others = [path for path in sources(*PRODUCT) if path.stem not in WORKFLOWS and "workflows" not in path.parts]
+    assert [f"{name(path)}:{line}" for path in others for line in sorted(asks_for_workflow(path))] == []
+
+
+def asks_for_workflow(path: Path) -> set[int]:
+    """The lines on which something depends on a workflow's name, or on a plan's or turn's `kind` or `path`."""
+    tests: list[ast.expr] = []
+    compared: list[ast.expr] = []
+    for node in ast.walk(tree(path)):
+        match node:
+            case ast.If() | ast.IfExp() | ast.While():
+                tests.append(node.test)
+            case ast.BoolOp():
+                tests += node.values
+            case ast.comprehension():
+                tests += node.ifs
+            case ast.Match():
+                tests.append(node.subject)
+            case ast.MatchValue():
+                compared.append(node.value)
+            case ast.Compare():
+                compared += [node.left, *node.comparators]
+            case _:
+                pass
+    named = [one for one in compared if _names_workflow(one)]
+    return {one.lineno for one in (*named, *(one for one in (*tests, *compared) if _is_shape(one)))}
+
+
+def _names_workflow(node: ast.expr) -> bool:
+    constants = node.elts if isinstance(node, ast.Tuple | ast.Set | ast.List) else [node]
+    return any(isinstance(one, ast.Constant) and one.value in WORKFLOWS for one in constants)
+
+
+def _is_shape(node: ast.expr) -> bool:
+    """`turn.path`, `session.plan.kind`, also behind `not`."""
+    if isinstance(node, ast.UnaryOp):
+        return _is_shape(node.operand)
+    if not isinstance(node, ast.Attribute):
+        return False
+    of = node.value
+    owner = of.attr if isinstance(of, ast.Attribute) else of.id if isinstance(of, ast.Name) else ""
+    return owner in SHAPES.get(node.attr, ())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        'if session.workflow == "flow":\n    pass',
+        'if workflow not in ("agentflow", "other"):\n    pass',
+        "x = 1 if turn.path else 2",
+        'if session.plan.kind != "text" and x:\n    pass',
+        "y = [one for one in many if not one.turn.path]",
+        "match plan.kind:\n    case _:\n        pass",
+        'match 1:\n    case "flow":\n        pass',
+        "z = plan and plan.path",
+    ],
+)
+def test_no_way_of_asking_for_a_workflow_is_overlooked(tmp_path: Path, source: str) -> None:
+    module = tmp_path / "module.py"
+    module.write_text(source)
+    assert asks_for_workflow(module)
+
+
 def test_a_module_is_short_enough_to_read() -> None:
     """One that is not has to be split by what its parts are about."""
     lines = {path: path.read_bytes().count(b"\n") for path in sources(*CODE, "tests")}
