@@ -1,25 +1,17 @@
 """What each program may know: secrets go to the programs that use them, and to no other.
 
-One table serves `parley up`, `parley secrets` in containers and, compared by a test, the Secrets of Kubernetes.
+`parley up` and `parley secrets` in containers follow it; what a service needs is in `shared.services`.
 """
 
 from pydantic import SecretStr
 
 from shared.environment import inherited
+from shared.services import MODEL_KEYS, OPERATOR, SERVICES
 from shared.settings import Settings
 
-MODEL = ("openai_api_key", "internlm_api_key")
-SECRETS_OF: dict[str, tuple[str, ...]] = {  # a service, and its user on NATS: the settings with secrets that it reads
-    "plan_store": ("nats_url", "database_url"),
-    "planner": ("nats_url", *MODEL),
-    "generator": ("nats_url", *MODEL),
-    "verifier": ("nats_url", *MODEL),
-    "executor": ("nats_url", "database_url", "retail_database_url", "parley_sql_database_url", *MODEL),
-    "gateway": (
-        *("nats_url", "parley_token", "parley_secret", "parley_jwt_secret", "parley_api_keys"),
-        "parley_metrics_token",
-    ),
-    "parley": ("nats_url", "database_url"),  # the operator, and what prepares NATS
+SECRETS_OF: dict[str, tuple[str, ...]] = {  # a user on NATS: the settings with secrets that it reads
+    **{name: ("nats_url", *spec.secrets) for name, spec in SERVICES.items()},
+    OPERATOR: ("nats_url", "database_url"),  # and what prepares NATS
 }
 # A URL may carry a password, too.
 MODEL_URLS = ("openai_base_url", "internlm_api_url")
@@ -66,9 +58,9 @@ def environment_for(program: str, **overrides: str) -> dict[str, str]:
         *_PLAIN_PREFIXES,
         *(_TRACES if names else ()),
         *(_DATABASE if "database_url" in names else ()),
-        *(_MODEL if MODEL[0] in names else ()),
+        *(_MODEL if MODEL_KEYS[0] in names else ()),
     )
-    known = {*names, *(MODEL_URLS if MODEL[0] in names else ()), *([TRACES_URL] if names else ())}
+    known = {*names, *(MODEL_URLS if MODEL_KEYS[0] in names else ()), *([TRACES_URL] if names else ())}
 
     def may_know(variable: str) -> bool:
         setting = variable.lower()

@@ -11,9 +11,9 @@ from cli.home import secret
 from cli.ports import free_port, is_free, who_listens
 from cli.supervisor import Program
 from shared.login import login_problem
+from shared.services import SERVICES
 from shared.settings import Settings
 
-WORKERS = ("plan_store", "planner", "generator", "verifier", "executor")
 REHEARSAL_MODEL = "rehearsal"
 
 
@@ -95,9 +95,11 @@ def programs(settings: Settings, *, rehearsal: bool, nats_url_of: Callable[[str]
         "GRACEFUL_TIMEOUT": str(settings.graceful_timeout),
         "HEALTH_PORT": "0",  # side by side they cannot all have the one that a container would be given
     }
-    services = [_program(name, chosen | {"NATS_URL": nats_url_of(name)}) for name in (*WORKERS, "gateway")]
+    services = [
+        _program(name, spec.module, chosen | {"NATS_URL": nats_url_of(name)}) for name, spec in SERVICES.items()
+    ]
     if rehearsal:  # for this machine only, wherever the page is served
-        services.insert(0, _program(REHEARSAL_MODEL, chosen | {"AGENT_HOST": "127.0.0.1"}))
+        services.insert(0, _program(REHEARSAL_MODEL, "rehearsal.app", chosen | {"AGENT_HOST": "127.0.0.1"}))
     return services
 
 
@@ -109,8 +111,7 @@ def health_urls(settings: Settings, *, rehearsal: bool) -> dict[str, str]:
     return urls
 
 
-def _program(name: str, chosen: dict[str, str]) -> Program:
-    module = "rehearsal.app" if name == REHEARSAL_MODEL else f"services.{name}.app"
+def _program(name: str, module: str, chosen: dict[str, str]) -> Program:
     return Program(name, (sys.executable, "-m", module), environment_for(name, **chosen))
 
 

@@ -10,12 +10,12 @@ from typing import Any
 import httpx2
 import pytest
 
-from cli.services import WORKERS
 from sdk.client import Parley as Client
 from sdk.client import Session
 from shared.bus import Bus
 from shared.bus.connection import FORBIDDEN
 from shared.protocol.server import Snapshot
+from shared.services import SERVICES
 from shared.settings import Settings
 from tests.e2e.running import ROOT, Parley
 from tests.support.store import STORE
@@ -123,10 +123,10 @@ def test_each_process_knows_its_own_secrets_only(running: Parley) -> None:
     assert {"signing-secret", "nats-gateway", "nats-parley"} <= secrets.keys()
     known = {
         name: {secret for secret, value in secrets.items() if value in environment}
-        for name in (*WORKERS, "gateway", "rehearsal", "nats")
+        for name in (*SERVICES, "rehearsal", "nats")
         if (environment := Path(f"/proc/{running.pid_of(name)}/environ").read_bytes())
     }
-    own = {name: {f"nats-{name}"} for name in WORKERS}
+    own = {name: {f"nats-{name}"} for name in SERVICES}
     assert known == own | {"gateway": {"nats-gateway", "signing-secret"}, "rehearsal": set(), "nats": set()}
 
 

@@ -17,7 +17,7 @@ from cli.home import Running, running
 from cli.nats_server import probe
 from cli.ports import free_port
 from cli.readiness import get
-from cli.services import WORKERS
+from shared.services import SERVICES
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = """
@@ -52,7 +52,7 @@ class Up:
     def __init__(self, folder: Path, **environment: str) -> None:
         self.home = folder / "home"
         self.port = free_port()
-        for name in (*WORKERS, "gateway", "rehearsal"):
+        for name in (*SERVICES, "rehearsal"):
             package = folder / "services" / name
             package.mkdir(parents=True, exist_ok=True)
             (package.parent / "__init__.py").touch()  # so that these come before the real ones

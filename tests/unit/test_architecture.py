@@ -29,6 +29,7 @@ SHARED = {
     "repair",
     "retry",
     "sandbox",
+    "services",
     "settings",
     "store",
     "store_api",

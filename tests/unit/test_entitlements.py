@@ -7,7 +7,8 @@ import pytest
 from pydantic import SecretStr
 
 from cli.entitlements import CONFIDENTIAL, SECRETS_OF, environment_for
-from cli.services import WORKERS, complete, programs
+from cli.services import complete, programs
+from shared.services import SERVICES
 from shared.settings import Settings
 
 URLS = (
@@ -71,7 +72,7 @@ def test_a_program_gets_the_secrets_it_uses_and_no_others(name: str) -> None:
 def test_what_parley_up_hands_down(tmp_path: Path) -> None:
     found = complete(Settings(parley_home=tmp_path))
     started = programs(found, rehearsal=True, nats_url_of=lambda name: f"nats://{name}:{mark('nats')}@127.0.0.1:1")
-    assert {program.name for program in started} == {*WORKERS, "gateway", "rehearsal"}
+    assert {program.name for program in started} == {*SERVICES, "rehearsal"}
     for program in started:
         expected = NEEDED[program.name] | ({"NATS_URL"} if program.name in SECRETS_OF else set())
         assert secrets_in(program.env) == expected, program.name

@@ -1,0 +1,158 @@
+"""The catalogue of services: what each is called, what it may do on NATS, what it consumes, and what it needs.
+
+The supervisor, the users of NATS, the secrets of containers and pods, chaos and bench read it. The files that are kept
+by hand (docker-compose.yml, deploy/) are held against it by tests/unit/test_services.py. Only the standard library is
+imported: Dockerfile and deploy/kubernetes/make-secrets read this file before anything is installed.
+"""
+
+from typing import NamedTuple
+
+HEALTH_PORT, PAGE_PORT = 8080, 8001  # in a container: /healthz, /readyz and /metrics; the gateway's are beside the page
+OPERATOR = "parley"  # the user of NATS who may do everything
+PING = "ping"  # ping.<worker>: answered as long as its event loop turns
+MODEL_KEYS = ("openai_api_key", "internlm_api_key")
+
+
+class Consumer(NamedTuple):
+    """A durable consumer of a JetStream stream."""
+
+    stream: str
+    name: str
+    filter_subject: str
+
+
+class ServiceSpec(NamedTuple):
+    """One service. Its name is that of its user on NATS, its container, and its module `services.<name>.app`.
+
+    NATS does not check what an event says: a reader must not believe more of it than its author can know.
+    """
+
+    name: str
+    uid: int  # of the user who runs its container, and of the group that may read its secrets
+    appends: tuple[str, ...] = ()  # types of events
+    requests: tuple[str, ...] = ()  # subjects that others answer
+    answers: tuple[str, ...] = ()  # subjects on which it answers
+    consumers: tuple[Consumer, ...] = ()
+    publishes: tuple[str, ...] = ()  # further subjects, also of JetStream's API
+    subscribes: tuple[str, ...] = ()
+    secrets: tuple[str, ...] = ()  # settings that may hold one, besides nats_url
+    port: int = HEALTH_PORT
+
+    @property
+    def module(self) -> str:
+        return f"services.{self.name}.app"
+
+    @property
+    def calls_models(self) -> bool:
+        return MODEL_KEYS[0] in self.secrets
+
+    @property
+    def uses_database(self) -> bool:
+        return "database_url" in self.secrets
+
+
+_LOAD = ("plan_store.session.load", "plan_store.session.part")
+
+
+def _worker(  # noqa: PLR0913  what workers differ in
+    name: str,
+    uid: int,
+    *,
+    appends: tuple[str, ...],
+    requests: tuple[str, ...] = (),
+    answers: tuple[str, ...] = (),
+    publishes: tuple[str, ...] = (),
+    secrets: tuple[str, ...] = (),
+) -> ServiceSpec:
+    """A service of `shared.worker`: the log's subjects name it when its work is due."""
+    return ServiceSpec(
+        name,
+        uid,
+        appends=("usage.recorded", "session.failed", "question.asked", *appends),  # whatever its work is
+        requests=(*requests, *_LOAD),
+        answers=("draft.get.*", f"{PING}.{name}", *answers),
+        consumers=(Consumer("SESSIONS", name, f"session.*.{name}.>"),),
+        publishes=(*publishes, "delta.*.*"),
+        subscribes=("feed.*.*.session.stopped",),
+        secrets=(*secrets, *MODEL_KEYS),
+    )
+
+
+_WORKERS = (
+    _worker(
+        "planner",
+        10003,
+        appends=("remark.answered", "plan.drafted", "turn.planned"),
+        requests=("tools.list", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
+    ),
+    _worker(
+        "executor",
+        10006,
+        appends=(
+            *("turn.changed", "actions.started", "actions.finished"),
+            *("action.uncertain", "result.stored", "result.lost"),
+        ),
+        requests=("plan_store.library.similar",),
+        answers=("tools.list", "tools.preview", "flows.list"),
+        publishes=(
+            "$O.ARTEFACTS.>",
+            "$JS.API.STREAM.INFO.OBJ_ARTEFACTS",
+            "$JS.API.STREAM.MSG.GET.OBJ_ARTEFACTS",
+        ),
+        secrets=("database_url", "retail_database_url", "parley_sql_database_url"),
+    ),
+    _worker("verifier", 10005, appends=("code.verified", "turn.verified")),
+    _worker("generator", 10004, appends=("remark.answered", "code.drafted", "answer.given")),
+)
+WORKERS = tuple(spec.name for spec in _WORKERS)  # as `shared.events.values.Service` names them
+
+_SPECS = (
+    *_WORKERS,
+    ServiceSpec(
+        "plan_store",
+        10002,
+        appends=("approval.expired", "session.failed", "action.uncertain", "result.lost"),
+        answers=("plan_store.>",),
+        consumers=(
+            Consumer("SESSIONS", "plan_store", "session.>"),
+            Consumer("DEAD_LETTERS", "dead_letters", "$JS.EVENT.ADVISORY.CONSUMER.>"),
+            Consumer("TIMERS", "timers", "timerfired.>"),
+        ),
+        publishes=(
+            *("timer.>", "$JS.API.STREAM.PURGE.TIMERS"),
+            *(f"$JS.API.CONSUMER.INFO.SESSIONS.{worker}" for worker in WORKERS),
+            *("$JS.API.DIRECT.GET.SESSIONS", "$JS.API.STREAM.PURGE.SESSIONS"),
+            *("$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.PURGE.OBJ_ARTEFACTS"),
+            "$JS.API.STREAM.INFO.WATCHDOG",
+        ),
+        secrets=("database_url",),
+    ),
+    ServiceSpec(
+        "gateway",
+        10007,
+        appends=(  # what a person says
+            *("message.received", "question.answered", "question.asked", "answer.judged"),
+            *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),
+            *("code.edited", "code.approved", "code.rejected"),
+            *("turn.requested", "turn.changed", "approval.given", "approval.denied", "action.skipped"),
+            *("policy.set", "budget.raised", "session.stopped", "session.paused", "session.resumed"),
+            *("session.retried", "session.completed", "session.forked", "session.renamed", "session.workflow_changed"),
+        ),
+        requests=(
+            *("tools.list", "tools.preview", "flows.list", "draft.get.*", *(f"{PING}.{worker}" for worker in WORKERS)),
+            *("plan_store.session.list", "plan_store.session.purge"),
+            *(f"plan_store.plan.{verb}" for verb in ("list", "get", "versions", "diff")),
+            *("plan_store.journal.read", "plan_store.code.versions", "plan_store.usage.totals"),
+            *("plan_store.memory.list", "plan_store.library.list", "plan_store.proposals.list"),
+            *("plan_store.dead.list", "plan_store.service.health", *_LOAD),
+        ),
+        publishes=(
+            *("ticket.*", "logout.*", "$JS.API.STREAM.INFO.LOGOUTS"),
+            *("$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.MSG.GET.OBJ_ARTEFACTS"),
+        ),
+        subscribes=("feed.>", "delta.>", "logout.*"),
+        secrets=("parley_token", "parley_secret", "parley_jwt_secret", "parley_api_keys", "parley_metrics_token"),
+        port=PAGE_PORT,
+    ),
+)
+SERVICES = {spec.name: spec for spec in _SPECS}
