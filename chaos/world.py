@@ -22,14 +22,14 @@ from chaos.process import Exit, Process, crowd
 from cli.ports import free_port
 from shared.bus import Bus, BusDown
 from shared.bus.provision import ProvisionError, provision
-from shared.bus.users import OPERATOR, USERS, configuration
+from shared.bus.users import USERS, configuration
 from shared.environment import child_environment
+from shared.services import OPERATOR, SERVICES
 from shared.settings import Settings
 
 GRACE = 5.0  # seconds that a service has to finish what it does
 ACK_WAIT = 2.0
 STARTING = 90.0  # seconds for everything to be up on a busy machine
-SERVICES = ("plan_store", "planner", "generator", "verifier", "executor")
 HOST = "127.0.0.1"
 ROOT = Path(__file__).parents[1]
 
@@ -107,8 +107,8 @@ class World:
         logs.mkdir(exist_ok=True)
         self.processes = [self._process("rehearsal", "rehearsal-1", logs)]
         for service in SERVICES:
-            self.processes += [self._process(service, f"{service}-{n + 1}", logs) for n in range(self.shape.replicas)]
-        self.processes += [self._process("gateway", f"gateway-{n + 1}", logs) for n in range(self.shape.gateways)]
+            count = self.shape.gateways if service == "gateway" else self.shape.replicas
+            self.processes += [self._process(service, f"{service}-{n + 1}", logs) for n in range(count)]
         for process in self.processes:
             await process.start()
         if missing := await self.missing(STARTING):

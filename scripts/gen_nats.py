@@ -3,7 +3,7 @@
 from shared.bus.users import USERS, configuration
 
 HEAD = """\
-# Written by scripts/generate.py from shared/bus/users.py: change that, not this.
+# Written by scripts/generate.py from shared/services.py: change that, not this.
 # The passwords are the server's environment variables NATS_PASSWORD_PLANNER and so on. A value is read as a piece of
 # configuration: let it begin with a letter and hold nothing but letters, digits and _, or put double quotes into it.
 """

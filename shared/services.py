@@ -156,3 +156,4 @@ _SPECS = (
     ),
 )
 SERVICES = {spec.name: spec for spec in _SPECS}
+CONSUMERS = tuple(consumer for spec in _SPECS for consumer in spec.consumers)

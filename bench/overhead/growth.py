@@ -20,9 +20,10 @@ from bench.overhead import world
 from bench.overhead.lines import Lines, ids
 from bench.overhead.person import Person, Stage
 from bench.overhead.pipeline import workers_of
-from shared.bus.topology import SESSIONS, WORKERS
+from shared.bus.topology import SESSIONS
 from shared.domain.session import SESSION
 from shared.log import guard
+from shared.services import WORKERS
 
 WARM = 20  # conversations before the clock starts
 CHUNK = 1000  # appends for one acknowledgement

@@ -15,8 +15,9 @@ from nats.aio.msg import Msg
 
 from bench.overhead.bare import LINE
 from bench.overhead.lines import Line, stage
-from shared.bus.topology import SESSIONS, WORKERS
+from shared.bus.topology import SESSIONS
 from shared.log import guard
+from shared.services import WORKERS
 
 PATIENCE = 300.0  # seconds that all sessions of a run may take
 

@@ -12,7 +12,8 @@ from bench.overhead.kinds import CONVERSATION
 from bench.overhead.lines import Lines, ids, save
 from bench.overhead.person import Person, Played, Stage
 from bench.overhead.recording import recorded
-from shared.bus.topology import SESSIONS, WORKERS
+from shared.bus.topology import SESSIONS
+from shared.services import WORKERS
 
 Side = Literal["parley", "bare"]
 WARM = 20  # sessions before the clock starts, or as many as run at once

@@ -14,7 +14,7 @@ from bench.overhead.lines import Lines
 from bench.overhead.person import Stage
 from bench.overhead.pipeline import Run, percentile
 from cli.nats_server import find_binary, version_of
-from shared.bus.topology import WORKERS
+from shared.services import WORKERS
 
 ROOT = Path(__file__).parents[2]
 AUTHORS = ("person", *WORKERS)

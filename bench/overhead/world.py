@@ -13,8 +13,8 @@ from cli.nats_server import find_binary, probe
 from cli.ports import free_port
 from cli.spawn import tied
 from shared.bus.provision import provision
-from shared.bus.topology import WORKERS
 from shared.environment import child_environment
+from shared.services import WORKERS
 from shared.settings import Settings
 
 TICK = os.sysconf("SC_CLK_TCK")

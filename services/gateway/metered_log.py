@@ -1,14 +1,10 @@
 """The log as one user writes to it: what they store and set to work counts towards their quota."""
 
-from typing import get_args
-
 from services.gateway.hub import Hub
 from services.gateway.quota import Quota
 from shared.events import Due, SessionEvent, dump_event, facts
-from shared.events.values import Service
 from shared.log import Raw, ReplicatedLog
-
-SERVICES = get_args(Service)
+from shared.services import WORKERS
 
 
 class MeteredLog:
@@ -25,7 +21,7 @@ class MeteredLog:
         if isinstance(event, facts.SessionStopped):  # what ends work is never refused
             return await self._log.append(event, after=after, due=due)
         with self._quota.stores(len(dump_event(event))):
-            if due not in SERVICES:
+            if due not in WORKERS:
                 return await self._log.append(event, after=after, due=due)
             with self._quota.works(event.session_id, event.version):
                 position = await self._log.append(event, after=after, due=due)

@@ -10,8 +10,7 @@ import structlog
 from services.gateway.ports import Core, query
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus.errors import BusDown
-from shared.bus.topology import WORKERS
-from shared.bus.users import PING
+from shared.services import PING, WORKERS
 from shared.store_api import HEALTH, Health
 
 CHECK_TIME = 1.5  # seconds; who asks usually waits two

@@ -13,14 +13,12 @@ from services.plan_store.database import Database
 from services.plan_store.patience import DOWN
 from services.plan_store.tables import dead_letters, parked_messages, sessions
 from shared.bus import Bus
-from shared.bus.topology import WORKERS
-from shared.bus.users import SERVICES
 from shared.domain.session import Phase
+from shared.services import CONSUMERS, SERVICES, WORKERS
 from shared.telemetry import metrics
 
 EVERY = 15.0  # seconds between two countings
 SHARE = 100  # and at least so many times as long as the last one took: a large database is not read all the time
-CONSUMERS = (*WORKERS, "plan_store", "timers", "dead_letters")
 OTHER = "other"  # whatever else consumes the log: anybody may, under any name
 
 log = structlog.get_logger("plan_store")
@@ -50,7 +48,7 @@ async def count(database: Database) -> None:
     for phase in get_args(Phase):
         metrics.SESSIONS.labels(phase).set(phases.get(phase, 0))
     for consumer in CONSUMERS:
-        metrics.DEAD_LETTERS.labels(consumer).set(given_up.pop(consumer, 0))
+        metrics.DEAD_LETTERS.labels(consumer.name).set(given_up.pop(consumer.name, 0))
     metrics.DEAD_LETTERS.labels(OTHER).set(sum(given_up.values()))
     metrics.PARKED.set(aside)
     for service in WORKERS:

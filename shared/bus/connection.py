@@ -20,7 +20,7 @@ PING_EVERY = 2  # seconds
 PATIENCE_LOGGED = 5.0  # seconds between two lines about a server that is not there
 
 
-FORBIDDEN = 77  # the exit code of a program that does what its user may not: look at shared/bus/users.py
+FORBIDDEN = 77  # the exit code of a program that does what its user may not: look at shared/services.py
 VIOLATION = "permissions violation"
 # Who answers may publish to the inbox that asked, until the connection is lost: what was asked over the one before is
 # refused, and whoever asked asks again. No service publishes to another's inbox but to answer.

@@ -21,9 +21,9 @@ from shared.bus.connection import address, options, until_there
 from shared.bus.consuming import Handler, Slots, Together, quietly
 from shared.bus.errors import BusDown
 from shared.bus.strikes import Strikes
-from shared.bus.topology import WORKERS
 from shared.bus.users import inbox
 from shared.bus.watched import tell_lag
+from shared.services import WORKERS
 from shared.settings import Settings
 from shared.telemetry import metrics
 

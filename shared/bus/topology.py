@@ -5,6 +5,7 @@ Configurations are JetStream's own JSON: durations in nanoseconds, only what Par
 
 from typing import Any
 
+from shared.services import CONSUMERS
 from shared.settings import Settings
 
 SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
@@ -12,7 +13,6 @@ LOGOUTS, WATCHDOG = "LOGOUTS", "WATCHDOG"
 BUCKET = "ARTEFACTS"
 ARTEFACTS = f"OBJ_{BUCKET}"  # object stores everywhere name the stream of a bucket so
 KEPT = (SESSIONS, TIMERS, DEAD_LETTERS, ARTEFACTS, LOGOUTS)  # what a backup has
-WORKERS = ("planner", "executor", "verifier", "generator")
 NANO = 1_000_000_000
 MOST_LOGOUTS = 1_000_000
 ADVISORY = "$JS.EVENT.ADVISORY.CONSUMER"
@@ -116,10 +116,4 @@ def consumers(settings: Settings) -> list[tuple[str, Config]]:
             "max_ack_pending": 1000,
         }
 
-    workers = [(SESSIONS, durable(name, f"session.*.{name}.>")) for name in WORKERS]
-    return [
-        *workers,
-        (SESSIONS, durable("plan_store", "session.>")),
-        (DEAD_LETTERS, durable("dead_letters", f"{ADVISORY}.>")),
-        (TIMERS, durable("timers", "timerfired.>")),
-    ]
+    return [(stream, durable(name, filter_subject)) for stream, name, filter_subject in CONSUMERS]

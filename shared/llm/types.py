@@ -5,9 +5,9 @@ from typing import Any, Literal, Protocol, TypedDict
 
 from pydantic import BaseModel
 
-from shared.events.values import ModelCall
+from shared.events.values import ModelCall, Service
 
-Role = Literal["planner", "generator", "verifier", "executor"]
+Role = Service  # who asks: models, temperatures and costs are told apart by it
 
 
 class Message(TypedDict):

@@ -13,10 +13,10 @@ import uvloop
 
 from shared.bus import Bus
 from shared.bus.log_format import WrongFormat
-from shared.bus.users import PING
 from shared.environment import keep_files_private
 from shared.events.values import Service
 from shared.logging import configure_logging
+from shared.services import PING
 from shared.settings import Settings
 from shared.store import Asks, Store
 from shared.telemetry.running import observed

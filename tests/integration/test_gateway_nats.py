@@ -15,9 +15,9 @@ from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.bus.topology import WORKERS
 from shared.domain import commands as c
 from shared.events.values import ActionSpec
+from shared.services import WORKERS
 from shared.settings import Settings
 from shared.store import Store
 from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec

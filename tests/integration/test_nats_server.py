@@ -22,7 +22,8 @@ from cli.doctor import check_nats, check_streams
 from cli.home import secret
 from cli.nats_server import MINIMUM, NatsMissing, NatsServer, find_binary, nats_server, prepare, probe, version_of
 from shared.bus.provision import provision
-from shared.bus.users import OPERATOR, USERS
+from shared.bus.users import USERS
+from shared.services import OPERATOR
 from shared.settings import Settings
 from tests.support.nats import kill9
 

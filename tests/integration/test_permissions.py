@@ -18,8 +18,8 @@ from cli.nats_server import NatsServer, find_binary
 from scripts.gen_nats import variable
 from shared.bus import Bus
 from shared.bus.connection import address
-from shared.bus.topology import SESSIONS, WORKERS, consumers, streams
-from shared.bus.users import CONSUMES, MAKES, OPERATOR, SERVICES, USERS, inbox, permissions
+from shared.bus.topology import SESSIONS, consumers, streams
+from shared.bus.users import USERS, inbox, permissions
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import decide, due
@@ -28,11 +28,12 @@ from shared.domain.session import Session
 from shared.events import dump_event, facts
 from shared.events.values import Step
 from shared.log import MESSAGE_ID, Loaded, Raw, accept, guard, subject_of
+from shared.services import OPERATOR, SERVICES, WORKERS
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
 SESSION = "s1"
-EVENTS = sorted({kind for made in MAKES.values() for kind in made} | {"session.shared"})
+EVENTS = sorted({kind for spec in SERVICES.values() for kind in spec.appends} | {"session.shared"})
 API = "$JS.API"
 
 
@@ -95,13 +96,14 @@ async def state(bus: Bus) -> dict[str, Any]:
 
 
 def events_of_others(user: str) -> list[str]:
-    return [f"session.{SESSION}.nobody.{kind}" for kind in EVENTS if kind not in MAKES[user]]
+    return [f"session.{SESSION}.nobody.{kind}" for kind in EVENTS if kind not in SERVICES[user].appends]
 
 
 def work_of_others(user: str) -> list[str]:
     """Others' deliveries, acknowledgements and answers."""
     durables = [(stream, config["name"]) for stream, config in consumers(Settings())]
-    theirs = [one for one in durables if one not in CONSUMES.get(user, ())]
+    own = {(stream, name) for stream, name, _ in SERVICES[user].consumers}
+    theirs = [one for one in durables if one not in own]
     found = [f"{API}.CONSUMER.MSG.NEXT.{stream}.{name}" for stream, name in theirs]
     found += [f"$JS.ACK.{stream}.{name}.1.1.1.1.0" for stream, name in theirs]
     found += [f"{inbox(other)}.a.b" for other in SERVICES] + ["_INBOX.a.b", f"{inbox(OPERATOR)}.a.b"]
@@ -195,7 +197,7 @@ async def accepted(bus: Bus, loaded: Loaded) -> list[str]:
 
 async def plant(bus: Bus, user: str, loaded: Loaded, body: bytes) -> int:
     """A forged approval where this user may store something, made so that its guard fits the other session."""
-    where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{MAKES[user][0]}"
+    where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{SERVICES[user].appends[0]}"
     headers = guard(SESSION, loaded.position, "")
     del headers[MESSAGE_ID]  # or the server would take its copy for the same again
     reply = await bus.client.request(where, body, headers=headers, timeout=5)
@@ -235,7 +237,7 @@ async def test_no_answer_of_the_server_forges(nats: NatsServer, settings: Settin
         acks = [f"$JS.ACK.{SESSIONS}.{worker}.1.1.1.1.0" for worker in WORKERS]
         for ack in acks:  # this much of a reply subject the server does check
             assert await visitor.publishes(*asked, body=request, reply=ack) == [ack.lower()] * len(asked)
-        own = f"session.other.nobody.{MAKES[user][0]}"
+        own = f"session.other.nobody.{SERVICES[user].appends[0]}"
         assert await visitor.publishes(own, body=body, reply=target(body, loaded)) == []
         answer = await visitor.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=5)
         assert json.loads(answer.data)["message"], "answered after all the others, so they have been"

@@ -7,8 +7,8 @@ import pytest
 
 from chaos.cut_service import Cut, When
 from chaos.schedule import AMBUSHES, CUTS
-from chaos.world import SERVICES
 from shared.events import EVENT_CLASSES, dump_event
+from shared.services import SERVICES
 from tests.unit.test_chaos_invariants import acted
 
 
@@ -33,7 +33,7 @@ def test_only_events_with_all_the_words_count() -> None:
 @pytest.mark.parametrize("told", [*CUTS, *AMBUSHES])
 def test_what_is_drawn_names_a_service_and_an_event(told: str) -> None:
     service, *rest = told.split()
-    assert service.removesuffix("-writes") in (*SERVICES, "gateway")
+    assert service.removesuffix("-writes") in SERVICES
     when, kind = rest[:2] if told in CUTS else ("before", rest[0])
     assert when in get_args(When)
     assert kind in {event.model_fields["type"].default for event in EVENT_CLASSES}

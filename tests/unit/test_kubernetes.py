@@ -12,7 +12,8 @@ import yaml
 from cli.entitlements import SECRETS_OF
 from cli.nats_server import find_binary
 from shared.bus.topology import consumers
-from shared.bus.users import OPERATOR, USERS
+from shared.bus.users import USERS
+from shared.services import OPERATOR
 from shared.settings import Settings
 
 ROOT = Path(__file__).parents[2]
