@@ -18,9 +18,9 @@ from bench.requests_fuzz import told_over_rest
 from sdk import Parley as Remote
 from shared.protocol import client as c
 from shared.protocol import server as s
+from shared.services import SERVICES
 from tests.e2e.running import Parley, parley
 
-SERVICES = ("gateway", "plan_store", "planner", "generator", "verifier", "executor")
 GROWTH, SLACK = 1.25, 24.0  # of a service's memory after the warm-up: by a quarter and 24 MB at most
 WARM_UP = 0.1
 ENVIRONMENT = {"MAX_REQUESTS_PER_SECOND": "0", "MAX_RUNNING_SESSIONS_PER_USER": "0", "ACK_WAIT": "12"}

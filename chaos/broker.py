@@ -10,6 +10,7 @@ from chaos.poison import poison
 from chaos.schedule import Fault
 from chaos.stage import Stage
 from chaos.storage import full
+from shared.services import CONSUMERS
 
 ANSWER = 2.0  # seconds
 TAKES = 5.0  # seconds that a message is waited for, to take it away
@@ -19,7 +20,7 @@ CHANGES: dict[str, tuple[dict[str, object], ...]] = {  # of streams; each is see
     "DEAD_LETTERS": ({"max_age": 3_600_000_000_000},),
     "OBJ_ARTEFACTS": ({"description": "changed by hand"},),
 }
-STREAM_OF = {"dead_letters": "DEAD_LETTERS", "timers": "TIMERS"}
+STREAM_OF = {consumer.name: consumer.stream for consumer in CONSUMERS}
 
 
 async def nats_kill(stage: Stage, fault: Fault) -> bool:
@@ -68,7 +69,7 @@ async def step_down(stage: Stage, _: Fault) -> bool:
 
 async def redeliver(stage: Stage, fault: Fault) -> bool:
     """Take a message away from a consumer, and give it back: its worker gets it as the second delivery."""
-    client, stream = stage.world.bus.client, STREAM_OF.get(fault.target, "SESSIONS")
+    client, stream = stage.world.bus.client, STREAM_OF[fault.target]
     inbox = client.new_inbox()
     subscription = await client.subscribe(inbox)
     try:
@@ -84,7 +85,7 @@ async def redeliver(stage: Stage, fault: Fault) -> bool:
 
 
 async def consumer_deleted(stage: Stage, fault: Fault) -> bool:
-    stream = STREAM_OF.get(fault.target, "SESSIONS")
+    stream = STREAM_OF[fault.target]
     done = await _api(stage, f"CONSUMER.DELETE.{stream}.{fault.target}", {})
     await _mend(stage, fault)
     return done

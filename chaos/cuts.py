@@ -33,11 +33,11 @@ from retail.generate import generate
 from shared.bus import BusDown
 from shared.events import SessionEvent, facts
 from shared.protocol.server import Snapshot
+from shared.services import SERVICES
 from shared.settings import Settings
 from shared.testing import InMemoryStore
 from shared.tools import TOOLS_LIST, ListTools
 
-SERVICES = ("gateway", "planner", "generator", "verifier", "executor", "plan_store")
 SIDES: tuple[When, ...] = ("before", "after")
 ACK_WAIT = 1.0  # seconds until the work of a dead worker comes to the next
 PATIENCE = 180.0  # seconds that a session with a cut in it may take, on a machine that does nothing else
@@ -55,7 +55,7 @@ class Wish(NamedTuple):
     settings: Mapping[str, Any] = MappingProxyType({})
     exact: bool = True
     person: type[Person] = Person
-    services: Sequence[str] = SERVICES
+    services: Sequence[str] = tuple(SERVICES)
 
 
 def wishes() -> tuple[Wish, ...]:
@@ -275,7 +275,7 @@ async def cut_all(folder: Path, services: Sequence[str], names: Sequence[str]) -
 def main() -> int:
     every = [wish.name for wish in wishes()]
     options = argparse.ArgumentParser(prog="python -m chaos.cuts", description=__doc__.partition("\n")[0])
-    options.add_argument("--services", nargs="+", choices=SERVICES, default=SERVICES)
+    options.add_argument("--services", nargs="+", choices=SERVICES, default=tuple(SERVICES))
     options.add_argument("--wishes", nargs="+", choices=every, default=every)
     given = options.parse_args()
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(50))

@@ -19,6 +19,7 @@ from chaos.process import crowd
 from chaos.report import Report
 from chaos.schedule import Fault, schedule
 from chaos.world import ACK_WAIT, GRACE, Shape, World, world
+from shared.services import CONSUMERS
 
 log = structlog.get_logger("chaos")
 QUIET = 180.0  # seconds that sessions have to end once everything runs again
@@ -104,9 +105,7 @@ async def _quiet(it: World, load: Load, faults: Faults) -> float:
 
 
 async def _waiting(it: World) -> dict[str, int]:
-    names = ("planner", "generator", "verifier", "executor", "plan_store")
-    found = {name: await it.bus.outstanding(name) for name in names}
-    return found | {"dead_letters": await it.bus.outstanding("dead_letters", "DEAD_LETTERS")}
+    return {name: await it.bus.outstanding(name, stream) for stream, name, _ in CONSUMERS if stream != "TIMERS"}
 
 
 async def _evidence(it: World, load: Load, faults: Faults) -> Evidence:

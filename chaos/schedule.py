@@ -7,8 +7,9 @@ affair: a schedule that found something may have to be played more than once to 
 import random
 from typing import NamedTuple
 
+from shared.services import CONSUMERS, SERVICES
+
 ACK_WAIT_FACTOR = 2.5  # pauses are drawn up to this many times the ack wait: shorter and longer than it
-SERVICES = ("gateway", "planner", "generator", "verifier", "executor", "plan_store")
 PROGRAMS = (*SERVICES, *SERVICES, "rehearsal")
 AMBUSHES = (  # who is killed, right after an event that gives it work
     *("executor actions.started", *["executor approval.given"] * 4),  # a write follows
@@ -38,7 +39,6 @@ POISONS = (
     "new_session",
 )
 MODEL = ("429", "500", "timeout", "cut", "garbled", "truncated", "invented", "html", "error200", "midstream", "slow")
-CONSUMERS = ("planner", "generator", "verifier", "executor", "plan_store", "dead_letters", "timers")
 STREAMS = ("SESSIONS", "TIMERS", "DEAD_LETTERS", "OBJ_ARTEFACTS")
 FILES = ("parley.db", "parley.db", "retail.db")
 TABLES = ("sessions", "journal", "retail_documents", "retail_effects")
@@ -71,8 +71,8 @@ TARGETS: dict[str, tuple[str, ...]] = {
     "pause": PROGRAMS,
     "poison": POISONS,
     "model": MODEL,
-    "redeliver": ("planner", "generator", "verifier", "executor", "plan_store"),
-    "consumer_deleted": CONSUMERS,
+    "redeliver": tuple(consumer.name for consumer in CONSUMERS if consumer.stream == "SESSIONS"),
+    "consumer_deleted": tuple(consumer.name for consumer in CONSUMERS),
     "stream_changed": STREAMS,
     "locked": FILES,
     "database_away": ("stopped", "killed", "paused"),

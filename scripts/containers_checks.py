@@ -4,10 +4,11 @@ import json
 
 from cli.entitlements import SECRETS_OF
 from scripts.containers_stack import IMAGE, Container, Stack, must
+from shared.services import SERVICES
 
 FOLDERS = " ".join((*SECRETS_OF, "nats", "postgres", "secrets"))
 OWN = {"reader": "postgres", "provision": "parley"}  # containers whose folder of secrets has another name
-ALIVE = {"nats", "postgres", "rehearsal", "plan_store", "planner", "generator", "verifier", "executor", "gateway"}
+ALIVE = {*SERVICES, "nats", "postgres", "rehearsal"}
 
 
 def hardened(stack: Stack) -> str:

@@ -23,7 +23,7 @@ from bench.overhead.pipeline import workers_of
 from shared.bus.topology import SESSIONS
 from shared.domain.session import SESSION
 from shared.log import guard
-from shared.services import WORKERS
+from shared.services import CONSUMERS
 
 WARM = 20  # conversations before the clock starts
 CHUNK = 1000  # appends for one acknowledgement
@@ -66,7 +66,7 @@ async def _load(place: world.Place, lines: Lines, session_ids: Sequence[str]) ->
         first = (await jetstream.stream_info(SESSIONS)).state.last_seq + 1
         await _append(client, lines, session_ids, first)
         last = first + len(lines) * len(session_ids)
-        for name in ("plan_store", *WORKERS):
+        for name in (consumer.name for consumer in CONSUMERS if consumer.stream == SESSIONS):
             config = (await jetstream.consumer_info(SESSIONS, name)).config
             await jetstream.delete_consumer(SESSIONS, name)
             later = {"deliver_policy": "by_start_sequence", "opt_start_seq": last}
