@@ -18,18 +18,21 @@ RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ig
 
 FROM python:3.13-slim
 ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PYTHONPATH=/app PARLEY_HOME=/var/lib/parley
+WORKDIR /app
 # Each container has a user, or at least a group, of its own, who alone can read its secrets. `secrets` hands them out:
 # it is in all those groups, so it can without being root. A new volume takes over who owns the folder it is mounted on.
-RUN add() { groupadd --gid "$2" "$1" && useradd --no-create-home --home-dir /var/lib/parley --uid "$2" --gid "$2" "$1"; } \
-    && add parley 10001 && add plan_store 10002 && add planner 10003 && add generator 10004 && add verifier 10005 \
-    && add executor 10006 && add gateway 10007 && add rehearsal 10008 && add nats 10009 && groupadd --gid 10010 postgres \
-    && add secrets 10000 \
-    && usermod -G parley,plan_store,planner,generator,verifier,executor,gateway,nats,postgres secrets \
+COPY shared/services.py shared/
+RUN services=$(python -c 'from shared.services import SERVICES as s; print(*(f"{n}:{s[n].uid}" for n in s))') \
+    && groups=$(python -c 'from shared.services import SERVICES; print(*SERVICES, sep=",")') \
+    && for one in secrets:10000 parley:10001 rehearsal:10008 nats:10009 $services; do \
+         groupadd --gid "${one#*:}" "${one%:*}" \
+         && useradd --no-create-home --home-dir /var/lib/parley --uid "${one#*:}" --gid "${one#*:}" "${one%:*}" || exit 1; \
+       done \
+    && groupadd --gid 10010 postgres && usermod -G "parley,nats,postgres,$groups" secrets \
     && install -d -o parley -g parley /var/lib/parley && install -d -o nats -g nats /var/lib/nats \
-    && install -d -o secrets -g secrets -m 711 /run/parley \
-    && printf '#!/bin/sh\nexec python -m cli.main "$@"\n' >/usr/local/bin/parley && chmod 755 /usr/local/bin/parley
+    && install -d -o secrets -g secrets -m 711 /run/parley
+RUN printf '#!/bin/sh\nexec python -m cli.main "$@"\n' >/usr/local/bin/parley && chmod 755 /usr/local/bin/parley
 COPY --from=packages /packages /usr/local
-WORKDIR /app
 COPY retail retail
 COPY sql sql
 COPY flows flows

@@ -6,12 +6,12 @@
 from pydantic import SecretStr
 
 from shared.environment import inherited
-from shared.services import MODEL_KEYS, OPERATOR, SERVICES
+from shared.services import MODEL_KEYS, OPERATOR, OPERATOR_SECRETS, SERVICES
 from shared.settings import Settings
 
 SECRETS_OF: dict[str, tuple[str, ...]] = {  # a user on NATS: the settings with secrets that it reads
     **{name: ("nats_url", *spec.secrets) for name, spec in SERVICES.items()},
-    OPERATOR: ("nats_url", "database_url"),  # and what prepares NATS
+    OPERATOR: ("nats_url", *OPERATOR_SECRETS),
 }
 # A URL may carry a password, too.
 MODEL_URLS = ("openai_base_url", "internlm_api_url")

@@ -16,7 +16,6 @@ sys.path[:0] = [] if str(ROOT) in sys.path else [str(ROOT)]
 from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be found
 from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
-from scripts.gen_kubernetes import manifests  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
 from scripts.gen_reach import reach  # noqa: E402
@@ -27,7 +26,7 @@ from scripts.gen_workflows import workflows_md  # noqa: E402
 from scripts.protocol_schema import schema_text  # noqa: E402
 
 DOCS = ROOT / "docs"
-KUBERNETES = ROOT / "deploy" / "kubernetes"
+DEPLOY = ROOT / "deploy"
 
 
 def documents() -> dict[Path, str]:
@@ -41,10 +40,10 @@ def documents() -> dict[Path, str]:
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
-        ROOT / "deploy" / "nats-users.conf": users_conf(),
+        DEPLOY / "nats-users.conf": users_conf(),
+        DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize takes no file from outside
         CONTRACT: contract(),
     }
-    found |= {KUBERNETES / name: text for name, text in manifests().items()}
     if left := unused():
         raise LookupError(f"scripts/gen_words.py has words that no field has: {', '.join(left)}")
     return {path: text.rstrip("\n") + "\n" for path, text in found.items()}

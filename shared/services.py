@@ -8,7 +8,8 @@ imported: Dockerfile and deploy/kubernetes/make-secrets read this file before an
 from typing import NamedTuple
 
 HEALTH_PORT, PAGE_PORT = 8080, 8001  # in a container: /healthz, /readyz and /metrics; the gateway's are beside the page
-OPERATOR = "parley"  # the user of NATS who may do everything
+OPERATOR = "parley"  # the user of NATS who may do everything, and prepares it
+OPERATOR_SECRETS = ("database_url",)  # besides nats_url
 PING = "ping"  # ping.<worker>: answered as long as its event loop turns
 MODEL_KEYS = ("openai_api_key", "internlm_api_key")
 

@@ -1,13 +1,29 @@
-"""The catalogue of services, and what is held against it: the code, the image, compose, Kubernetes and Prometheus."""
+"""The catalogue of services, and what is kept by hand beside it: image, compose, Kubernetes and Prometheus."""
 
 import importlib.util
+import os
+import re
+import subprocess
+import sys
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+import pytest
+import yaml
+
+from shared.bus.users import USERS
 from shared.events.values import Service
-from shared.services import SERVICES, WORKERS
+from shared.services import OPERATOR, OPERATOR_SECRETS, SERVICES, WORKERS
+from tests.support.manifests import Manifest, named, printed_secrets
 
 ROOT = Path(__file__).parents[2]
+COMPOSE: dict[str, dict[str, Any]] = yaml.safe_load((ROOT / "docker-compose.yml").read_text("utf-8"))["services"]
+SCRAPES: dict[str, Any] = yaml.safe_load((ROOT / "deploy" / "prometheus" / "prometheus.yml").read_text("utf-8"))
+
+
+def slug(name: str) -> str:
+    """The name as Kubernetes takes it."""
+    return name.replace("_", "-")
 
 
 def test_every_service_is_in_the_catalogue() -> None:
@@ -17,3 +33,148 @@ def test_every_service_is_in_the_catalogue() -> None:
 
 def test_workers_are_those_that_the_log_names() -> None:
     assert set(WORKERS) == set(get_args(Service))
+
+
+# --- Dockerfile and docker-compose.yml
+
+
+def commands_of_the_image(folder: Path) -> list[list[str]]:
+    """What the step of the Dockerfile that makes the users calls; nothing is made."""
+    (step,) = re.findall(r"^RUN (services=.+?[^\\])$", (ROOT / "Dockerfile").read_text(), re.MULTILINE | re.DOTALL)
+    for name in ("groupadd", "useradd", "usermod", "install"):
+        (folder / name).write_text(f'#!/bin/sh\necho {name} "$@"\n')
+        (folder / name).chmod(0o755)
+    (folder / "python").symlink_to(sys.executable)
+    path = f"{folder}:{os.environ['PATH']}"
+    ran = subprocess.run(
+        ["sh", "-c", step], env={"PATH": path, "PYTHONPATH": str(ROOT)}, capture_output=True, text=True, check=True
+    )
+    return [line.split() for line in ran.stdout.splitlines()]
+
+
+def test_the_image_has_a_user_for_each_service(tmp_path: Path) -> None:
+    commands = commands_of_the_image(tmp_path)
+    groups = {words[-1]: int(words[2]) for words in commands if words[0] == "groupadd"}
+    users = {words[-1]: int(words[words.index("--uid") + 1]) for words in commands if words[0] == "useradd"}
+    assert len(set(groups.values())) == len(groups)
+    assert {name: groups[name] for name in users} == users
+    assert {name: users[name] for name in SERVICES} == {name: spec.uid for name, spec in SERVICES.items()}
+    (given,) = [words for words in commands if words[0] == "usermod"]
+    assert given[-1] == "secrets"
+    assert set(given[2].split(",")) == {*SERVICES, OPERATOR, "nats", "postgres"}
+    for name, container in COMPOSE.items():
+        user = container["user"]
+        assert user in users or user in ("postgres", f"{users['nats']}:{users['nats']}"), name
+        assert container.get("group_add", [str(groups["postgres"])]) == [str(groups["postgres"])], name
+
+
+def test_compose_runs_the_services_and_no_others() -> None:
+    assert COMPOSE["provision"]["environment"]["SECRETS_DIR"] == f"/run/parley/{OPERATOR}"
+    commands = {name: container.get("command", [])[2:] for name, container in COMPOSE.items()}
+    assert {name for name, words in commands.items() if words and words[0].startswith("services.")} == set(SERVICES)
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_compose_runs_the_service(name: str) -> None:
+    container, spec = COMPOSE[name], SERVICES[name]
+    port = "${AGENT_PORT:-8001}" if name == "gateway" else str(spec.port)
+    environment = container["environment"]
+    assert container["command"] == ["python", "-m", spec.module]
+    assert container["image"] == COMPOSE["provision"]["image"]
+    assert container["user"] == name
+    assert environment["SECRETS_DIR"] == f"/run/parley/{name}"
+    assert environment["AGENT_PORT" if name == "gateway" else "HEALTH_PORT"] == port
+    assert re.search(rf"http://127\.0\.0\.1:{re.escape(port)}/(healthz|readyz)'", container["healthcheck"]["test"][-1])
+
+
+# --- Kubernetes
+
+
+def test_kubernetes_runs_the_services_and_no_others() -> None:
+    assert set(named("Deployment")) == {slug(name) for name in SERVICES} | {"rehearsal"}
+    assert set(named("PodDisruptionBudget")) == {slug(name) for name in SERVICES} | {"nats"}
+
+
+@pytest.mark.parametrize("name", SERVICES)
+def test_kubernetes_runs_the_service(name: str) -> None:
+    deployment, spec = named("Deployment")[slug(name)], SERVICES[name]
+    template: Manifest = deployment["spec"]["template"]
+    labels, pod = template["metadata"]["labels"], template["spec"]
+    (container,) = pod["containers"]
+    environment = {one["name"]: one["value"] for one in container["env"]}
+    (volume,) = [one for one in pod["volumes"] if one["name"] == "secrets"]
+
+    assert container["image"] == "parley"
+    assert container["command"] == ["python", "-m", spec.module]
+    assert container["ports"] == [{"name": "http", "containerPort": spec.port}]
+    assert environment["AGENT_PORT" if name == "gateway" else "HEALTH_PORT"] == str(spec.port)
+    for probe, path in (("startup", "/healthz"), ("liveness", "/healthz"), ("readiness", "/readyz")):
+        assert container[f"{probe}Probe"]["httpGet"] == {"path": path, "port": "http"}
+    assert template["metadata"]["annotations"] == {
+        "prometheus.io/scrape": "true",
+        "prometheus.io/path": "/metrics",
+        "prometheus.io/port": str(spec.port),
+    }
+    assert volume["secret"]["secretName"] == f"parley-{slug(name)}"
+    mounts = {one["name"]: one["mountPath"] for one in container["volumeMounts"]}
+    assert mounts["secrets"] == environment["SECRETS_DIR"]
+
+    own = {"app.kubernetes.io/name": slug(name)}
+    assert deployment["spec"]["selector"]["matchLabels"] == own
+    assert named("PodDisruptionBudget")[slug(name)]["spec"]["selector"]["matchLabels"] == own
+    reaches = {"parley/models": spec.calls_models, "parley/database": spec.uses_database}
+    ways = {label: "true" for label, needed in reaches.items() if needed}
+    assert labels == own | {"app.kubernetes.io/part-of": "parley"} | ways
+
+
+def test_keda_watches_consumers_of_the_service_that_it_scales() -> None:
+    for name, scaled in named("ScaledObject").items():
+        watched = scaled["spec"]["triggers"][0]["metadata"]
+        spec = SERVICES[name.replace("-", "_")]
+        assert (watched["stream"], watched["consumer"]) in {(stream, durable) for stream, durable, _ in spec.consumers}
+        assert scaled["spec"]["scaleTargetRef"] == {"name": name}
+        assert scaled["spec"]["minReplicaCount"] == named("Deployment")[name]["spec"]["replicas"]
+        host, _, port = watched["natsServerMonitoringEndpoint"].partition(":")
+        assert int(port) in {one["port"] for one in named("Service")[host.split(".")[0]]["spec"]["ports"]}
+
+
+def test_kubernetes_gives_each_service_its_secrets() -> None:
+    every = {secret.upper(): f"it's {secret}" for spec in SERVICES.values() for secret in spec.secrets}
+    secrets = printed_secrets(**every)
+    known = secrets["parley-nats"]
+    assert set(known) == {f"NATS_PASSWORD_{user.upper()}" for user in USERS}
+    assert len(set(known.values())) == len(USERS)
+    needs = {name: (slug(name), spec.secrets) for name, spec in SERVICES.items()}
+    for user, (name, own) in (needs | {OPERATOR: ("operator", OPERATOR_SECRETS)}).items():
+        given = secrets[f"parley-{name}"]
+        assert given.pop("nats_url") == f"nats://{user}:{known[f'NATS_PASSWORD_{user.upper()}']}@nats:4222"
+        assert set(given) == set(own)
+        random = {"parley_secret", "parley_token", "parley_metrics_token"}
+        assert {key: text for key, text in given.items() if key not in random} == {
+            key: f"it's {key}" for key in own if key not in random
+        }
+
+
+def test_kubernetes_makes_every_secret_that_is_used_anew() -> None:
+    running = [one for kind in ("Deployment", "StatefulSet", "Job") for one in named(kind).values()]
+    volumes = [volume for one in running for volume in one["spec"]["template"]["spec"].get("volumes", [])]
+    used = {volume["secret"]["secretName"] for volume in volumes if "secret" in volume}
+    first, second = printed_secrets(), printed_secrets()
+    assert set(first) == used | {"parley-nats"}
+    assert "openai_api_key" not in first["parley-planner"]
+    assert not {text for one in first.values() for text in one.values()} & {
+        text for one in second.values() for text in one.values()
+    }
+
+
+# --- Prometheus
+
+
+def test_prometheus_scrapes_every_service() -> None:
+    targets = {
+        name: found["port"]
+        for job in SCRAPES["scrape_configs"]
+        for found in job["dns_sd_configs"]
+        for name in found["names"]
+    }
+    assert targets == {name: spec.port for name, spec in SERVICES.items()}

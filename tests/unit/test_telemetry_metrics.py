@@ -5,7 +5,6 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import httpx2
 import pytest
@@ -20,7 +19,6 @@ from shared.worker.health import health
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "grafana" / "parley.json"
 ALERTS = ROOT / "deploy" / "prometheus" / "alerts.yml"
-SCRAPES = ROOT / "deploy" / "prometheus" / "prometheus.yml"
 NAME = re.compile(r"\b(?:parley|process)_[a-z_]+")
 BY = re.compile(r"\bby \(([a-z_, ]*)\)")
 LABEL = re.compile(r"[{,]\s*([a-z_]+)\s*(?:=~|!=|!~|=)")
@@ -100,16 +98,6 @@ def test_alerts_say_what_to_do() -> None:
         assert rule["labels"]["severity"] in ("warning", "critical")
         assert rule["annotations"]["summary"]
         assert rule["annotations"]["description"]
-
-
-def test_every_container_with_figures_is_scraped() -> None:
-    composed: dict[str, Any] = yaml.safe_load((ROOT / "docker-compose.yml").read_text())["services"]
-    ports = {name: one.get("environment", {}) for name, one in composed.items()}
-    telling = {name for name, environment in ports.items() if "HEALTH_PORT" in environment} | {"gateway"}
-    jobs = yaml.safe_load(SCRAPES.read_text())["scrape_configs"]
-    scraped = {name for job in jobs for found in job["dns_sd_configs"] for name in found["names"]}
-    assert {"planner", "plan_store", "gateway"} <= scraped
-    assert telling - {"provision", "reader", "rehearsal"} <= scraped
 
 
 # --- what is counted
