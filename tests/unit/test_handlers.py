@@ -280,4 +280,4 @@ def spec(tool: str = "run_code", **arguments: Any) -> ActionSpec:
 
 
 def turn(*actions: Action) -> Turn:
-    return Turn(1, "Run the approved code", actions, "user:ann")
+    return Turn(1, "Run the approved code", actions, "user:ann", workflow="conversation")
