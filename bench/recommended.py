@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
+from packs.retail.policy import RULES
+
 from bench.many_tools import TOOLS
 from bench.plays import CountedPlay, How, Request, prompt_tokens
-from retail.policy import RULES
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, Registry, Result, Tool
 from services.planner.agentflow_prompt import brief

@@ -14,11 +14,12 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from retail.data import load
-from retail.generate import generate
-from retail.specs import SPECS
-from retail.tasks.outputs import plain
-from retail.tasks.replay import Shop
+from packs.retail.data import load
+from packs.retail.generate import generate
+from packs.retail.specs import SPECS
+from packs.retail.tasks.outputs import plain
+from packs.retail.tasks.replay import Shop
+
 from tests.support.retail_play import Played, expected, play
 
 WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")

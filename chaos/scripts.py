@@ -8,7 +8,7 @@ import random
 from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple
 
-from retail.data import Data
+from packs.retail.data import Data
 
 Kind = Literal["conversation", "retail", "notes", "flow"]
 WEIGHTS: tuple[tuple[Kind, float], ...] = (("conversation", 0.25), ("retail", 0.3), ("notes", 0.25), ("flow", 0.2))

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from retail.data import Data, load
-from retail.specs import SPECS
-from retail.store import World, Worlds
+from packs.retail.data import Data, load
+from packs.retail.specs import SPECS
+from packs.retail.store import World, Worlds
 
 
 def show() -> int:
@@ -39,7 +39,7 @@ def base(folder: Path | None) -> Callable[[], Data]:
     """The world's initial data: from this folder, or the generated ones."""
     if folder is not None:
         return lambda: load(folder)
-    from retail.generate import generate  # noqa: PLC0415  takes a moment to make
+    from packs.retail.generate import generate  # noqa: PLC0415  takes a moment to make
 
     return generate
 

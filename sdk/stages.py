@@ -10,14 +10,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
+from packs.retail.tasks.briefs import Brief
+from packs.retail.tasks.correct import Corrected, correct
+from packs.retail.tasks.outputs import answered
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import WRITES, Task, TaskCall
+from packs.retail.tasks.validate import Check, validate
 from pydantic import JsonValue
 
-from retail.tasks.briefs import Brief
-from retail.tasks.correct import Corrected, correct
-from retail.tasks.outputs import answered
-from retail.tasks.replay import Shop
-from retail.tasks.task import WRITES, Task, TaskCall
-from retail.tasks.validate import Check, validate
 from sdk.client import Parley, Session
 from sdk.trace import Trace, trace
 from shared.events import facts

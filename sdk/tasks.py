@@ -13,10 +13,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from retail.data import Data, fingerprint
-from retail.tasks.briefs import DEALT, Brief, Deck, Kind
-from retail.tasks.replay import Shop
-from retail.tasks.task import Task, same_calls, same_words
+from packs.retail.data import Data, fingerprint
+from packs.retail.tasks.briefs import DEALT, Brief, Deck, Kind
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import Task, same_calls, same_words
+
 from sdk.batch import Batch, Progress, write
 from sdk.client import Parley
 from sdk.errors import Refused

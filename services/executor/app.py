@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
+from packs.retail.data import load
+from packs.retail.generate import generate
+from packs.retail.store import Worlds, WorldsDown, WrongBase
 
 from flows.loading import Flows
-from retail.data import load
-from retail.generate import generate
-from retail.store import Worlds, WorldsDown, WrongBase
 from services.executor.asking import Asking
 from services.executor.guide import PathGuide
 from services.executor.handlers import Executor

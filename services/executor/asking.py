@@ -3,9 +3,9 @@
 from collections.abc import Sequence
 
 import structlog
+from packs.retail.relations import TABLES
 
 from flows.text_to_sql.flow import TextToSql
-from retail.relations import TABLES
 from shared.settings import Settings
 from shared.store import Asks
 from shared.store_api.library import LibraryPage

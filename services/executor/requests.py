@@ -1,9 +1,9 @@
 """What the executor answers about its tools: which there are, and what a call would change."""
 
+from packs.retail.policy import RULES
+from packs.retail.specs import ORIGIN as RETAIL
 from pydantic import ValidationError
 
-from retail.policy import RULES
-from retail.specs import ORIGIN as RETAIL
 from services.executor.nodes import ORIGIN
 from services.executor.ranking import best
 from services.executor.tools import Registry

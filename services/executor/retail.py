@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from functools import partial
 
-from retail.specs import SPECS
-from retail.store import SHARED, World, Worlds, WorldsDown
+from packs.retail.specs import SPECS
+from packs.retail.store import SHARED, World, Worlds, WorldsDown
+
 from services.executor.tools import Arguments, Call, Result, Tool
 from shared.domain.session import Session
 from shared.retry import retry_while_unavailable

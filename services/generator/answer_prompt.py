@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
+from packs.retail.policy import RULES as STORE_RULES
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
-from retail.policy import RULES as STORE_RULES
 from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.llm import Message

@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from retail.policy import Call, violations
-from retail.specs import ORIGIN
+from packs.retail.policy import Call, violations
+from packs.retail.specs import ORIGIN
+
 from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session

@@ -1,8 +1,9 @@
 """Verdicts that need no model: what is certain from the outcomes themselves. The rule's name goes into the journal."""
 
-from retail.confirm import HANDOVER, shows
-from retail.policy import Call, violations
-from retail.specs import SPECS
+from packs.retail.confirm import HANDOVER, shows
+from packs.retail.policy import Call, violations
+from packs.retail.specs import SPECS
+
 from shared.domain import commands as c
 from shared.domain.memory import deeds_of, text_of
 from shared.domain.session import Session

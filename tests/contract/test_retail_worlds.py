@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packs.retail import relations
+from packs.retail.data import Data, fingerprint
+from packs.retail.store import World, Worlds, WorldsDown, WrongBase
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from retail import relations
-from retail.data import Data, fingerprint
-from retail.store import World, Worlds, WorldsDown, WrongBase
 from tests.support.retail import BLUE, CARD, GIFT, NEW_HOME, RED, Shop, small
 
 pytest_plugins = ("tests.support.postgres",)
@@ -274,7 +274,7 @@ async def _is_whole(world: World) -> Any:
 
 PROGRAM = """
 import asyncio, sys
-from retail.store import Worlds
+from packs.retail.store import Worlds
 from tests.support.retail import *
 
 async def write(worlds, me):

@@ -5,9 +5,9 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from packs.retail.store import Worlds
 from pydantic import BaseModel
 
-from retail.store import Worlds
 from services.executor.retail import own_world
 from services.generator.answer_prompt import AnswerReply, TaskCall, TaskReply
 from services.planner.agentflow_prompt import Planned, TurnReply

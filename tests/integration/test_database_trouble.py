@@ -3,14 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
+import packs.retail.database
 import pytest
+from packs.retail.store import Worlds
 
-import retail.database
 import services.plan_store.database
 from chaos.collect import read_effects
 from chaos.cuts import wishes
 from chaos.storage import held
-from retail.store import Worlds
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
@@ -66,7 +66,7 @@ async def cancelled_once(url: str) -> bool:
 async def test_a_change_waits_for_a_store_that_somebody_writes_to(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(retail.database, "BUSY_MS", HURRY)
+    monkeypatch.setattr(packs.retail.database, "BUSY_MS", HURRY)
     async with rehearsed(settings) as model, working(model.settings, model.model):
         ann, yes = await asked_to_approve(bus)
         async with held(settings.parley_home / "retail.db"):

@@ -5,7 +5,8 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from retail.store import Worlds
+from packs.retail.store import Worlds
+
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import SessionSettings

@@ -13,9 +13,9 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
+from packs.retail.store import Worlds
 from pydantic import ValidationError
 
-from retail.store import Worlds
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.retail import Retail

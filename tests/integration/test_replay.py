@@ -8,10 +8,10 @@ import json
 from typing import Any
 
 import pytest
+from packs.retail.data import fingerprint, load
+from packs.retail.specs import SPECS
+from packs.retail.store import Worlds
 
-from retail.data import fingerprint, load
-from retail.specs import SPECS
-from retail.store import Worlds
 from services.executor.retail import own_world
 from shared.bus import Bus
 from shared.domain import commands as c

@@ -3,9 +3,9 @@
 import json
 from typing import Any
 
-from retail.data import Data, Document, Kind
-from retail.records import Draft, Index, Stored
-from retail.tools import perform
+from packs.retail.data import Data, Document, Kind
+from packs.retail.records import Draft, Index, Stored
+from packs.retail.tools import perform
 
 HOME = {"address1": "1 Elm St", "address2": "", "city": "Austin", "country": "USA", "state": "TX", "zip": "78701"}
 NEW_HOME = {"address1": "9 Oak Rd", "address2": "B", "city": "Reno", "state": "NV", "country": "USA", "zip": "89501"}

@@ -9,15 +9,15 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from packs.retail.policy import RULES
+from packs.retail.specs import SPECS
+from packs.retail.tasks.replay import Changed, Replay, Shop
+from packs.retail.tasks.task import TaskCall
 from pydantic import BaseModel
 
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from rehearsal.wire import ChatMessage
-from retail.policy import RULES
-from retail.specs import SPECS
-from retail.tasks.replay import Changed, Replay, Shop
-from retail.tasks.task import TaskCall
 from services.executor.ranking import best
 from services.generator.answer_prompt import AnswerReply, TaskReply
 from services.generator.handlers import write_answer

@@ -1,5 +1,5 @@
 """The generated store, made once for all tests of a process. They only read it; a test that writes makes its own."""
 
-from retail.generate import generate
+from packs.retail.generate import generate
 
 STORE = generate()

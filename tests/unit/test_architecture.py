@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = ("services", "shared", "retail", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
+CODE = ("services", "shared", "packs", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
     "contracts",
@@ -206,17 +206,18 @@ def test_shared_is_a_closed_list() -> None:
 
 
 def test_shared_stands_below_everything() -> None:
-    assert strays(sources("shared"), "services", "retail", "sql", "flows", "cli", "sdk", "tests", "bench") == []
+    assert strays(sources("shared"), "services", "packs", "sql", "flows", "cli", "sdk", "tests", "bench") == []
 
 
 def test_retail_is_a_world_of_its_own() -> None:
     """Whoever plays in it imports it; of the rest it knows only what a tool is, and how arguments are put right."""
+    allowed = ("packs.retail", "pydantic", "sqlalchemy", "shared.tools", "shared.events", "shared.repair")
     strange = {
         f"{name(path)} imports {one}"
-        for path in sources("retail")
+        for path in sources("packs/retail")
         for one in imports(path)
-        if one != "shared"
-        and not under(one, "retail", "pydantic", "sqlalchemy", "shared.tools", "shared.events", "shared.repair")
+        if one not in ("shared", "packs")
+        and not under(one, *allowed)
         and one.split(".")[0] not in sys.stdlib_module_names
     }
     assert strange == set()
@@ -242,7 +243,7 @@ def test_flows_are_run_by_the_executor_alone() -> None:
 
 def test_the_rehearsal_model_and_parley_know_only_their_contract() -> None:
     """It is data: neither imports it. Tests, bench, chaos and scripts may play both."""
-    parley = ("services", "shared", "retail", "sql", "flows", "cli", "sdk")
+    parley = ("services", "shared", "packs", "sql", "flows", "cli", "sdk")
     assert strays(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
     assert strays(sources(*parley), "rehearsal") == []
 
@@ -339,7 +340,7 @@ def longest(path: Path) -> int:
 
 def test_a_module_says_what_it_is_for() -> None:
     """Except an empty marker: its modules speak for themselves."""
-    told = sources("services", "shared", "retail", "sql", "flows", "rehearsal", "cli", "sdk")
+    told = sources("services", "shared", "packs", "sql", "flows", "rehearsal", "cli", "sdk")
     silent = [path for path in told if not ast.get_docstring(tree(path))]
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 

@@ -1,8 +1,8 @@
 """A run's seed decides its faults and its people, and nothing else does."""
 
+import packs.retail.tables
 import pytest
 
-import retail.tables
 import services.plan_store.tables
 from chaos.deeds import DEEDS
 from chaos.poison import MARK, poison
@@ -40,7 +40,7 @@ def test_every_kind_can_be_played() -> None:
 
 
 def test_every_table_that_is_held_is_there() -> None:
-    assert set(TABLES) <= {*services.plan_store.tables.METADATA.tables, *retail.tables.METADATA.tables}
+    assert set(TABLES) <= {*services.plan_store.tables.METADATA.tables, *packs.retail.tables.METADATA.tables}
 
 
 @pytest.mark.parametrize("kind", POISONS)

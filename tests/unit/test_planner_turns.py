@@ -4,10 +4,10 @@ import json
 from typing import Any, cast
 
 import pytest
+from packs.retail.policy import RULES
+from packs.retail.specs import ORIGIN, SPECS
 from pydantic import ValidationError
 
-from retail.policy import RULES
-from retail.specs import ORIGIN, SPECS
 from services.planner.agentflow import SEARCHES, TRIES, plan_turn
 from services.planner.agentflow_prompt import Planned, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue

@@ -7,10 +7,9 @@ from itertools import chain
 from typing import Any
 
 import pytest
-
-from retail.catalogue import PRODUCTS
-from retail.data import fingerprint
-from retail.generate import DEFAULT_SEED, generate
+from packs.retail.catalogue import PRODUCTS
+from packs.retail.data import fingerprint
+from packs.retail.generate import DEFAULT_SEED, generate
 
 SEVEN = "e14577d4d8015b16e0d99c636454cd5209dc0f412972c3b9bb9c37d733c830cb"
 USER = ["name", "address", "email", "payment_methods", "orders"]

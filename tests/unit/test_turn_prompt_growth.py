@@ -9,12 +9,12 @@ from functools import cache
 from typing import Any
 
 import pytest
+from packs.retail.policy import RULES
+from packs.retail.specs import SPECS
+from packs.retail.store import World, Worlds
 from pydantic_core import to_json
 
 from rehearsal.tokens import count
-from retail.policy import RULES
-from retail.specs import SPECS
-from retail.store import World, Worlds
 from services.executor.tools import LARGEST
 from services.generator.answer_prompt import answer_brief
 from services.planner.agentflow_prompt import brief

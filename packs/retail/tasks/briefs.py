@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from random import Random
 from typing import Any, Literal, get_args
 
-from retail.data import Data, Document
-from retail.tasks.wishes import WISHES, Customer, Wish
+from packs.retail.data import Data, Document
+from packs.retail.tasks.wishes import WISHES, Customer, Wish
 
 Kind = Literal[
     "cancel",

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import JsonValue
 
-from retail.data import Data, Document, Kind
-from retail.records import Draft, Index, Stored
-from retail.tasks.task import TaskCall
-from retail.tools import perform
+from packs.retail.data import Data, Document, Kind
+from packs.retail.records import Draft, Index, Stored
+from packs.retail.tasks.task import TaskCall
+from packs.retail.tools import perform
 
 REFUSED = ("Error: ", "Unknown action ")
 Changed = dict[tuple[Kind, str], Document]

@@ -6,10 +6,10 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from retail.policy import Call
-from retail.records import Index
-from retail.tasks.replay import REFUSED, Replay, Shop
-from retail.tasks.task import Task, TaskCall
+from packs.retail.policy import Call
+from packs.retail.records import Index
+from packs.retail.tasks.replay import REFUSED, Replay, Shop
+from packs.retail.tasks.task import Task, TaskCall
 
 _ORDER = re.compile(r"#W\d+")
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")

@@ -24,8 +24,8 @@ from sqlalchemy import (
     update,
 )
 
-from retail.data import KINDS, Data, Document, Kind
-from retail.tables import METADATA
+from packs.retail.data import KINDS, Data, Document, Kind
+from packs.retail.tables import METADATA
 
 Row = tuple[Table, dict[str, Any]]
 

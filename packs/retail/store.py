@@ -13,13 +13,13 @@ from sqlalchemy import Connection, bindparam, delete, insert, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.ext.asyncio import AsyncConnection
 
-from retail import relations
-from retail.changes import changes
-from retail.data import KINDS, Data, Documents, Kind, fingerprint
-from retail.database import Database, WorldsDown
-from retail.records import Draft, Index, Stored
-from retail.tables import BASE, METADATA, bases, documents, effects
-from retail.tools import READS, TOOLS, perform
+from packs.retail import relations
+from packs.retail.changes import changes
+from packs.retail.data import KINDS, Data, Documents, Kind, fingerprint
+from packs.retail.database import Database, WorldsDown
+from packs.retail.records import Draft, Index, Stored
+from packs.retail.tables import BASE, METADATA, bases, documents, effects
+from packs.retail.tools import READS, TOOLS, perform
 from shared.tools import Change, Preview
 
 __all__ = ["SHARED", "World", "Worlds", "WorldsDown", "WrongBase"]

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from retail.data import KINDS, Data, Document, Documents, Kind
+from packs.retail.data import KINDS, Data, Document, Documents, Kind
 
 
 class Records(Protocol):

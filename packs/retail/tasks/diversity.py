@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from itertools import combinations
 from typing import Any
 
-from retail.tasks import sense
-from retail.tasks.replay import Shop
-from retail.tasks.task import Part, Task, same_words
+from packs.retail.tasks import sense
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import Part, Task, same_words
 
 TOOL_KINDS = {
     "cancel_pending_order": "cancel",

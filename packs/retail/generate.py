@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product as every_combination
 from random import Random
 
-from retail.catalogue import PRODUCTS, Product
-from retail.data import Data, Document
-from retail.people import BRANDS, CITIES, FIRST_NAMES, LAST_NAMES, STREETS, UNITS
+from packs.retail.catalogue import PRODUCTS, Product
+from packs.retail.data import Data, Document
+from packs.retail.people import BRANDS, CITIES, FIRST_NAMES, LAST_NAMES, STREETS, UNITS
 
 DEFAULT_SEED = 7
 USERS, ORDERS, WITHOUT_ORDERS = 500, 1000, 62

@@ -4,9 +4,9 @@ from collections.abc import Callable, Mapping
 
 from pydantic import JsonValue
 
-from retail import reads, writes
-from retail.records import Records
-from retail.specs import REQUIRED
+from packs.retail import reads, writes
+from packs.retail.records import Records
+from packs.retail.specs import REQUIRED
 
 Tool = Callable[..., str]
 

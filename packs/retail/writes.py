@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from retail.data import Document
-from retail.records import Records
+from packs.retail.data import Document
+from packs.retail.records import Records
 
 CANCEL_REASONS = ("no longer needed", "ordered by mistake")
 ADDRESS = ("address1", "address2", "city", "state", "country", "zip")  # in this order, which is not the stored one

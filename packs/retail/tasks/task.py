@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from retail.specs import SPECS
+from packs.retail.specs import SPECS
 
 WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")
 _TAU = frozenset({"annotator", "user_id", "instruction", "actions", "outputs"})

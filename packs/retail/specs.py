@@ -2,7 +2,7 @@
 
 from pydantic import JsonValue
 
-from retail.writes import ADDRESS, CANCEL_REASONS
+from packs.retail.writes import ADDRESS, CANCEL_REASONS
 from shared.events.values import Effect
 from shared.tools import ToolSpec
 

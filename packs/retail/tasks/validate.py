@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import JsonValue, ValidationError
 
-from retail.policy import Call, violations
-from retail.specs import SPECS
-from retail.tasks import outputs, sense
-from retail.tasks.replay import Shop
-from retail.tasks.task import Part, Task, TaskCall, ours, same_calls, same_words
+from packs.retail.policy import Call, violations
+from packs.retail.specs import SPECS
+from packs.retail.tasks import outputs, sense
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import Part, Task, TaskCall, ours, same_calls, same_words
 from shared.repair import repair
 
 SPEC = {spec.name: spec for spec in SPECS}

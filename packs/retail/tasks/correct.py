@@ -10,10 +10,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from retail.specs import SPECS
-from retail.tasks.replay import Shop
-from retail.tasks.task import Part, Task, unwrapped
-from retail.tasks.validate import Check, parse
+from packs.retail.specs import SPECS
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import Part, Task, unwrapped
+from packs.retail.tasks.validate import Check, parse
 from shared.repair import repair
 
 SPEC = {spec.name: spec for spec in SPECS}

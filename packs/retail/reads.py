@@ -4,9 +4,9 @@ import json
 
 from pydantic import JsonValue
 
-from retail.calculator import ALLOWED, evaluate
-from retail.data import Kind
-from retail.records import Records
+from packs.retail.calculator import ALLOWED, evaluate
+from packs.retail.data import Kind
+from packs.retail.records import Records
 
 
 def find_user_id_by_email(records: Records, email: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import combinations
 from typing import Any
 
-from retail.policy import Call
+from packs.retail.policy import Call
 
 _NUMBER = re.compile(r"\$?-?\d[\d,]*(?:\.\d+)?")
 _TOKEN = re.compile(r"(?<![\w.])\d+(?:\.\d+)?(?![\w.]*\w)")  # a number that stands alone, not a part of an id

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
-from retail.seen import Call, Document, Seen
-from retail.writes import CANCEL_REASONS
+from packs.retail.seen import Call, Document, Seen
+from packs.retail.writes import CANCEL_REASONS
 
 __all__ = ["RULES", "Call", "violations"]
 

@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from retail.tasks import sense
-from retail.tasks.replay import Shop
-from retail.tasks.task import Task
+from packs.retail.tasks import sense
+from packs.retail.tasks.replay import Shop
+from packs.retail.tasks.task import Task
 
 MODULE, JSON_FILE = "tasks_parley.py", "tasks_parley.json"
 NAME = "TASKS_PARLEY"

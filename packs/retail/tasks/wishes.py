@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from retail.data import Data, Document
-from retail.writes import CANCEL_REASONS
+from packs.retail.data import Data, Document
+from packs.retail.writes import CANCEL_REASONS
 
 
 @dataclass(frozen=True)
