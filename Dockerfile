@@ -33,6 +33,7 @@ RUN services=$(python -c 'from shared.services import SERVICES as s; print(*(f"{
     && install -d -o secrets -g secrets -m 711 /run/parley
 RUN printf '#!/bin/sh\nexec python -m cli.main "$@"\n' >/usr/local/bin/parley && chmod 755 /usr/local/bin/parley
 COPY --from=packages /packages /usr/local
+COPY parley parley
 COPY packs packs
 COPY sql sql
 COPY flows flows
@@ -43,6 +44,6 @@ COPY services services
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
 # Compiled here, because the one who runs it may write nothing.
-RUN python -m compileall -q shared services packs sql flows rehearsal sdk cli
+RUN python -m compileall -q shared services parley packs sql flows rehearsal sdk cli
 USER parley
 CMD ["python", "-m", "services.gateway.app"]

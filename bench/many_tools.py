@@ -3,9 +3,9 @@
 Half of the others speak of what the store speaks of as well: customers, orders, payments, returns, addresses, products.
 """
 
-from packs.retail.specs import SPECS
 from pydantic import JsonValue
 
+from packs.retail.specs import SPECS
 from shared.events.values import Effect
 from shared.tools import ToolSpec
 

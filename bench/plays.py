@@ -9,13 +9,13 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+
+from bench.requests import solved
 from packs.retail.generate import generate
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
-from pydantic import BaseModel
-
-from bench.requests import solved
 from rehearsal.tokens import count
 from services.planner.agentflow import Tools
 from services.planner.agentflow_prompt import TurnReply

@@ -5,12 +5,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import cast
 
-from packs.retail.policy import RULES
-
 from bench.many_tools import TOOLS
 from bench.plays import CountedPlay, How, Request, prompt_tokens
+from packs.retail.policy import RULES
 from services.executor.requests import Requests
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from services.planner.agentflow_prompt import brief
 from services.planner.catalogue import Catalogue
 from shared.bus import Bus
@@ -35,8 +34,8 @@ class NoBus:
     """What the planner asks, the executor answers, in one process."""
 
     def __init__(self, specs: Sequence[ToolSpec]) -> None:
-        registry = Registry(Fixed(*(Tool(spec, partial(_never, spec.name)) for spec in specs)))
-        self._requests = Requests(registry, InMemoryStore(InMemoryLog()), "")
+        registry = Registry(Fixed(*(RegisteredTool(spec, partial(_never, spec.name)) for spec in specs)))
+        self._requests = Requests(registry, InMemoryStore(InMemoryLog()))
 
     async def request(self, subject: str, data: bytes, **_: object) -> bytes:
         return await self._requests.list(subject, data)

@@ -19,7 +19,6 @@ from packs.retail.generate import generate
 from packs.retail.specs import SPECS
 from packs.retail.tasks.outputs import plain
 from packs.retail.tasks.replay import Shop
-
 from tests.support.retail_play import Played, expected, play
 
 WRITES = frozenset(spec.name for spec in SPECS if spec.effect != "read")

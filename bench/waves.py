@@ -5,7 +5,7 @@ import statistics
 import time
 
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain import commands as c
 from shared.events.values import ActionSpec, Artefact, SessionSettings
 from shared.llm import ScriptedModel
@@ -44,7 +44,7 @@ async def seconds(*, chained: bool) -> float:
     )
     await story.commit(c.Say(text="Look", workflow="agentflow", settings=SessionSettings(approval="never")))
     await story.commit(c.PlanTurn(sub_goal="look", actions=actions))
-    executor = Executor(Registry(Fixed(Tool(LOOK, looks))), NothingKept())
+    executor = Executor(Registry(Fixed(RegisteredTool(LOOK, looks))), NothingKept())
     kit = Kit("executor", InMemoryStore(story.log), story.log, ScriptedModel(), Drafts(None), Settings())
     began = time.perf_counter()
     while (loaded := await story.loaded()).session.phase == "executing":

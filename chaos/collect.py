@@ -6,16 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from packs.retail.data import Data
-from packs.retail.generate import generate
-from packs.retail.store import Worlds
-from packs.retail.tables import effects
-from packs.retail.tasks.replay import Replay, Shop
 from sqlalchemy import RowMapping, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from chaos.accounts import Served
 from chaos.evidence import Effect, Row, Rows
+from packs.retail.data import Data
+from packs.retail.generate import generate
+from packs.retail.store import Worlds
+from packs.retail.tables import effects
+from packs.retail.tasks.replay import Replay, Shop
 from services.plan_store.database import Database
 from services.plan_store.rebuild import rebuild_from
 from services.plan_store.tables import PROJECTED

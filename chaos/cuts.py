@@ -18,7 +18,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import structlog
-from packs.retail.generate import generate
 
 from chaos import collect
 from chaos.cut_service import Cut, When
@@ -30,6 +29,7 @@ from chaos.process import crowd
 from chaos.recorder import Json
 from chaos.scripts import Kind, Script
 from chaos.world import GRACE, Shape, World, world
+from packs.retail.generate import generate
 from shared.bus import BusDown
 from shared.events import SessionEvent, facts
 from shared.protocol.server import Snapshot

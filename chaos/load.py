@@ -4,13 +4,13 @@ import asyncio
 from collections import Counter
 
 import structlog
-from packs.retail.generate import generate
 
 from chaos.evidence import Acknowledged, Left
 from chaos.people import Person
 from chaos.recorder import Shown
 from chaos.scripts import Scripts
 from chaos.world import World
+from packs.retail.generate import generate
 from shared.events import SessionEvent
 
 log = structlog.get_logger("chaos")

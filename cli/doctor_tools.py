@@ -4,9 +4,6 @@ import asyncio
 import json
 from pathlib import Path
 
-from packs.retail.data import fingerprint, load
-from packs.retail.generate import generate
-from packs.retail.tables import bases
 from sqlalchemy import Connection, inspect, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
@@ -14,6 +11,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 from cli.checks import Check, said
 from cli.nats_server import without_secrets
 from cli.running import Unreachable, bus
+from packs.retail.data import fingerprint, load
+from packs.retail.generate import generate
+from packs.retail.tables import bases
 from shared.bus import BusDown
 from shared.settings import Settings
 from shared.tools import TOOLS_LIST, ListTools, ToolPage

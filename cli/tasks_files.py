@@ -4,6 +4,11 @@ import json
 import sys
 from pathlib import Path
 
+from pydantic import JsonValue
+
+from cli.running import Declined
+from cli.tools import base
+from cli.visible import print_visible, visible
 from packs.retail.tasks import correct as correcting
 from packs.retail.tasks import export as exporting
 from packs.retail.tasks import task as tasks
@@ -11,11 +16,6 @@ from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task
 from packs.retail.tasks.validate import Report, parse
 from packs.retail.tasks.validate import validate_all as judge
-from pydantic import JsonValue
-
-from cli.running import Declined
-from cli.tools import base
-from cli.visible import print_visible, visible
 from sdk.batch import write
 from shared.settings import Settings
 

@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from packs.retail.tasks.briefs import DEALT, Kind, NoScenario
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -16,6 +15,7 @@ from cli import tasks_show as show
 from cli.gateway import find_gateway
 from cli.running import Declined, Unreachable
 from cli.tasks_files import shop_of
+from packs.retail.tasks.briefs import DEALT, Kind, NoScenario
 from sdk import NotAllowed, Parley, ParleyDown, ParleyError, TaskGenerator
 from sdk.batch import write
 from sdk.stages import Result

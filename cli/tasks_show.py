@@ -3,14 +3,14 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from packs.retail.tasks.diversity import diversity
-from packs.retail.tasks.task import Task
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from cli.chat.text import short
 from cli.visible import visible
+from packs.retail.tasks.diversity import diversity
+from packs.retail.tasks.task import Task
 from sdk.stages import Result
 from sdk.tasks import TaskGenerator
 

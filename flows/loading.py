@@ -1,8 +1,9 @@
-"""All flows there are: those that ship, and those of the operator's own folder. A broken one is told of, no more."""
+"""All flows there are: those that ship, those of the operator's folder, and those of installed packages.
 
-import importlib.util
-import inspect
-from collections.abc import Iterable, Iterator
+A broken one is told of, no more.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import structlog
@@ -10,8 +11,10 @@ import structlog
 from flows.checks import BadFlow, check
 from flows.flow import Flow
 from flows.yaml_flow import YamlFlow
+from shared.plugins import in_file, installed, instances
 
 log = structlog.get_logger("flows")
+GROUP = "parley.flows"  # of entry points: a module, a subclass of Flow, or an instance
 SHIPPED = Path(__file__).parent
 YAML = (".yaml", ".yml")
 
@@ -28,6 +31,8 @@ class Flows:
             self._add(path.name, _read(path))
         for path in self._files(folder):
             self._add(str(path), _read(path))
+        for plugin in installed(GROUP):
+            self._add(plugin.source, _flows(plugin.load))
 
     def all(self) -> tuple[Flow, ...]:
         return tuple(self._flows.values())
@@ -65,14 +70,11 @@ def _read(path: Path) -> Iterator[Flow]:
     if path.suffix in YAML:
         yield YamlFlow(path)
         return
-    spec = importlib.util.spec_from_file_location(f"parley_flow_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise BadFlow(path.name, ("This is no Python module.",))
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    own = [one for one in vars(module).values() if inspect.isclass(one) and one.__module__ == module.__name__]
-    found = [one for one in own if issubclass(one, Flow)]
+    yield from _flows(in_file(path).load)
+
+
+def _flows(load: Callable[[], object]) -> Iterator[Flow]:
+    found = instances(load(), Flow)
     if not found:
-        raise BadFlow(path.name, ("It defines no subclass of flows.flow.Flow.",))
-    for one in found:
-        yield one()
+        raise BadFlow("", ("It defines no subclass of flows.flow.Flow.",))
+    yield from found

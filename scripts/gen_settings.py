@@ -84,6 +84,8 @@ GROUPS: dict[str, dict[str, str]] = {
         "SQLite file of its own in `PARLEY_HOME`",
         "parley_retail_data_dir": "a folder with `users.json`, `orders.json` and `products.json` to begin the store with. Empty: "
         "the generated store",
+        "parley_packs_dir": "a folder with packs of tools of your own: `*.py` modules and packages with a `parley.Pack` (your own "
+        "code: it runs in the executor)",
         "parley_mcp_config": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
         "mcp_max_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",

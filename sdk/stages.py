@@ -10,14 +10,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict
 
+from pydantic import JsonValue
+
+from packs.retail.policy import RULES
 from packs.retail.tasks.briefs import Brief
 from packs.retail.tasks.correct import Corrected, correct
 from packs.retail.tasks.outputs import answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import WRITES, Task, TaskCall
 from packs.retail.tasks.validate import Check, validate
-from pydantic import JsonValue
-
 from sdk.client import Parley, Session
 from sdk.trace import Trace, trace
 from shared.events import facts
@@ -107,7 +108,8 @@ class Candidate:
 
     async def _draft(self) -> Corrected:
         brief = Knowledge(name="brief", text=json.dumps(self._brief.as_json(), ensure_ascii=False))
-        drafted = await self._run("draft", REQUEST, None, brief)
+        rules = Knowledge(name="rules", text="\n".join(RULES))
+        drafted = await self._run("draft", REQUEST, None, brief, rules)
         _must_be_answered("draft", drafted)
         found = parsed(drafted.session.answer, dict)
         if found is NOT_READ:

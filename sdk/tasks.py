@@ -17,7 +17,6 @@ from packs.retail.data import Data, fingerprint
 from packs.retail.tasks.briefs import DEALT, Brief, Deck, Kind
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, same_calls, same_words
-
 from sdk.batch import Batch, Progress, write
 from sdk.client import Parley
 from sdk.errors import Refused

@@ -84,7 +84,7 @@ _WORKERS = (
         "planner",
         10003,
         appends=("remark.answered", "plan.drafted", "turn.planned"),
-        requests=("tools.list", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
+        requests=("tools.list", "tools.check", "flows.list", "plan_store.memory.recall", "plan_store.library.similar"),
     ),
     _worker(
         "executor",
@@ -94,7 +94,7 @@ _WORKERS = (
             *("action.uncertain", "result.stored", "result.lost"),
         ),
         requests=("plan_store.library.similar",),
-        answers=("tools.list", "tools.preview", "flows.list"),
+        answers=("tools.list", "tools.preview", "tools.check", "flows.list"),
         publishes=(
             "$O.ARTEFACTS.>",
             "$JS.API.STREAM.INFO.OBJ_ARTEFACTS",

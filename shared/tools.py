@@ -1,21 +1,27 @@
 """What services tell each other about tools: the executor has them, the planner chooses, the gateway shows them."""
 
-from typing import Annotated
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from shared.events.values import Effect, Line, ToolPolicy, Value
+from shared.events.values import Confirm, Effect, Line, ToolPolicy, Value
+
+if TYPE_CHECKING:
+    from shared.domain.memory import Deed
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
+TOOLS_CHECK = "tools.check"  # CheckCalls -> Violations
 
 
 class ToolSpec(Value):
     """One tool. `parameters` is a JSON schema of type object; `policy` None: the session's own policy holds for it.
 
-    `origin` is "parley", the name of a world ("retail"), or that of an MCP server. `keyed`: it remembers the
-    idempotency key of a call with its effect, so a call whose outcome is unknown may simply be made again. `quiet`: a
-    read without any effect, also on time or money, which is worth no event of its own when it begins.
+    `origin` is the name of its pack or MCP server. `keyed`: it remembers the idempotency key of a call with its
+    effect, so a call whose outcome is unknown may simply be made again. `quiet`: a read without any effect, also on
+    time or money, which is worth no event of its own when it begins. `confirm`: why a person looks at each call before
+    it runs, unless the session confirms nothing. `checked`: its pack can tell which calls are forbidden.
     """
 
     name: Line
@@ -26,6 +32,12 @@ class ToolSpec(Value):
     origin: Line = "parley"
     keyed: bool = False
     quiet: bool = False
+    confirm: str = ""
+    checked: bool = False
+
+    def is_confirmed(self, confirm: Confirm) -> bool:
+        """Whether a person looks at each call, in a session with this setting."""
+        return bool(self.confirm) and confirm != "nothing"
 
 
 class ListTools(Value):
@@ -37,9 +49,9 @@ class ListTools(Value):
 
 
 class ToolPage(Value):
-    """`total` counts all tools there are. `world` is the fingerprint of the retail store's initial data.
+    """`total` counts all tools there are. `world` is the fingerprint of the packs' initial data.
 
-    `rules` are the rules of the worlds whose tools are in the list, in words for the planner. `troubles` tells of
+    `rules` are the words and rules of the packs whose tools are in the list, for the planner. `troubles` tells of
     sources of tools that are away now.
     """
 
@@ -72,3 +84,37 @@ class Preview(Value):
     known: bool
     changes: tuple[Change, ...] = ()
     error: str = ""
+
+
+class PastCall(Value):
+    """A call of the session that came to an end, or that is planned to run before another one.
+
+    `result` is the text of the result, or of the error, as far as the session remembers it; "" while it is planned.
+    """
+
+    tool: Line
+    arguments: dict[str, JsonValue] = Field(default_factory=dict)
+    status: Literal["planned", "finished", "failed"]
+    result: str = ""
+
+
+class CheckCalls(Value):
+    """May these calls be made, in this order, after what the session did before?"""
+
+    past: tuple[PastCall, ...] = ()
+    calls: tuple[PastCall, ...]
+
+
+class Violations(Value):
+    """Why they may not, each as "tool: why and what to do"; none: they may."""
+
+    violations: tuple[str, ...] = ()
+
+
+def past_calls(deeds: "Iterable[Deed]") -> tuple[PastCall, ...]:
+    """What a session remembers of its calls: those whose outcome is known."""
+    return tuple(
+        PastCall(tool=deed.tool, arguments=deed.arguments, status=deed.status, result=deed.text)
+        for deed in deeds
+        if deed.status in ("finished", "failed")
+    )

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 from pydantic import JsonValue
 
-from shared.tools import Change
+from parley import Change
 
 
 def changes(path: str, before: JsonValue, after: JsonValue) -> Iterator[Change]:

@@ -1,12 +1,10 @@
 """Whether the result of a write shows the change that was wanted."""
 
-import json
 from collections.abc import Mapping
 from typing import Any
 
 from pydantic import JsonValue
 
-HANDOVER = "transfer_to_human_agents"
 STATUS = {
     "cancel_pending_order": "cancelled",
     "return_delivered_order_items": "return requested",
@@ -16,12 +14,8 @@ STATUS = {
 ADDRESSES = ("modify_pending_order_address", "modify_user_address")
 
 
-def shows(tool: str, arguments: Mapping[str, JsonValue], result: str) -> bool:
+def shows(tool: str, arguments: Mapping[str, JsonValue], record: Any) -> bool:
     """True where the record that the tool returned is as the arguments wanted it."""
-    try:
-        record: Any = json.loads(result)
-    except ValueError:
-        return False
     if not isinstance(record, dict):
         return False
     if tool in STATUS:

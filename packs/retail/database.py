@@ -13,12 +13,14 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import AsyncAdaptedQueuePool, ConnectionPoolEntry
 
+from parley import Unavailable
+
 type Work[T] = Callable[[AsyncConnection], Awaitable[T]]
 
 BUSY_MS = 10_000  # how long SQLite waits for another process's write
 
 
-class WorldsDown(Exception):
+class WorldsDown(Unavailable):
     """The database of the worlds cannot be reached, or broke off; a call with a key may simply be made again."""
 
 

@@ -10,8 +10,9 @@ from pydantic import JsonValue
 
 from packs.retail.seen import Call, Document, Seen
 from packs.retail.writes import CANCEL_REASONS
+from parley import PastCall
 
-__all__ = ["RULES", "Call", "violations"]
+__all__ = ["RULES", "Call", "forbidden", "violations"]
 
 RULES: tuple[str, ...] = (
     "Find out first who the customer is, by e-mail or by name and postal code, also if a user id was given.",
@@ -42,12 +43,25 @@ def violations(done: Sequence[Call], planned: Sequence[tuple[str, Arguments]]) -
     seen = Seen(done)
     found: list[str] = []
     for tool, given in planned:
-        arguments = {name: value if isinstance(value, list) else str(value) for name, value in given.items()}
+        arguments = _plain(given)
         wrong = [f"{tool}: {why}" for why in _judge(seen, tool, arguments)]
         found += wrong
         if not wrong:
             seen.expect(tool, arguments)
     return tuple(found)
+
+
+def forbidden(tool: str, arguments: Arguments, past: Sequence[PastCall]) -> list[str]:
+    """What one call would break after these: each reason says what to do."""
+    seen = Seen([Call(one.tool, one.arguments, one.status == "finished", one.result) for one in past])
+    for one in past:
+        if one.status == "planned":
+            seen.expect(one.tool, _plain(one.arguments))
+    return list(_judge(seen, tool, _plain(arguments)))
+
+
+def _plain(arguments: Arguments) -> Arguments:
+    return {name: value if isinstance(value, list) else str(value) for name, value in arguments.items()}
 
 
 def _judge(seen: Seen, tool: str, arguments: Arguments) -> Iterator[str]:

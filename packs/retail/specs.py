@@ -1,174 +1,234 @@
-"""The sixteen tools as a model is told of them, with their parameters in the order in which the functions take them."""
+"""The sixteen tools as a model is told of them, with their parameters in the order in which the functions take them.
 
-from pydantic import JsonValue
+Here they belong to no store yet: `packs.retail.pack` binds them to one.
+"""
 
-from packs.retail.writes import ADDRESS, CANCEL_REASONS
-from shared.events.values import Effect
-from shared.tools import ToolSpec
+from collections.abc import Sequence
+from functools import partial
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from packs.retail.confirm import shows
+from packs.retail.policy import forbidden
+from packs.retail.writes import Reason
+from parley import Context, Failed, PastCall, Tool
 
 ORIGIN = "retail"
+SECONDS = 60.0
 
-_ORDER: JsonValue = {"type": "string", "description": "The order's id with its leading #, like #W0000000."}
-_USER: JsonValue = {"type": "string", "description": "The customer's id, like ann_lee_1234."}
-_METHOD: JsonValue = {
-    "type": "string",
-    "description": "The id of one of the customer's payment methods, like gift_card_0000000, from get_user_details.",
-}
-_ZIP: JsonValue = {"type": "string", "description": "The postal code, as text: 02134."}
-_LINES: dict[str, str] = {
-    "address1": "Street and number.",
-    "address2": "Apartment or suite; an empty text if there is none.",
-    "city": "The city.",
-    "state": "The state's two letters, like CA.",
-    "country": "The country, like USA.",
-}
-_ADDRESS: dict[str, JsonValue] = {
-    line: _ZIP if line == "zip" else {"type": "string", "description": _LINES[line]} for line in ADDRESS
-}
-
-
-def _text(description: str) -> JsonValue:
-    return {"type": "string", "description": description}
-
-
-def _items(description: str) -> JsonValue:
-    told = f"{description} A JSON list of ids; an item that is meant twice is named twice."
-    return {"type": "array", "items": {"type": "string"}, "description": told}
-
-
-def _spec(name: str, effect: Effect, description: str, **parameters: JsonValue) -> ToolSpec:
-    schema: dict[str, JsonValue] = {
-        "type": "object",
-        "properties": parameters,
-        "required": list(parameters),
-        "additionalProperties": False,
-    }
-    reads = effect == "read"
-    kind = {"effect": effect, "keyed": not reads, "quiet": reads}
-    return ToolSpec(name=name, description=description, parameters=schema, origin=ORIGIN, **kind)
-
-
-_OLD_ITEMS = _items("The item ids in the order that are to be replaced.")
-_NEW_ITEMS = _items("The item ids to have instead: the n-th replaces the n-th of item_ids, same product, available.")
-_REASON: JsonValue = {"type": "string", "enum": list(CANCEL_REASONS), "description": "Why the customer cancels."}
-
-SPECS: tuple[ToolSpec, ...] = (
-    _spec(
-        "calculate",
-        "read",
-        "Work out an arithmetic expression; the result is rounded to two decimals.",
-        expression=_text("Digits, + - * / ( ) . and spaces only, like (12.50 + 3) * 2."),
+OrderId = Annotated[str, Field(description="The order's id with its leading #, like #W0000000.")]
+UserId = Annotated[str, Field(description="The customer's id, like ann_lee_1234.")]
+MethodId = Annotated[
+    str,
+    Field(
+        description="The id of one of the customer's payment methods, like gift_card_0000000, from get_user_details."
     ),
-    _spec(
+]
+Zip = Annotated[str, Field(description="The postal code, as text: 02134.")]
+_TWICE = "A JSON list of ids; an item that is meant twice is named twice."
+OldItems = Annotated[list[str], Field(description=f"The item ids in the order that are to be replaced. {_TWICE}")]
+NewItems = Annotated[
+    list[str],
+    Field(
+        description="The item ids to have instead: the n-th replaces the n-th of item_ids, same product, available. "
+        + _TWICE
+    ),
+]
+
+
+class Arguments(BaseModel):
+    """Of one tool."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Calculate(Arguments):
+    expression: Annotated[str, Field(description="Digits, + - * / ( ) . and spaces only, like (12.50 + 3) * 2.")]
+
+
+class CancelOrder(Arguments):
+    order_id: OrderId
+    reason: Annotated[Reason, Field(description="Why the customer cancels.")]
+
+
+class ReplaceItems(Arguments):
+    order_id: OrderId
+    item_ids: OldItems
+    new_item_ids: NewItems
+    payment_method_id: MethodId
+
+
+class Email(Arguments):
+    email: Annotated[str, Field(description="The e-mail address; capitals do not matter.")]
+
+
+class NameZip(Arguments):
+    first_name: Annotated[str, Field(description="The first name.")]
+    last_name: Annotated[str, Field(description="The last name.")]
+    zip: Zip
+
+
+class Order(Arguments):
+    order_id: OrderId
+
+
+class Product(Arguments):
+    product_id: Annotated[str, Field(description="The product's id, not an item's id: both have ten digits.")]
+
+
+class User(Arguments):
+    user_id: UserId
+
+
+class Nothing(Arguments):
+    pass
+
+
+class _Address(Arguments):
+    address1: Annotated[str, Field(description="Street and number.")]
+    address2: Annotated[str, Field(description="Apartment or suite; an empty text if there is none.")]
+    city: Annotated[str, Field(description="The city.")]
+    state: Annotated[str, Field(description="The state's two letters, like CA.")]
+    country: Annotated[str, Field(description="The country, like USA.")]
+    zip: Zip
+
+
+class OrderAddress(_Address, Order):
+    pass
+
+
+class UserAddress(_Address, User):
+    pass
+
+
+class Payment(Arguments):
+    order_id: OrderId
+    payment_method_id: MethodId
+
+
+class ReturnItems(Arguments):
+    order_id: OrderId
+    item_ids: Annotated[list[str], Field(description=f"The item ids in the order that go back. {_TWICE}")]
+    payment_method_id: MethodId
+
+
+class Thought(Arguments):
+    thought: Annotated[str, Field(description="The thought.")]
+
+
+class Summary(Arguments):
+    summary: Annotated[str, Field(description="What the customer wants, and what was done so far.")]
+
+
+async def _unopened(_: Arguments, __: Context) -> object:
+    raise Failed("The store is not open.")
+
+
+def _check(name: str, arguments: Arguments, past: Sequence[PastCall]) -> list[str]:
+    return forbidden(name, arguments.model_dump(), past)
+
+
+def _confirms(name: str, arguments: Arguments, result: JsonValue) -> bool:
+    return shows(name, arguments.model_dump(), result)
+
+
+def _read(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
+    return _tool(name, arguments, description, effect="read", quiet=True, **more)
+
+
+def _write(name: str, arguments: type[Arguments], description: str) -> Tool[Any]:
+    confirms = partial(_confirms, name)
+    return _tool(name, arguments, description, effect="write", keyed=True, confirms=confirms)
+
+
+def _tool(name: str, arguments: type[Arguments], description: str, **more: Any) -> Tool[Any]:
+    return Tool(
+        name=name,
+        arguments=arguments,
+        run=_unopened,
+        description=description,
+        check=partial(_check, name),
+        seconds=SECONDS,
+        **more,
+    )
+
+
+TOOLS: tuple[Tool[Any], ...] = (
+    _read("calculate", Calculate, "Work out an arithmetic expression; the result is rounded to two decimals."),
+    _write(
         "cancel_pending_order",
-        "write",
+        CancelOrder,
         "Cancel a whole order that is still pending. All that was paid is refunded: to a gift card at once, to other "
         "payment methods within 5 to 7 days. Answers the order as it is then.",
-        order_id=_ORDER,
-        reason=_REASON,
     ),
-    _spec(
+    _write(
         "exchange_delivered_order_items",
-        "write",
+        ReplaceItems,
         "Ask for items of a delivered order to be exchanged for other variants of the same products. One call for all "
         "items: the order can be neither exchanged nor returned after it. Answers the order as it is then.",
-        order_id=_ORDER,
-        item_ids=_OLD_ITEMS,
-        new_item_ids=_NEW_ITEMS,
-        payment_method_id=_METHOD,
     ),
-    _spec(
+    _read(
         "find_user_id_by_email",
-        "read",
+        Email,
         "Find the customer's id by e-mail address: the first way to learn who is speaking.",
-        email=_text("The e-mail address; capitals do not matter."),
     ),
-    _spec(
+    _read(
         "find_user_id_by_name_zip",
-        "read",
+        NameZip,
         "Find the customer's id by name and postal code, where the e-mail address is not known or not found.",
-        first_name=_text("The first name."),
-        last_name=_text("The last name."),
-        zip=_ZIP,
     ),
-    _spec(
+    _read(
         "get_order_details",
-        "read",
+        Order,
         "An order: its status, items with item and product ids, options and prices, address, deliveries and payments.",
-        order_id=_ORDER,
     ),
-    _spec(
+    _read(
         "get_product_details",
-        "read",
+        Product,
         "A product and all its variants: item id, options, price, and whether it is available.",
-        product_id=_text("The product's id, not an item's id: both have ten digits."),
     ),
-    _spec(
+    _read(
         "get_user_details",
-        "read",
+        User,
         "A customer: name, address, e-mail, payment methods with gift card balances, and the ids of all orders.",
-        user_id=_USER,
     ),
-    _spec("list_all_product_types", "read", "All products of the store, by name, with their product ids."),
-    _spec(
+    _read("list_all_product_types", Nothing, "All products of the store, by name, with their product ids."),
+    _write(
         "modify_pending_order_address",
-        "write",
+        OrderAddress,
         "Replace the shipping address of a pending order. Answers the order as it is then.",
-        order_id=_ORDER,
-        **_ADDRESS,
     ),
-    _spec(
+    _write(
         "modify_pending_order_items",
-        "write",
+        ReplaceItems,
         "Replace items of a pending order by other variants of the same products. Once per order, so one call for all "
         "items; nothing else can be changed in the order afterwards. Answers the order as it is then.",
-        order_id=_ORDER,
-        item_ids=_OLD_ITEMS,
-        new_item_ids=_NEW_ITEMS,
-        payment_method_id=_METHOD,
     ),
-    _spec(
+    _write(
         "modify_pending_order_payment",
-        "write",
+        Payment,
         "Pay a pending order with another payment method of the customer; the first one is refunded. "
         "Answers the order as it is then.",
-        order_id=_ORDER,
-        payment_method_id=_METHOD,
     ),
-    _spec(
+    _write(
         "modify_user_address",
-        "write",
+        UserAddress,
         "Replace a customer's default address; orders keep theirs. Answers the customer's details as they are then.",
-        user_id=_USER,
-        **_ADDRESS,
     ),
-    _spec(
+    _write(
         "return_delivered_order_items",
-        "write",
+        ReturnItems,
         "Ask for items of a delivered order to be returned, with the refund to the method it was paid with or to a "
         "gift card. The order can be neither returned nor exchanged after it. Answers the order as it is then.",
-        order_id=_ORDER,
-        item_ids=_items("The item ids in the order that go back."),
-        payment_method_id=_METHOD,
     ),
-    _spec(
-        "think",
-        "read",
-        "Write a thought down. It changes nothing and finds nothing out.",
-        thought=_text("The thought."),
-    ),
-    _spec(
+    _read("think", Thought, "Write a thought down. It changes nothing and finds nothing out."),
+    _read(
         "transfer_to_human_agents",
-        "read",
+        Summary,
         "Hand the customer over to a person, where none of the other tools can do what is asked, or on request.",
-        summary=_text("What the customer wants, and what was done so far."),
+        hands_over=True,
     ),
 )
-
-
-def _required(spec: ToolSpec) -> tuple[str, ...]:
-    names = spec.parameters["required"]
-    return tuple(str(name) for name in names) if isinstance(names, list) else ()
-
-
-REQUIRED: dict[str, tuple[str, ...]] = {spec.name: _required(spec) for spec in SPECS}
+SPECS = tuple(tool.spec(ORIGIN) for tool in TOOLS)
+REQUIRED: dict[str, tuple[str, ...]] = {tool.name: tuple(tool.arguments.model_fields) for tool in TOOLS}  # type: ignore[union-attr]

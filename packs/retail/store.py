@@ -20,7 +20,7 @@ from packs.retail.database import Database, WorldsDown
 from packs.retail.records import Draft, Index, Stored
 from packs.retail.tables import BASE, METADATA, bases, documents, effects
 from packs.retail.tools import READS, TOOLS, perform
-from shared.tools import Change, Preview
+from parley import Change, Preview
 
 __all__ = ["SHARED", "World", "Worlds", "WorldsDown", "WrongBase"]
 

@@ -7,13 +7,15 @@ where a list belongs is gone through character by character, as Python does.
 
 import json
 from collections.abc import Sequence
+from typing import Literal, get_args
 
 from pydantic import JsonValue
 
 from packs.retail.data import Document
 from packs.retail.records import Records
 
-CANCEL_REASONS = ("no longer needed", "ordered by mistake")
+Reason = Literal["no longer needed", "ordered by mistake"]
+CANCEL_REASONS: tuple[str, ...] = get_args(Reason)
 ADDRESS = ("address1", "address2", "city", "state", "country", "zip")  # in this order, which is not the stored one
 
 

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from services.executor.tools import Result, Tool
+from services.executor.tools import RegisteredTool, Result
 from shared.domain import wording
 from shared.domain.errors import Refused
 from shared.llm import ModelError
@@ -16,7 +16,7 @@ from shared.worker import BudgetExceeded
 log = structlog.get_logger("executor")
 
 
-async def bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
+async def bounded(tool: RegisteredTool, run: Callable[[], Awaitable[Result]]) -> Result:
     """The call within its deadline, and seen from outside; never what it was given, or what it gave."""
     name = tool.spec.name
     attributes = {names.OPERATION: "execute_tool", names.TOOL: name, names.EFFECT: tool.spec.effect}
@@ -31,7 +31,7 @@ async def bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
     return result
 
 
-async def _bounded(tool: Tool, run: Callable[[], Awaitable[Result]]) -> Result:
+async def _bounded(tool: RegisteredTool, run: Callable[[], Awaitable[Result]]) -> Result:
     """Only a read, or a write that knows its key, is known not to have been lost."""
     for last in (False, True):
         try:

@@ -8,7 +8,7 @@ from pydantic import JsonValue, ValidationError
 
 from flows.flow import Flow
 from flows.nodes import Node, NodeFailed
-from services.executor.nodes import NodeTools
+from services.executor.sources.nodes import NodeTools
 from services.executor.walking import confirmed, elsewhere, state_of
 from shared.domain import commands as c
 from shared.domain.errors import Invalid

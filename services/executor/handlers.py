@@ -15,7 +15,7 @@ import structlog
 from services.executor.calling import bounded
 from services.executor.keeping import Keeps
 from services.executor.recording import Attempt, Recorder
-from services.executor.tools import Call, Registry, Result, Tool
+from services.executor.tools import Call, RegisteredTool, Registry, Result
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.errors import OutOfTurn
@@ -29,7 +29,7 @@ from shared.worker import Desk
 from shared.worker.shielded import shielded
 
 log = structlog.get_logger("executor")
-Tools = Mapping[str, Tool]
+Tools = Mapping[str, RegisteredTool]
 
 
 class Guide(Protocol):

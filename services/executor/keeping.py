@@ -2,11 +2,11 @@
 
 from typing import Protocol
 
-from pydantic_core import to_json
+from pydantic_core import to_json, to_jsonable_python
 
 from services.executor.tools import Result
 from shared.domain.memory import text_of
-from shared.events.values import Artefact
+from shared.events.values import Artefact, Effect
 from shared.logging import conceal
 
 BEGINNING = 4_000  # characters
@@ -17,6 +17,15 @@ class Keeps(Protocol):
     """Where artefacts go: the bus."""
 
     async def keep(self, name: str, data: bytes) -> Artefact: ...
+
+
+def with_value(result: Result, value: object, effect: Effect) -> Result:
+    """The result with this value as JSON. Where it cannot be told in JSON a read has failed, and a change is made."""
+    try:
+        return result._replace(value=to_jsonable_python(value))
+    except ValueError as error:
+        ok = result.ok and effect != "read"
+        return result._replace(ok=ok, value=None, error=not_kept(result.error, error))
 
 
 def fitted(result: Result, largest: int) -> tuple[Result, bytes | None]:

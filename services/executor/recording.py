@@ -8,7 +8,7 @@ from typing import NamedTuple
 import structlog
 
 from services.executor.keeping import ERROR, Keeps, fitted, not_kept
-from services.executor.tools import Result, Tool
+from services.executor.tools import RegisteredTool, Result
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.errors import OutOfTurn
@@ -32,7 +32,7 @@ class Attempt(NamedTuple):
 
     action: Action
     key: str
-    tool: Tool | None
+    tool: RegisteredTool | None
 
     @property
     def again(self) -> bool:
@@ -70,6 +70,9 @@ class Recorder:
             cause=fit.cause,
             seconds=round(time.monotonic() - started, 3),
             size=None if whole is None else len(whole),
+            confirmed=fit.confirmed,
+            violation=fit.violation[:ERROR],
+            handed_over=fit.handed_over,
         )
         await self._outcomes([outcome])
         recorded = self._recorded.get(spec.id)

@@ -1,23 +1,24 @@
-"""What the executor answers about its tools: which there are, and what a call would change."""
+"""What the executor answers about its tools: which there are, what a call would change, and which are forbidden."""
 
-from packs.retail.policy import RULES
-from packs.retail.specs import ORIGIN as RETAIL
+from collections.abc import Sequence
+
 from pydantic import ValidationError
 
-from services.executor.nodes import ORIGIN
+from parley import Pack
 from services.executor.ranking import best
+from services.executor.sources.nodes import ORIGIN
 from services.executor.tools import Registry
 from shared.store import Loads
-from shared.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
+from shared.tools import CheckCalls, ListTools, PastCall, Preview, PreviewCall, ToolPage, ToolSpec, Violations
 
 
 class Requests:
-    """`world`: the fingerprint of the retail store's initial data."""
+    """`packs`: those whose words and rules go with their tools."""
 
-    def __init__(self, registry: Registry, store: Loads, world: str) -> None:
+    def __init__(self, registry: Registry, store: Loads, packs: Sequence[Pack] = ()) -> None:
         self._registry = registry
         self._store = store
-        self._world = world
+        self._packs = packs
 
     async def list(self, _: str, data: bytes) -> bytes:
         """For TOOLS_LIST."""
@@ -33,8 +34,15 @@ class Requests:
         return self._page(chosen, len(specs)).model_dump_json().encode()
 
     def _page(self, chosen: tuple[ToolSpec, ...], total: int) -> ToolPage:
-        rules = RULES if any(spec.origin == RETAIL for spec in chosen) else ()
-        return ToolPage(tools=chosen, total=total, world=self._world, rules=rules, troubles=self._registry.troubles())
+        origins = {spec.origin for spec in chosen}
+        used = [pack for pack in self._packs if pack.name in origins]
+        return ToolPage(
+            tools=chosen,
+            total=total,
+            world=" ".join(pack.fingerprint for pack in self._packs if pack.fingerprint),
+            rules=tuple(words for pack in used for words in (pack.prompt, *pack.rules) if words),
+            troubles=self._registry.troubles(),
+        )
 
     async def preview(self, _: str, data: bytes) -> bytes:
         """For TOOLS_PREVIEW."""
@@ -54,3 +62,25 @@ class Requests:
             return Preview(known=False)
         session = (await self._store.load(ask.session_id)).session
         return await tool.preview(session, ask.arguments)
+
+    async def check(self, _: str, data: bytes) -> bytes:
+        """For TOOLS_CHECK. What is no request is forbidden: whoever asked may not go on by mistake."""
+        try:
+            violations = self._violations(CheckCalls.model_validate_json(data))
+        except ValidationError as error:
+            violations = (f"These are no calls: {error.errors()[0]['msg']}",)
+        return Violations(violations=violations).model_dump_json().encode()
+
+    def _violations(self, ask: CheckCalls) -> tuple[str, ...]:
+        """Of calls in this order: one that is forbidden is not made, so later ones are held against the others."""
+        past = list(ask.past)
+        found: list[str] = []
+        for call in ask.calls:
+            tool = self._registry.find(call.tool)
+            if tool is None or tool.check is None:
+                continue
+            if violations := tool.check(call.arguments, past):
+                found += violations
+            else:
+                past.append(PastCall(tool=call.tool, arguments=call.arguments, status="planned"))
+        return tuple(found)

@@ -1,19 +1,19 @@
 """The tools there are: what each is, how it is run, and where it comes from."""
 
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from parley.tool import LARGEST as LARGEST
+from parley.tool import SECONDS
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.events.values import OutcomeCause, ToolPolicy, ToolRule
-from shared.tools import Preview, ToolSpec
+from shared.tools import PastCall, Preview, ToolSpec
 from shared.worker import Desk
 
 Arguments = Mapping[str, JsonValue]
-SECONDS = 30.0
-LARGEST = 48_000  # bytes of a result in its event: fifty such results still fit into a session that is loaded
 
 
 class Call(NamedTuple):
@@ -27,25 +27,34 @@ class Call(NamedTuple):
 
 
 class Result(NamedTuple):
-    """`unknown`: nobody can tell whether the call took effect. `cause`: why it was ended from outside, if it was."""
+    """`unknown`: nobody can tell whether the call took effect. `cause`: why it was ended from outside, if it was.
+
+    What its pack says of it: whether it shows the change that was wanted (None: no telling), which rules the call
+    broke, and whether it handed the request over to a person.
+    """
 
     ok: bool
     value: JsonValue = None
     error: str = ""
     unknown: bool = False
     cause: OutcomeCause | None = None
+    confirmed: bool | None = None
+    violation: str = ""
+    handed_over: bool = False
 
 
-class Tool(NamedTuple):
-    """`seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact.
+class RegisteredTool(NamedTuple):
+    """A tool of any source. `seconds` is the deadline of a call; a result over `largest` bytes is kept as an artefact.
 
-    Of a node, `calls` is the registered tool that it calls: what a person remembered for that tool holds for the node.
-    `fails` tells whether it could do nothing now, because its path has not made what it needs.
+    `check` tells why a call is forbidden after the calls before it. Of a node, `calls` is the registered tool that it
+    calls: what a person remembered for that tool holds for the node. `fails` tells whether it could do nothing now,
+    because its path has not made what it needs.
     """
 
     spec: ToolSpec
     run: Callable[[Call], Awaitable[Result]]
     preview: Callable[[Session, Arguments], Awaitable[Preview]] | None = None
+    check: Callable[[Arguments, Sequence[PastCall]], tuple[str, ...]] | None = None
     seconds: float = SECONDS
     largest: int = LARGEST
     calls: str = ""
@@ -66,33 +75,49 @@ class Tool(NamedTuple):
         """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
         if self.fails and self.fails(session):
             return None
-        return ToolRule(effect=self.spec.effect, policy=self.policy(session), quiet=self.spec.quiet)
+        policy = self.policy(session) or ("always" if self.spec.is_confirmed(session.settings.confirm) else None)
+        return ToolRule(effect=self.spec.effect, policy=policy, quiet=self.spec.quiet)
 
 
 class Source(Protocol):
-    """Where tools come from; what it offers may change while the executor runs."""
+    """Where tools come from. `version` is another whenever what it offers may be another."""
 
-    def tools(self) -> Iterable[Tool]: ...
+    @property
+    def version(self) -> int: ...
+
+    def tools(self) -> Iterable[RegisteredTool]: ...
 
     def troubles(self) -> Iterable[str]: ...
 
 
 class Registry:
-    """All tools of all sources; of two with one name, the one of the earlier source."""
+    """All tools of all sources by name; of two with one name, the one of the earlier source.
+
+    The index is built again only when a source says that it has changed.
+    """
 
     def __init__(self, *sources: Source) -> None:
         self._sources = sources
+        self._versions: tuple[int, ...] | None = None
+        self._tools: dict[str, RegisteredTool] = {}
 
-    def all(self) -> dict[str, Tool]:
-        """By name, in order of name."""
-        found: dict[str, Tool] = {}
-        for source in self._sources:
-            for tool in source.tools():
-                found.setdefault(tool.spec.name, tool)
-        return dict(sorted(found.items()))
+    @property
+    def version(self) -> int:
+        return sum(source.version for source in self._sources)
 
-    def find(self, name: str) -> Tool | None:
-        return next((tool for source in self._sources for tool in source.tools() if tool.spec.name == name), None)
+    def all(self) -> Mapping[str, RegisteredTool]:
+        """By name, in order of name. It stays as it is when sources change: the next call has another."""
+        versions = tuple(source.version for source in self._sources)
+        if versions != self._versions:
+            tools: dict[str, RegisteredTool] = {}
+            for source in self._sources:
+                for tool in source.tools():
+                    tools.setdefault(tool.spec.name, tool)
+            self._versions, self._tools = versions, dict(sorted(tools.items()))
+        return self._tools
+
+    def find(self, name: str) -> RegisteredTool | None:
+        return self.all().get(name)
 
     def troubles(self) -> tuple[str, ...]:
         return tuple(trouble for source in self._sources for trouble in source.troubles())
@@ -101,11 +126,13 @@ class Registry:
 class Fixed:
     """A source whose tools are always the same."""
 
-    def __init__(self, *tools: Tool, trouble: str = "") -> None:
+    version = 0
+
+    def __init__(self, *tools: RegisteredTool, trouble: str = "") -> None:
         self._tools = tools
         self._trouble = trouble
 
-    def tools(self) -> Iterable[Tool]:
+    def tools(self) -> Iterable[RegisteredTool]:
         return self._tools
 
     def troubles(self) -> Iterable[str]:

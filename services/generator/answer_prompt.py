@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from typing import Annotated, Any
 
-from packs.retail.policy import RULES as STORE_RULES
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StringConstraints
 
 from shared.domain.memory import history
@@ -98,9 +97,10 @@ def ended(session: Session) -> str:
 
 
 def task_brief(session: Session) -> list[Message]:
+    """The rules of the place come with the request, as the knowledge of that name."""
     sections = {
-        "rules": STORE_RULES,
-        "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
+        "rules": [known.text for known in session.knowledge if known.name == "rules"],
+        "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge if known.name != "rules"],
         "request": session.request,
     }
     return prompt("generator", "task", TASK_RULES, sections)

@@ -10,7 +10,7 @@ from shared.domain.memory import history
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Recalled
-from shared.tools import ToolPage
+from shared.tools import CheckCalls, PastCall, ToolPage, past_calls
 from shared.worker import Desk
 
 HELPS = 2  # questions of one request about how to go on: after that the answer says what stood in the way
@@ -22,6 +22,8 @@ Recalls = Callable[[Session], Awaitable[tuple[Recalled, ...]]]
 
 class Tools(Protocol):
     async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage: ...
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]: ...
 
 
 async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c.Ask | c.AnswerRemark:
@@ -45,11 +47,25 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
             page = await tools.fitting(reply.more_tools, _used(session))
             nudge = f"These are the tools that fit “{reply.more_tools[:200]}”. Is none of them right, say so."
             continue
-        proposal = weigh(session, reply, page.tools)
+        proposal = await allowed(session, weigh(session, reply, page.tools), page, tools)
         if not proposal.problems:
             return _turn(reply, proposal, () if session.turns > session.turns_before else recalled)
         nudge = "\n".join(proposal.problems)
     return _give_up(session, proposal)
+
+
+async def allowed(session: Session, proposal: Proposal, page: ToolPage, tools: Tools) -> Proposal:
+    """The proposal, with what the packs of its tools have against it. What was learnt earlier in the session counts."""
+    checked = {spec.name for spec in page.tools if spec.checked}
+    calls = tuple(
+        PastCall(tool=action.tool, arguments=action.arguments, status="planned")
+        for action in proposal.actions
+        if action.tool in checked
+    )
+    if proposal.problems or not calls:
+        return proposal
+    past = past_calls((*session.memory.earlier, *history(session.memory, session.turn)))
+    return proposal._replace(problems=await tools.check(CheckCalls(past=past, calls=calls)))
 
 
 def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:

@@ -2,7 +2,7 @@
 
 from services.planner.executor_client import ask_executor
 from shared.bus import Bus
-from shared.tools import TOOLS_LIST, ListTools, ToolPage
+from shared.tools import TOOLS_CHECK, TOOLS_LIST, CheckCalls, ListTools, ToolPage, Violations
 
 FEW = 32  # with no more tools than these all are shown: the prompt's beginning stays the same, and is cached
 SHOWN = 24
@@ -18,6 +18,10 @@ class Catalogue:
         if everything.total <= FEW:
             return everything
         return await self._list(ListTools(query=words[:5000], limit=SHOWN + len(used), names=used))
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+        """Why these calls are forbidden; nothing where they are not."""
+        return (await ask_executor(self._bus, TOOLS_CHECK, ask, Violations)).violations
 
     async def _list(self, ask: ListTools) -> ToolPage:
         return await ask_executor(self._bus, TOOLS_LIST, ask, ToolPage)

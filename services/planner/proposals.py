@@ -3,9 +3,6 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from packs.retail.policy import Call, violations
-from packs.retail.specs import ORIGIN
-
 from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
@@ -13,7 +10,7 @@ from shared.events.values import ActionSpec
 from shared.repair import repair
 from shared.tools import ToolSpec
 
-REFUSED = ("Error", "Unknown action")  # how the store's tools begin when they say no
+REFUSED = "Error"  # how a refusal begins: with the same arguments the tool would refuse again
 FAILURES = 3  # turns in a row that came to nothing
 
 
@@ -26,7 +23,7 @@ class Proposal(NamedTuple):
 
 
 def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Proposal:
-    """The reply's calls with their arguments put right, held against tools, history and the place's rules."""
+    """The reply's calls with their arguments put right, held against tools and history."""
     known = {spec.name: spec for spec in tools}
     turn = session.turns + 1
     actions: list[ActionSpec] = []
@@ -46,6 +43,7 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
                 description=planned.text[:2000],
                 effect=spec.effect,
                 depends_on=_names(planned, turn, number, len(reply.actions)),
+                approval_reason=_confirmed(session, spec),
                 policy=spec.policy,
                 repairs=repaired.repairs,
                 quiet=spec.quiet,
@@ -58,7 +56,13 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
     done = history(session.memory, session.turn)
     if actions and (again := repeated(actions, done, patient=not standstill(session))):
         return Proposal(tuple(actions), (again,), stuck=True)
-    return Proposal(tuple(actions), _against_rules(session, actions, known, done))
+    return Proposal(tuple(actions))
+
+
+def _confirmed(session: Session, spec: ToolSpec) -> str | None:
+    """Why a person looks at this call, unless they said for this tool that they need not."""
+    wanted = spec.is_confirmed(session.settings.confirm) and session.policies.get(spec.name) != "never"
+    return spec.confirm if wanted else None
 
 
 def _names(planned: Planned, turn: int, number: int, count: int) -> tuple[str, ...]:
@@ -108,18 +112,3 @@ def standstill(session: Session) -> bool:
     """The last turns all came to nothing."""
     last = session.memory.verdicts[-FAILURES:]
     return len(last) == FAILURES and all(verdict.status == "failure" for verdict in last)
-
-
-def _against_rules(
-    session: Session, actions: Sequence[ActionSpec], known: dict[str, ToolSpec], done: Sequence[Deed]
-) -> tuple[str, ...]:
-    """The rules of the retail store hold for its tools; what was learnt earlier in the session counts."""
-    if not any(known[action.tool].origin == ORIGIN for action in actions):
-        return ()
-    before = [
-        Call(deed.tool, deed.arguments, deed.status == "finished", deed.text)
-        for deed in (*session.memory.earlier, *done)
-        if deed.status in ("finished", "failed")
-    ]
-    planned = [(action.tool, action.arguments) for action in actions if known[action.tool].origin == ORIGIN]
-    return violations(before, planned)

@@ -51,7 +51,7 @@ async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
 async def _judge_turn(desk: Desk, turn: Turn) -> c.VerifyTurn:
     """By rules where they are certain; else by a model, unless the session saves its calls."""
     quality = desk.session.settings.quality
-    ruled = certain(desk.session, turn)
+    ruled = certain(turn)
     if ruled and (quality != "thorough" or ruled.rule not in LOOK_AGAIN):
         return ruled
     if quality == "economy":

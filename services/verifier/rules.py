@@ -1,19 +1,11 @@
-"""Verdicts that need no model: what is certain from the outcomes themselves. The rule's name goes into the journal."""
-
-from packs.retail.confirm import HANDOVER, shows
-from packs.retail.policy import Call, violations
-from packs.retail.specs import SPECS
+"""Verdicts that need no model: what is certain from the outcomes as they were recorded. The journal names the rule."""
 
 from shared.domain import commands as c
-from shared.domain.memory import deeds_of, text_of
-from shared.domain.session import Session
-from shared.domain.state import Action, Turn
+from shared.domain.state import Turn
 from shared.events.values import NextAction, Status
 
-RETAIL = frozenset(spec.name for spec in SPECS)
 
-
-def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rule
+def certain(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rule
     """The verdict that a rule can give for certain, None where a model must look."""
     goes_on: NextAction = "complete" if turn.final else "continue"
     ran = [action for action in turn.actions if action.status in ("finished", "failed")]
@@ -24,22 +16,22 @@ def certain(session: Session, turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR09
         return _verdict("taken-over", status, "continue", "A person did this turn by hand.")
     if not (ran or doubts):
         return _nothing_ran(turn, goes_on)
-    if broken := _broken(session, turn):
-        return _verdict("against-the-rules", "failure", "escalate", " ".join(broken))
+    if broken := " ".join(action.violation for action in ran if action.violation):
+        return _verdict("against-the-rules", "failure", "escalate", broken)
     if doubts:
         names = ", ".join(action.spec.tool for action in doubts)
         return _verdict("in-doubt", "partial", "continue", f"Nobody knows whether this took effect: {names}.")
     if failed:
         why = "; ".join(f"{action.spec.tool}: {action.explanation}" for action in failed)
         return _verdict("tool-error", "failure" if len(failed) == len(ran) else "partial", "retry", why)
-    if any(action.spec.tool == HANDOVER for action in ran):
+    if any(action.handed_over for action in ran):
         return _verdict("handed-over", "success", "escalate", "The request was handed over to a person.")
     if held := _held_back(turn):
         return _verdict("not-all-run", "partial", "continue", held)
     writes = [action for action in ran if action.spec.effect != "read"]
     if not writes:
         return _verdict("reads-answered", "success", goes_on, "Every call was answered.")
-    if all(_confirmed(action) for action in writes):
+    if all(action.confirmed for action in writes):
         return _verdict("change-shown", "success", goes_on, "The results show the changes that were wanted.")
     return None
 
@@ -60,21 +52,6 @@ def _held_back(turn: Turn) -> str:
         for action in kept
     )
     return f"Not run: {'; '.join(told)}." if kept else ""
-
-
-def _confirmed(action: Action) -> bool:
-    return action.spec.tool in RETAIL and shows(action.spec.tool, action.spec.arguments, text_of(action.result))
-
-
-def _broken(session: Session, turn: Turn) -> tuple[str, ...]:
-    """The store's rules that this turn's changes broke, whoever planned them."""
-    done = [
-        Call(deed.tool, deed.arguments, deed.status == "finished", deed.text)
-        for deed in (*session.memory.earlier, *session.memory.deeds)
-        if deed.status in ("finished", "failed")
-    ]
-    made = [(deed.tool, deed.arguments) for deed in deeds_of(turn) if deed.status == "finished" and deed.tool in RETAIL]
-    return violations(done, made) if made else ()
 
 
 def _verdict(rule: str, status: Status, next_action: NextAction, reasoning: str) -> c.VerifyTurn:

@@ -49,6 +49,9 @@ def _finished(outcome: Outcome, action: Action) -> Action:
         cause=outcome.cause,
         seconds=outcome.seconds,
         storing=outcome.size is not None,
+        confirmed=outcome.confirmed,
+        violation=outcome.violation,
+        handed_over=outcome.handed_over,
     )
 
 

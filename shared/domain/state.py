@@ -132,6 +132,9 @@ class Action:
     storing: bool = False  # `result` is the beginning of its result, and the whole of it is being stored
     began: int = 0  # the version of the work that has it in hand
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
+    confirmed: bool | None = None  # by its pack: the result shows the change that was wanted; None: no telling
+    violation: str = ""  # which rules of its pack the call broke
+    handed_over: bool = False  # the call gave the request to a person
     allowed: bool = False  # by a person, in an event that only the gateway may append, for exactly these arguments
 
     @property

@@ -92,8 +92,9 @@ def new_attempt(session: Session, ids: Iterable[str], status: ActionStatus, **mo
     """These actions are to be run once more: as another attempt, with nothing left of the one before."""
 
     def again(action: Action) -> Action:
-        fresh = replace(action, status=status, result=None, error="", cause=None, artefact=None, seconds=0.0, **more)  # type: ignore[arg-type]
-        return replace(fresh, attempt=action.attempt + 1)
+        bare = replace(action, result=None, error="", cause=None, artefact=None, seconds=0.0)
+        fresh = replace(bare, confirmed=None, violation="", handed_over=False, attempt=action.attempt + 1)
+        return replace(fresh, status=status, **more)  # type: ignore[arg-type]
 
     return change(session, ids, again)
 

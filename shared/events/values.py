@@ -55,6 +55,10 @@ def _is_none(value: object) -> bool:
     return value is None
 
 
+def _is_empty(value: object) -> bool:
+    return not value
+
+
 class Ended(Stored):
     """An action that an event ends without an outcome of its own."""
 
@@ -199,6 +203,9 @@ class Outcome(ActionAttempt):
 
     With a `size` (bytes) the result is only the beginning of what the tool returned. The whole of it is being stored,
     and `result.stored` or `result.lost` follows.
+
+    What the tool's pack says of it: `confirmed` tells whether the result shows the change that was wanted (None: the
+    tool cannot tell), `violation` which rules the call broke, `handed_over` that a person has the request now.
     """
 
     ok: bool
@@ -207,6 +214,9 @@ class Outcome(ActionAttempt):
     cause: OutcomeCause | None = None
     seconds: float = Field(0, ge=0, allow_inf_nan=False)
     size: Annotated[int, Field(ge=0)] | None = None
+    confirmed: bool | None = Field(None, exclude_if=_is_none)
+    violation: Annotated[str, Field(max_length=2_000)] = Field("", exclude_if=_is_empty)
+    handed_over: bool = Field(False, exclude_if=_is_empty)
 
 
 class Recalled(Stored):

@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packs.retail import relations
-from packs.retail.data import Data, fingerprint
-from packs.retail.store import World, Worlds, WorldsDown, WrongBase
 from sqlalchemy import select
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from packs.retail import relations
+from packs.retail.data import Data, fingerprint
+from packs.retail.store import World, Worlds, WorldsDown, WrongBase
 from tests.support.retail import BLUE, CARD, GIFT, NEW_HOME, RED, Shop, small
 
 pytest_plugins = ("tests.support.postgres",)

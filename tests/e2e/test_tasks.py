@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from packs.retail.generate import generate
 from packs.retail.tasks.briefs import DEALT, Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.validate import validate_all
-
 from sdk import Parley, ParleyDown, Refused, TaskGenerator
 from sdk.stages import QUESTIONS, Candidate, Options, Result
 from shared.events.values import SessionSettings

@@ -5,10 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from packs.retail.store import Worlds
 from pydantic import BaseModel
 
-from services.executor.retail import own_world
+from packs.retail.store import Worlds
+from services.executor.sources.packs import own_world
 from services.generator.answer_prompt import AnswerReply, TaskCall, TaskReply
 from services.planner.agentflow_prompt import Planned, TurnReply
 from shared.bus import Bus
@@ -90,6 +90,25 @@ async def test_a_request_is_looked_into_approved_done_and_answered(
         assert [prompt.role for prompt in model.prompts] == ["planner"] * 3 + ["generator"]
         assert USER["email"] in model.prompts[1].text
         assert ORDER["user_id"] in model.prompts[1].text
+
+
+async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    query = Planned(tool="query_database", arguments={"sql": "SELECT count(*) AS n FROM orders"})
+    replies = (turn(query, final=True), answer("There are 1000."))
+    async with talking(settings, bus, session_id, *replies, approval="never") as (ann, model):
+        waiting = await ann.phase("awaiting_approval")
+        assert waiting.turn
+        assert waiting.turn.actions[0].spec.approval_reason == "this is the SQL that will run"
+        await allow(ann, waiting)
+        done = await ann.phase("resting", "failed")
+        assert done.answer == "There are 1000."
+        assert [event.rule for event in await ann.events() if isinstance(event, facts.TurnVerified)] == [
+            "reads-answered"
+        ]
+        assert f"[[{len(STORE['orders'])}]]" in model.prompts[1].text
+        assert "query_database answers one read-only SQL query" in model.prompts[0].text
 
 
 async def test_what_is_denied_is_not_done_and_the_planner_hears_why(

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from services.generator.answer_prompt import AnswerReply
 from services.planner.agentflow_prompt import Planned, TurnReply
 from services.verifier.prompt import VerdictReply
@@ -54,10 +54,10 @@ class Bench:
         return Fixed(_tool("look", self.look, "read"), _tool("send", self.send, "write"))
 
 
-def _tool(name: str, run: Any, effect: Effect) -> Tool:
+def _tool(name: str, run: Any, effect: Effect) -> RegisteredTool:
     properties: Any = {"hang": {"type": "boolean"}, "to": {"type": "string"}}
     schema = {"type": "object", "properties": properties, "additionalProperties": False}
-    return Tool(ToolSpec(name=name, description=f"{name} it", parameters=schema, effect=effect), run)
+    return RegisteredTool(ToolSpec(name=name, description=f"{name} it", parameters=schema, effect=effect), run)
 
 
 LOOK = Planned(tool="look", arguments={"hang": True})
@@ -79,7 +79,7 @@ def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     @asynccontextmanager
     async def executing(here: Here) -> AsyncIterator[Handler]:
         registry = Registry(bench.tools())
-        await here.bus.answer(TOOLS_LIST, Requests(registry, here.store, "w").list, queue="executor")
+        await here.bus.answer(TOOLS_LIST, Requests(registry, here.store).list, queue="executor")
         yield Executor(registry, here.bus).run_wave
 
     monkeypatch.setitem(stack.OPENS, "executor", executing)

@@ -14,8 +14,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from packs.retail.store import Worlds
 
+from packs.retail.store import Worlds
 from services.generator.answer_prompt import AnswerReply
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import Planned, TurnReply

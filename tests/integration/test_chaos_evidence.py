@@ -6,11 +6,11 @@ import sys
 from pathlib import Path
 
 import pytest
-from packs.retail.store import Worlds
 
 from chaos.collect import read_effects, read_worlds
 from chaos.cut_service import CODE
 from chaos.process import Process
+from packs.retail.store import Worlds
 from tests.support.store import STORE
 
 pytest_plugins = ("tests.support.postgres",)

@@ -3,14 +3,14 @@
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-import packs.retail.database
 import pytest
-from packs.retail.store import Worlds
 
+import packs.retail.database
 import services.plan_store.database
 from chaos.collect import read_effects
 from chaos.cuts import wishes
 from chaos.storage import held
+from packs.retail.store import Worlds
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c

@@ -8,8 +8,8 @@ from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from packs.retail.store import Worlds
 
+from packs.retail.store import Worlds
 from services.gateway.views import snapshot
 from services.plan_store.app import PlanStore
 from shared.bus import Bus

@@ -6,8 +6,8 @@ from contextlib import asynccontextmanager, suppress
 from typing import Any
 
 import pytest
-from packs.retail.store import Worlds
 
+from packs.retail.store import Worlds
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c

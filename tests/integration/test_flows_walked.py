@@ -6,7 +6,6 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from packs.retail.store import Worlds
-
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import SessionSettings

@@ -13,13 +13,14 @@ from copy import deepcopy
 from typing import Any
 
 import pytest
-from packs.retail.store import Worlds
 from pydantic import ValidationError
 
+from packs.retail.pack import Retail
+from packs.retail.store import Worlds
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
-from services.executor.retail import Retail
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from services.generator.answer_prompt import AnswerReply
 from services.planner.agentflow_prompt import Planned, TurnReply
 from services.verifier.prompt import VerdictReply
@@ -32,7 +33,7 @@ from shared.events import SessionEvent, facts
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Reply
 from shared.settings import Settings
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ToolSpec
+from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, ToolSpec
 from shared.worker import Handler, Here
 from tests.support import stack
 from tests.support.stack import Person, working
@@ -155,17 +156,17 @@ def _replies(body: str) -> Iterable[TurnReply]:
                 continue
 
 
-def lying(description: str, number: int) -> Tool:
+def lying(description: str, number: int) -> RegisteredTool:
     async def run(_: Call) -> Result:
         return Result(ok=True, value="fine")
 
     spec = ToolSpec(name=f"weather_{number}", description=description, parameters={"type": "object"}, effect="read")
-    return Tool(spec, run)
+    return RegisteredTool(spec, run)
 
 
 @asynccontextmanager
 async def shop(
-    settings: Settings, patch: pytest.MonkeyPatch, data: Any, tools: Sequence[Tool] = ()
+    settings: Settings, patch: pytest.MonkeyPatch, data: Any, tools: Sequence[RegisteredTool] = ()
 ) -> AsyncIterator[tuple[Gullible, Worlds]]:
     """The loop over a store with this data, and these tools besides its own."""
     worlds = Worlds(settings.retail_url, lambda: data)
@@ -173,10 +174,12 @@ async def shop(
 
     @asynccontextmanager
     async def executing(here: Here) -> AsyncIterator[Handler]:
-        registry = Registry(Fixed(*tools), Retail(worlds))
-        requests = Requests(registry, here.store, "w")
+        packs = (Retail(worlds),)
+        registry = Registry(Fixed(*tools), Packs(packs))
+        requests = Requests(registry, here.store, packs)
         await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
         await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
+        await here.bus.answer(TOOLS_CHECK, requests.check, queue="executor")
         yield Executor(registry, here.bus).run_wave
 
     patch.setitem(stack.OPENS, "executor", executing)

@@ -76,7 +76,7 @@ def test_a_file_as_people_know_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         ({"a": {"command": "x", "policy": "hunter2"}}, "mcpServers.a.policy: Input should be 'always', 'writes'"),
         ({"a": {"command": "x", "tools": {"t": {"effect": "none"}}}}, "mcpServers.a.tools.t.effect: Input should be"),
         ({"a.b": {"command": "x"}}, "mcpServers.a.b: a server's name"),
-        ({"retail": {"command": "x"}}, "mcpServers.retail: tools of Parley's own"),
+        ({"retail": {"command": "x"}}, "mcpServers.retail: a pack of tools"),
         ({"a": "x"}, "mcpServers.a: a server is an object"),
     ],
 )
@@ -86,7 +86,7 @@ def test_a_bad_file_is_named_with_its_key(
     monkeypatch.delenv("NOT_THERE", raising=False)
     path = written(tmp_path, servers)
     with pytest.raises(BadConfig) as bad:
-        read_config(path)
+        read_config(path, taken=("retail",))
     assert str(bad.value).startswith(f"{path}: ")
     assert words in str(bad.value)
     assert "hunter2" not in str(bad.value)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 import pytest
 
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -46,8 +46,8 @@ class Bank:
         self.returned[call.session.id].set()
         return Result(ok=True, value="done")
 
-    def tool(self, name: str, effect: Effect) -> Tool:
-        return Tool(ToolSpec(name=name, description="", parameters={}, effect=effect), self.run)
+    def tool(self, name: str, effect: Effect) -> RegisteredTool:
+        return RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect=effect), self.run)
 
     def executor(self, bus: Bus) -> Executor:
         return Executor(Registry(Fixed(self.tool("pay", "irreversible"), self.tool("look", "read"))), bus)

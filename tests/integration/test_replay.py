@@ -8,11 +8,11 @@ import json
 from typing import Any
 
 import pytest
+
 from packs.retail.data import fingerprint, load
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
-
-from services.executor.retail import own_world
+from services.executor.sources.packs import own_world
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events.values import ActionSpec, SessionSettings
@@ -37,7 +37,9 @@ class Replay(Person):
         assert session.turn
         action = session.turn.actions[0]
         await self.does(c.VerifyTurn(status="success", next_action="continue", rule="replay"))
-        return str(action.result) if action.status == "finished" else action.error
+        if action.status != "finished":
+            return action.error
+        return action.result if isinstance(action.result, str) else json.dumps(action.result)  # as tau-bench writes it
 
 
 @pytest.mark.timeout(300)

@@ -1,6 +1,6 @@
 """Parley in this process: the real gateway, plan store and workers, on a bus in memory, with a scripted model.
 
-The executor's tools and the sample store are real, too. A test writes the model's replies, and acts on the page.
+The executor's tools and the packs are real, too. A test writes the model's replies, and acts on the page.
 """
 
 import asyncio
@@ -14,8 +14,8 @@ import pytest
 from pydantic import BaseModel
 
 from services.executor import app
-from services.executor.retail import Retail
-from services.executor.tools import Call, Result, Tool
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, RegisteredTool, Result
 from services.gateway.app import build
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests, project
@@ -51,7 +51,7 @@ class Gate:
     def release(self) -> None:
         self._open.set()
 
-    async def run(self, tool: Tool, call: Call) -> Result:
+    async def run(self, tool: RegisteredTool, call: Call) -> Result:
         if self._passing:
             self._passing -= 1
         else:
@@ -59,13 +59,13 @@ class Gate:
         return await tool.run(call)
 
 
-class GatedRetail(Retail):
-    """The sample store's tools behind a gate, and one whose result is too large for an event."""
+class GatedPacks(Packs):
+    """The packs' tools behind a gate, and one whose result is too large for an event."""
 
     gate: Gate
 
-    def tools(self) -> Iterable[Tool]:
-        for tool in (*super().tools(), Tool(LISTS, _list_everything)):
+    def tools(self) -> Iterable[RegisteredTool]:
+        for tool in (*super().tools(), RegisteredTool(LISTS, _list_everything)):
             yield tool._replace(run=partial(self.gate.run, tool))
 
 
@@ -119,8 +119,8 @@ async def in_process(home: Path, bus: FakeBus | None = None, **chosen: Any) -> A
     settings = gateway_settings(parley_home=home, **chosen)
     bus, model, gate = bus or FakeBus(), StreamingModel({}), Gate()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(GatedRetail, "gate", gate, raising=False)
-        patch.setattr(app, "Retail", GatedRetail)
+        patch.setattr(GatedPacks, "gate", gate, raising=False)
+        patch.setattr(app, "Packs", GatedPacks)
         async with (
             plan_store(bus, settings) as store,
             working(settings, model, within=(bus, store)),

@@ -12,11 +12,11 @@ from pathlib import Path
 from tempfile import mkdtemp
 from typing import Any
 
-from packs.retail import relations
-from packs.retail.tables import METADATA
 from pydantic import BaseModel, ConfigDict, JsonValue
 from sqlalchemy import create_engine
 
+from packs.retail import relations
+from packs.retail.tables import METADATA
 from tests.support.store import STORE
 
 FOLDER = Path(__file__).parents[1] / "questions"

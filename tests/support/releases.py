@@ -20,7 +20,7 @@ from shared.settings import Settings
 
 Json = dict[str, Any]
 SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")
-CODE = ("flows", "packs", "services", "shared", "sql")
+CODE = ("flows", "packs", "parley", "services", "shared", "sql")
 LEAVES, STARTS = 20.0, 90.0  # seconds that a service may take
 
 # What the next release changes: its planner says something that may not be overlooked, so the event needs format 2.

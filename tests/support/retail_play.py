@@ -9,16 +9,20 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from pydantic import BaseModel, JsonValue
+
+from packs.retail.pack import Retail
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
+from packs.retail.store import Worlds
 from packs.retail.tasks.replay import Changed, Replay, Shop
 from packs.retail.tasks.task import TaskCall
-from pydantic import BaseModel
-
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from rehearsal.wire import ChatMessage
 from services.executor.ranking import best
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Registry
 from services.generator.answer_prompt import AnswerReply, TaskReply
 from services.generator.handlers import write_answer
 from services.planner.agentflow import plan_turn
@@ -30,6 +34,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
+from shared.domain.memory import text_of
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.domain.waves import running, to_start
@@ -37,8 +42,9 @@ from shared.events.values import Recalled, SessionSettings
 from shared.llm.sections import prompt
 from shared.llm.types import Message
 from shared.story import finish
-from shared.tools import ToolPage, ToolSpec
+from shared.tools import CheckCalls, ToolPage, ToolSpec
 from shared.worker import Desk
+from tests.support.store import checked
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 TURNS = SessionSettings().max_turns
@@ -86,6 +92,19 @@ def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
     return replied(prompt(role, task, "", sections))
 
 
+class InMemory:
+    """Worlds of one world in memory, for the pack."""
+
+    def __init__(self, world: Replay) -> None:
+        self._world = world
+
+    def world(self, _: str) -> "InMemory":
+        return self
+
+    async def call(self, name: str, arguments: Mapping[str, JsonValue], *, key: str | None = None) -> str:
+        return self._world.call(name, arguments)
+
+
 class Play:
     """Stands in for the desk that the services work at, and for the catalogue of tools."""
 
@@ -94,6 +113,7 @@ class Play:
     ) -> None:
         self.session, self.played = Session("s1"), Played()
         self._world, self._left, self._tools = world, list(replies), tools
+        self._registry = Registry(Packs((Retail(cast(Worlds, InMemory(world))),)))
         settings = SessionSettings(max_turns=turns, approval="never", recall=False)
         self._do(c.Say(text=request, workflow="agentflow", settings=settings))
 
@@ -103,6 +123,9 @@ class Play:
         if reply is TurnReply:
             self.played.planned.append(found)
         return reply.model_validate(found)
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+        return await checked(ask)
 
     async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
         """As the catalogue has them: all where they are few, else those that fit the words or are in use."""
@@ -129,7 +152,7 @@ class Play:
             case "planning":
                 self._do(await plan_turn(desk, self, self.recall))
             case "executing":
-                self._carry_out()
+                await self._carry_out()
             case "verifying":
                 self._do(cast(AnyCommand, await verify(desk)))
             case "answering":
@@ -142,14 +165,17 @@ class Play:
             case phase:
                 raise AssertionError(phase)
 
-    def _carry_out(self) -> None:
+    async def _carry_out(self) -> None:
         if to_start(self.session):  # else there are only quiet reads, which run already
             self._do(c.Start())
         for action in running(self.session):
             spec, turn = action.spec, self.session.turn
-            result = self._world.call(spec.tool, spec.arguments)
-            ok = not result.startswith(("Error", "Unknown"))
-            self._do(finish(action_id=spec.id, ok=ok, result=result if ok else None, error="" if ok else result))
+            tool = self._registry.find(spec.tool)
+            assert tool
+            done = await tool.run(Call(self.session, spec.id, spec.arguments))
+            ok, result = done.ok, done.error or text_of(done.value)
+            said = {"confirmed": done.confirmed, "violation": done.violation, "handed_over": done.handed_over}
+            self._do(finish(action_id=spec.id, ok=ok, result=done.value, error=done.error, **said))
             deed = {"id": spec.id, "turn": turn.number if turn else 0, "tool": spec.tool, "arguments": spec.arguments}
             self.played.deeds.append({**deed, "status": "finished" if ok else "failed", "result": result})
 

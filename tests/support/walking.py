@@ -7,9 +7,9 @@ from flows.flow import Flow
 from flows.loading import Flows
 from services.executor.guide import PathGuide
 from services.executor.handlers import Executor
-from services.executor.nodes import NodeTools
 from services.executor.requests import Requests
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.sources.nodes import NodeTools
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Action
@@ -32,7 +32,9 @@ class Shelf:
 class Walk(Story):
     """One session with these flows and tools."""
 
-    def __init__(self, *flows: Flow, tools: tuple[Tool, ...] = (), folder: Path | None = None, **replies: Any) -> None:
+    def __init__(
+        self, *flows: Flow, tools: tuple[RegisteredTool, ...] = (), folder: Path | None = None, **replies: Any
+    ) -> None:
         self.memory = InMemoryLog()
         super().__init__("s", log=self.memory)
         self.store = InMemoryStore(self.memory)
@@ -40,7 +42,7 @@ class Walk(Story):
         nodes = NodeTools(Flows(flows, folder), Registry(Fixed(*tools)))
         self.guide = PathGuide(nodes, self.store)
         self.registry = Registry(nodes, Fixed(*tools))
-        self.requests = Requests(self.registry, self.store, "w")
+        self.requests = Requests(self.registry, self.store)
         self.executor = Executor(self.registry, Shelf(), self.guide)
 
     async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
@@ -113,7 +115,7 @@ def last(session: Session) -> Action:
     return [action for action in session.turn.actions if action.status in ("finished", "failed", "denied")][-1]
 
 
-def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, **more: Any) -> Tool:
+def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, **more: Any) -> RegisteredTool:
     """A registered tool that answers this, or what this makes of its call."""
 
     async def run(call: Call) -> Result:
@@ -123,4 +125,4 @@ def tool(name: str, answer: Any, effect: Any = "read", *, keyed: bool = False, *
         return said if isinstance(said, Result) else Result(ok=True, value=said)
 
     spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed, **more)
-    return Tool(spec, run, seconds=5)
+    return RegisteredTool(spec, run, seconds=5)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = ("services", "shared", "packs", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
+CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
 SHARED = {
     "bus",
     "contracts",
@@ -25,6 +25,7 @@ SHARED = {
     "logging",
     "login",
     "message_limits",
+    "plugins",
     "protocol",
     "repair",
     "retry",
@@ -74,7 +75,7 @@ CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
-RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last asks only for the shapes of replies
+RUN_FLOWS = ("flows", "parley/flow.py", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {"shared/events/facts.py": 440, "shared/domain/commands.py": 320}  # each on one page: lists, not logic
 
@@ -206,21 +207,33 @@ def test_shared_is_a_closed_list() -> None:
 
 
 def test_shared_stands_below_everything() -> None:
-    assert strays(sources("shared"), "services", "packs", "sql", "flows", "cli", "sdk", "tests", "bench") == []
+    assert (
+        strays(sources("shared"), "services", "parley", "packs", "sql", "flows", "cli", "sdk", "tests", "bench") == []
+    )
 
 
-def test_retail_is_a_world_of_its_own() -> None:
-    """Whoever plays in it imports it; of the rest it knows only what a tool is, and how arguments are put right."""
-    allowed = ("packs.retail", "pydantic", "sqlalchemy", "shared.tools", "shared.events", "shared.repair")
+def test_packs_know_what_a_tool_is_and_no_service() -> None:
+    """The public package, and what is shared by design: a sandbox, a reader of databases, the repair of arguments."""
+    allowed = ("packs", "parley", "pydantic", "pydantic_core", "sqlalchemy", "sql", "shared.repair", "shared.sandbox")
     strange = {
         f"{name(path)} imports {one}"
-        for path in sources("packs/retail")
+        for path in sources("packs")
         for one in imports(path)
-        if one not in ("shared", "packs")
-        and not under(one, *allowed)
-        and one.split(".")[0] not in sys.stdlib_module_names
+        if one != "shared" and not under(one, *allowed) and one.split(".")[0] not in sys.stdlib_module_names
     }
     assert strange == set()
+    assert strays(tuple(path for path in sources("packs") if not within(path, "packs/database")), "sql") == []
+
+
+def test_the_public_package_stands_on_what_is_shared() -> None:
+    assert strays(sources("parley"), "services", "packs", "cli", "sdk", "tests", "bench") == []
+
+
+def test_only_the_executor_has_packs() -> None:
+    """The other services ask it, and read what it records. Programs that play in the store import it as they like."""
+    others = tuple(path for path in sources("services") if not within(path, "services/executor"))
+    assert strays(others, "packs", "parley") == []
+    assert strays(sources("services/executor"), "packs.retail") == []
 
 
 def test_sql_knows_databases_and_nothing_else() -> None:
@@ -243,7 +256,7 @@ def test_flows_are_run_by_the_executor_alone() -> None:
 
 def test_the_rehearsal_model_and_parley_know_only_their_contract() -> None:
     """It is data: neither imports it. Tests, bench, chaos and scripts may play both."""
-    parley = ("services", "shared", "packs", "sql", "flows", "cli", "sdk")
+    parley = ("services", "shared", "parley", "packs", "sql", "flows", "cli", "sdk")
     assert strays(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
     assert strays(sources(*parley), "rehearsal") == []
 
@@ -340,7 +353,7 @@ def longest(path: Path) -> int:
 
 def test_a_module_says_what_it_is_for() -> None:
     """Except an empty marker: its modules speak for themselves."""
-    told = sources("services", "shared", "packs", "sql", "flows", "rehearsal", "cli", "sdk")
+    told = sources("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "sdk")
     silent = [path for path in told if not ast.get_docstring(tree(path))]
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 

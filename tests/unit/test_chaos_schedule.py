@@ -1,8 +1,8 @@
 """A run's seed decides its faults and its people, and nothing else does."""
 
-import packs.retail.tables
 import pytest
 
+import packs.retail.tables
 import services.plan_store.tables
 from chaos.deeds import DEEDS
 from chaos.poison import MARK, poison

@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packs.retail.generate import generate
-from packs.retail.store import Worlds
 
 from cli.doctor import check_port
 from cli.doctor_tools import check_mcp, check_retail
+from packs.retail.generate import generate
+from packs.retail.store import Worlds
 from shared.settings import Settings
 
 

@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
+from packs.program import pack as program
+from packs.program.pack import KEPT
+from parley import Pack
 from services.executor.handlers import Executor
 from services.executor.keeping import BEGINNING
-from services.executor.program import KEPT, run_code
 from services.executor.ranking import best
 from services.executor.requests import Requests
-from services.executor.tools import LARGEST, Call, Fixed, Registry, Result, Tool
+from services.executor.sources.packs import registered
+from services.executor.tools import LARGEST, Call, Fixed, RegisteredTool, Registry, Result
 from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
@@ -49,9 +52,9 @@ class Shelf:
         return Artefact(name=name, size=len(data), sha256=content_hash(data.decode()))
 
 
-def tool(name: str, run: Run, effect: Effect = "read", *, keyed: bool = False, seconds: float = 5) -> Tool:
+def tool(name: str, run: Run, effect: Effect = "read", *, keyed: bool = False, seconds: float = 5) -> RegisteredTool:
     spec = ToolSpec(name=name, description=f"{name} things", parameters={}, effect=effect, keyed=keyed)
-    return Tool(spec, run, seconds=seconds)
+    return RegisteredTool(spec, run, seconds=seconds)
 
 
 def act(name: str, number: int = 1, effect: Effect = "read", status: Any = "planned") -> Action:
@@ -62,7 +65,11 @@ class Bench:
     """An executor with these tools, a session with these actions, and what came of them."""
 
     def __init__(
-        self, *actions: Action, tools: tuple[Tool, ...] = (), shelf: Shelf | None = None, begin: Session = SESSION
+        self,
+        *actions: Action,
+        tools: tuple[RegisteredTool, ...] = (),
+        shelf: Shelf | None = None,
+        begin: Session = SESSION,
     ) -> None:
         self.log = InMemoryLog()
         self.shelf = shelf or Shelf()
@@ -347,8 +354,10 @@ async def listed(requests: Requests, **ask: Any) -> ToolPage:
 
 
 async def test_a_list_has_the_named_ones_and_the_best() -> None:
-    registry = Registry(Fixed(*(Tool(spec, gives()) for spec in SPECS)))
-    requests = Requests(registry, InMemoryStore(InMemoryLog()), "print")
+    registry = Registry(Fixed(*(RegisteredTool(spec, gives()) for spec in SPECS)))
+    pack = Pack("away", rules=["Be kind."])
+    pack.fingerprint = "print"
+    requests = Requests(registry, InMemoryStore(InMemoryLog()), (pack,))
     page = await listed(requests, query="cancel", limit=2, names=("weather",))
     assert ([spec.name for spec in page.tools], page.total, page.world) == (["weather", "cancel_order"], 3, "print")
     assert page.rules == ()
@@ -360,8 +369,8 @@ async def test_a_preview_is_the_tool_s_own() -> None:
     async def looks(_: Session, arguments: Any) -> Preview:
         return Preview(known=True, error=f"no {arguments['n']}")
 
-    tools = tuple(Tool(spec, gives(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
-    requests = Requests(Registry(Fixed(*tools)), InMemoryStore(InMemoryLog()), "")
+    tools = tuple(RegisteredTool(spec, gives(), looks if spec.name == "cancel_order" else None) for spec in SPECS)
+    requests = Requests(Registry(Fixed(*tools)), InMemoryStore(InMemoryLog()))
 
     async def preview(name: str) -> Preview:
         ask = PreviewCall(session_id="s", tool=name, arguments={"n": 1})
@@ -378,6 +387,10 @@ async def test_a_preview_is_the_tool_s_own() -> None:
 
 def ask(code: Code | None, **arguments: Any) -> Call:
     return Call(replace(SESSION, code=code), "k", {"hash": CODE.hash} | arguments)
+
+
+async def run_code(call: Call) -> Result:
+    return await registered(program.run_code, "program").run(call)
 
 
 async def test_only_the_approved_code_is_run() -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from flows.flow import Flow
 from flows.nodes import Made, Outputs, Run, node
-from services.executor import nodes
+from services.executor.sources import nodes
 from services.executor.tools import Call, Result
 from shared.domain import commands as c
 from shared.events import facts

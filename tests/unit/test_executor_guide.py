@@ -2,7 +2,7 @@
 
 from flows.loading import Flows
 from services.executor.guide import PathGuide
-from services.executor.nodes import NodeTools
+from services.executor.sources.nodes import NodeTools
 from services.executor.tools import Registry
 from shared.flows import FlowPage, ListFlows
 from shared.log import Loaded

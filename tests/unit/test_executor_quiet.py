@@ -3,7 +3,7 @@
 import asyncio
 
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain import commands as c
 from shared.events import SessionEvent, facts, parse_event
 from shared.events.values import ActionSpec, SessionSettings
@@ -15,7 +15,7 @@ from shared.worker import Desk, Drafts, Kit
 from tests.unit.test_executor import Run, Shelf, breaks, gives, tool
 
 
-def quiet(name: str, run: Run) -> Tool:
+def quiet(name: str, run: Run) -> RegisteredTool:
     loud = tool(name, run)
     return loud._replace(spec=loud.spec.model_copy(update={"quiet": True}))
 
@@ -40,7 +40,7 @@ class Wave:
         await self.story.commit(request, c.PlanTurn(sub_goal="look", actions=actions))
         return self
 
-    async def run(self, *tools: Tool) -> None:
+    async def run(self, *tools: RegisteredTool) -> None:
         await Executor(Registry(Fixed(*tools)), Shelf()).run_wave(await self.desk())
 
     async def desk(self) -> Desk:

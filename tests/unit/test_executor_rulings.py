@@ -6,7 +6,7 @@ from dataclasses import replace
 import structlog
 
 from services.executor.handlers import Executor
-from services.executor.tools import Registry, Tool
+from services.executor.tools import RegisteredTool, Registry
 from shared.events import facts
 from shared.events.values import SessionSettings
 from shared.telemetry import metrics
@@ -35,10 +35,12 @@ async def test_a_write_that_its_plan_calls_a_read_is_not_called_but_logged_count
 class Changing:
     """A source that offers another tool each time it is looked at."""
 
-    def __init__(self, *tools: Tool) -> None:
+    def __init__(self, *tools: RegisteredTool) -> None:
         self._tools = list(tools)
+        self.version = 0
 
-    def tools(self) -> Iterable[Tool]:
+    def tools(self) -> Iterable[RegisteredTool]:
+        self.version += 1
         return (self._tools.pop(0),)
 
     def troubles(self) -> Iterable[str]:

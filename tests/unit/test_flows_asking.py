@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from services.executor.asking import Asking
+from packs.database.pack import DatabasePack
+from services.executor.hints import Hints
 from shared.settings import Settings
 from shared.store_api.library import LibraryEntry, LibraryPage
 from shared.testing import InMemoryLog, InMemoryStore
@@ -49,10 +50,11 @@ def shop(tmp_path: Path) -> str:
 
 async def test_the_configured_database_is_read_within_the_configured_limits(shop: str) -> None:
     settings = Settings(parley_sql_database_url=shop, parley_sql_hidden="orders.secret", parley_sql_max_rows=1)
-    asking = Asking(settings, InMemoryStore(InMemoryLog()))
+    pack = DatabasePack()
+    await pack.open(settings)
     try:
-        database = await asking.database()
-        assert await asking.database() is database
+        database = await pack.database()
+        assert await pack.database() is database
         [table] = (await database.schema()).tables
         assert [column.name for column in table.columns] == ["id"]
         found = await database.run("SELECT id FROM orders")
@@ -60,20 +62,21 @@ async def test_the_configured_database_is_read_within_the_configured_limits(shop
         with pytest.raises(Refused, match="secret"):
             await database.run("SELECT secret FROM orders")
     finally:
-        await asking.close()
+        await pack.close()
 
 
 async def test_without_one_it_is_the_retail_store_as_soon_as_that_is_there(tmp_path: Path) -> None:
-    asking = Asking(Settings(parley_home=tmp_path), InMemoryStore(InMemoryLog()))
+    pack = DatabasePack()
+    await pack.open(Settings(parley_home=tmp_path))
     with pytest.raises(BadDatabase, match=r"retail\.db"):
-        await asking.database()
+        await pack.database()
     with closing(sqlite3.connect(tmp_path / "retail.db")) as database:
         database.executescript("CREATE TABLE orders (order_id TEXT); CREATE TABLE documents (body TEXT);")
     try:
-        schema = await (await asking.database()).schema()
+        schema = await (await pack.database()).schema()
         assert [table.name for table in schema.tables] == ["orders"]
     finally:
-        await asking.close()
+        await pack.close()
 
 
 def test_a_database_that_cannot_be_read_is_refused_with_the_settings() -> None:
@@ -81,10 +84,10 @@ def test_a_database_that_cannot_be_read_is_refused_with_the_settings() -> None:
         Settings(parley_sql_database_url="mysql://x")
 
 
-async def test_saved_queries_are_hints_and_none_where_plan_store_is_away(shop: str) -> None:
+async def test_saved_queries_are_hints_and_none_where_plan_store_is_away() -> None:
     library = Library()
-    hints = await Asking(Settings(parley_sql_database_url=shop), library).hints("ann", "How many orders are there?")
+    hints = await Hints(library).similar("ann", "How many orders are there?")
     assert hints == [("How many orders?", "SELECT 1"), ("which?", "SELECT 2")]
     wanted = {"user": "ann", "query": "How many orders are there?", "saved": True, "limit": 3}
     assert library.asked == [("library.similar", wanted)]
-    assert await Asking(Settings(), InMemoryStore(InMemoryLog())).hints("ann", "x") == ()
+    assert await Hints(InMemoryStore(InMemoryLog())).similar("ann", "x") == ()

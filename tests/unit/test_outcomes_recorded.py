@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.executor.handlers import Executor
-from services.executor.tools import Call, Fixed, Registry, Result, Tool
+from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared import logging
 from shared.bus import Delivery
 from shared.domain import commands as c
@@ -81,14 +81,14 @@ class Bench:
         self.worker = self.another()
         self._work = 0
 
-    def _tool(self, name: str, effect: Effect) -> Tool:
+    def _tool(self, name: str, effect: Effect) -> RegisteredTool:
         async def run(call: Call) -> Result:
             self.calls.append(call.key)
             if self.hold:
                 await self.hold.passes()
             return Result(ok=True, value=self._value)
 
-        return Tool(ToolSpec(name=name, description="", parameters={}, effect=effect), run)
+        return RegisteredTool(ToolSpec(name=name, description="", parameters={}, effect=effect), run)
 
     def another(self) -> Worker:
         """Another executor, as after the end of the first."""

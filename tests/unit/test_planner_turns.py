@@ -4,16 +4,16 @@ import json
 from typing import Any, cast
 
 import pytest
-from packs.retail.policy import RULES
-from packs.retail.specs import ORIGIN, SPECS
 from pydantic import ValidationError
 
-from services.planner.agentflow import SEARCHES, TRIES, plan_turn
+from packs.retail.policy import RULES
+from packs.retail.specs import SPECS
+from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
 from services.planner.agentflow_prompt import Planned, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
-from services.planner.proposals import FAILURES, repeated, standstill, weigh
+from services.planner.proposals import FAILURES, Proposal, repeated, standstill, weigh
 from shared.bus import BusDown
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
@@ -26,9 +26,9 @@ from shared.log import Loaded
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ListTools, ToolPage, ToolSpec
+from shared.tools import CheckCalls, ListTools, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
-from tests.support.store import STORE
+from tests.support.store import STORE, checked
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict
 
 ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
@@ -97,26 +97,51 @@ def test_a_circle_of_calls_is_left_to_the_domain_to_refuse() -> None:
     ],
     ids=["unknown", "unknown and long", "missing", "no object", "twice", "no such reason", "somebody else's"],
 )
-def test_what_cannot_be_taken_says_why(actions: list[Planned], why: str) -> None:
+async def test_what_cannot_be_taken_says_why(actions: list[Planned], why: str) -> None:
     user = made(3, "get_user_details", json.dumps(USER), user_id=ORDER["user_id"])
-    proposal = weigh(given(*KNOWN, *user).session, proposes(*actions), PAGE.tools)
+    proposal = await weighed(given(*KNOWN, *user).session, *actions)
     assert why in " ".join(proposal.problems)
     assert not proposal.stuck
 
 
-def test_the_store_s_rules_hold_for_its_tools_only() -> None:
-    assert weigh(given(*FLOW).session, proposes(CANCEL), PAGE.tools).problems
-    assert weigh(given(*KNOWN).session, proposes(CANCEL), PAGE.tools).problems == ()
-    mail = [Planned(tool="send", arguments={"user_id": "somebody"})]
-    assert weigh(given(*FLOW).session, proposes(*mail), (*SPECS, SEND)).problems == ()
-    assert {spec.origin for spec in SPECS} == {ORIGIN}
+async def weighed(session: Session, *actions: Planned, page: ToolPage = PAGE) -> Proposal:
+    """What becomes of these calls once the packs of their tools were asked."""
+    return await allowed(session, weigh(session, proposes(*actions), page.tools), page, Shelf(page))
 
 
-def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
+async def test_the_store_s_rules_hold_for_its_tools_only() -> None:
+    assert (await weighed(given(*FLOW).session, CANCEL)).problems
+    assert (await weighed(given(*KNOWN).session, CANCEL)).problems == ()
+    mail = Planned(tool="send", arguments={"user_id": "somebody"})
+    page = ToolPage(tools=(*SPECS, SEND), total=17)
+    assert (await weighed(given(*FLOW).session, mail, page=page)).problems == ()
+    assert all(spec.checked for spec in SPECS)
+
+
+async def test_a_change_counts_as_made_for_the_calls_after_it() -> None:
+    session = given(*KNOWN).session
+    elsewhere = ORDER["address"] | {"order_id": ORDER["order_id"]}
+    (why,) = (
+        await weighed(session, CANCEL, Planned(tool="modify_pending_order_address", arguments=elsewhere))
+    ).problems
+    assert "is cancelled, and this takes one that is pending" in why
+
+
+async def test_no_pack_is_asked_about_calls_that_none_forbids() -> None:
+    class Silent(Shelf):
+        async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+            raise AssertionError(ask)
+
+    page = ToolPage(tools=(FETCH,), total=1)
+    turned, _ = await planned(given(*FLOW).session, proposes(Planned(tool="fetch")), shelf=Silent(page))
+    assert isinstance(turned, c.PlanTurn)
+
+
+async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_ordered_is_read_again() -> None:
     session = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="x", confidence=1), say("and cancel it")).session
     session = drafting(session)
-    assert weigh(session, proposes(LOOK), PAGE.tools).problems == ()
-    (why,) = weigh(session, proposes(CANCEL), PAGE.tools).problems
+    assert (await weighed(session, LOOK)).problems == ()
+    (why,) = (await weighed(session, CANCEL)).problems
     assert "read its details first" in why
 
 
@@ -166,15 +191,15 @@ def test_of_several_calls_one_that_is_new_is_reason_enough() -> None:
     assert "(fetch)" in repeated([plans(2, "fetch"), plans(2, "fetch")], done)
 
 
-def test_a_look_that_has_faded_may_be_taken_again() -> None:
+async def test_a_look_that_has_faded_may_be_taken_again() -> None:
     """Else a rule that wants an order read first, and a memory that has lost it, would be a dead end."""
     large = [told for n in range(3, 6) for told in made(n, "fetch", "p" * (WHOLE // 2), n=n)]
     session = given(*KNOWN, *large).session
     faded = next(deed for deed in history(session.memory, session.turn) if deed.tool == "get_order_details")
     assert len(faded.text) == GIST
-    (why,) = weigh(session, proposes(CANCEL), PAGE.tools).problems
+    (why,) = (await weighed(session, CANCEL)).problems
     assert "read its details first" in why
-    assert weigh(session, proposes(LOOK), PAGE.tools).problems == ()
+    assert (await weighed(session, LOOK)).problems == ()
 
 
 def test_what_broke_down_again_and_again_is_not_tried_for_ever() -> None:
@@ -198,6 +223,9 @@ class Shelf:
     def __init__(self, *pages: ToolPage) -> None:
         self.asked: list[tuple[str, tuple[str, ...]]] = []
         self._pages = list(pages)
+
+    async def check(self, ask: CheckCalls) -> tuple[str, ...]:
+        return await checked(ask)
 
     async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
         self.asked.append((words, used))

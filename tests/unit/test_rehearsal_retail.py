@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packs.retail.policy import RULES, Call, violations
-from packs.retail.tasks.replay import Shop
 
 from bench.requests import solved, wrong_writes
+from packs.retail.policy import RULES, Call, violations
+from packs.retail.tasks.replay import Shop
 from rehearsal.refusals import DEMO_MODEL, EXAMPLES
 from tests.support.retail_play import TOOLS, Played, model, play
 from tests.support.store import STORE

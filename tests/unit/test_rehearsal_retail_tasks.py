@@ -5,11 +5,11 @@ from functools import cache
 from typing import Any
 
 import pytest
+
 from packs.retail.tasks.briefs import KINDS, Brief, Deck
 from packs.retail.tasks.outputs import answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.validate import validate
-
 from tests.support.retail_play import expected, model, play
 from tests.support.store import STORE
 

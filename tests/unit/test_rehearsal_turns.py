@@ -5,10 +5,10 @@ from functools import cache
 from typing import Any
 
 import pytest
+
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
-
 from rehearsal.tooluse import asked_calls
 from shared.tools import ToolSpec
 from tests.support.retail_play import TOOLS, Played, model, play

@@ -7,6 +7,7 @@ from itertools import chain
 from typing import Any
 
 import pytest
+
 from packs.retail.catalogue import PRODUCTS
 from packs.retail.data import fingerprint
 from packs.retail.generate import DEFAULT_SEED, generate

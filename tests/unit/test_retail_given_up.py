@@ -5,8 +5,9 @@ import gc
 from typing import Any
 
 import pytest
-from packs.retail.database import Database
 from sqlalchemy.ext.asyncio import AsyncConnection
+
+from packs.retail.database import Database
 
 
 async def test_what_a_write_met_with_after_it_was_given_up_is_not_left_lying_about() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from packs.retail.data import fingerprint, load
-from packs.retail.generate import generate
 
 from cli.tools import drive
+from packs.retail.data import fingerprint, load
+from packs.retail.generate import generate
 from tests.support.needs import TAU_BENCH, needs_tau_bench
 from tests.support.retail import Shop, small
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from packs.retail.policy import RULES, Call, violations
 
+from packs.retail.policy import RULES, Call, violations
 from tests.support.retail import BLUE, CARD, GIFT, GONE, LARGE, NEW_HOME, PAYPAL, POOR, RED, SMALL, Shop
 
 FOUND = ("find_user_id_by_email", {"email": "ann@example.com"})

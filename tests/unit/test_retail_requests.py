@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 import pytest_asyncio
+
 from packs.retail.specs import SPECS
 from packs.retail.store import World, Worlds
-
 from tests.support.store import STORE
 
 REQUESTS = Path(__file__).parents[1] / "requests"

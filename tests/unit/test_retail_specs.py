@@ -4,9 +4,9 @@ import inspect
 
 import pytest
 from jsonschema import Draft202012Validator
+
 from packs.retail.specs import REQUIRED, SPECS
 from packs.retail.tools import READS, TOOLS, WRITES
-
 from shared.tools import ToolSpec
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from packs.retail.tasks import export, outputs, task
 from packs.retail.tasks.briefs import KINDS, Brief, Deck, Kind, NoScenario
 from packs.retail.tasks.correct import correct
@@ -12,7 +13,6 @@ from packs.retail.tasks.diversity import diversity
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, TaskCall
 from packs.retail.tasks.validate import Report, parse, validate, validate_all
-
 from tests.support.store import STORE
 
 SHOP = Shop(STORE)

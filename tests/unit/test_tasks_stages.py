@@ -4,10 +4,10 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
 from packs.retail.tasks.briefs import Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, TaskCall
-
 from sdk.client import Parley
 from sdk.stages import Candidate, Options, Rejected, _differences
 from sdk.trace import Trace, trace

@@ -9,11 +9,11 @@ from functools import cache
 from typing import Any
 
 import pytest
+from pydantic_core import to_json
+
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.store import World, Worlds
-from pydantic_core import to_json
-
 from rehearsal.tokens import count
 from services.executor.tools import LARGEST
 from services.generator.answer_prompt import answer_brief

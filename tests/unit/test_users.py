@@ -22,7 +22,7 @@ from shared.services import OPERATOR, PING, SERVICES, WORKERS
 from shared.settings import Settings
 from shared.store_api import PREFIX, SESSION_LOAD, SESSION_PART
 from shared.store_api.base import Verb
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW
+from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
@@ -135,7 +135,7 @@ def test_the_other_requests_are_answered_by_somebody() -> None:
         asked
         == answered - {"plan_store.>"}
         == {
-            *(TOOLS_LIST, TOOLS_PREVIEW, FLOWS_LIST, "draft.get.*"),
+            *(TOOLS_LIST, TOOLS_PREVIEW, TOOLS_CHECK, FLOWS_LIST, "draft.get.*"),
             *(f"{PING}.{worker}" for worker in WORKERS),
         }
     )

@@ -37,9 +37,10 @@ def cancel(number: str, *after: str) -> Any:
     return spec.model_copy(update={"depends_on": after})
 
 
-def ends(action_id: str, result: Any = "seen", *, ok: bool = True) -> c.Finish:
+def ends(action_id: str, result: Any = "seen", *, ok: bool = True, **more: Any) -> c.Finish:
+    """`more`: what the tool's pack says of the outcome."""
     error = "" if ok else str(result)
-    return finish(action_id=action_id, ok=ok, result=result if ok else None, error=error)
+    return finish(action_id=action_id, ok=ok, result=result if ok else None, error=error, **more)
 
 
 WHO = call("1.1", "find_user_id_by_email", arguments={"email": "a@b.c"})
@@ -57,7 +58,7 @@ def judged(*story: StoryLine) -> tuple[str, str, str, str]:
     session = given(*story).session
     assert session.phase == "verifying"
     assert session.turn is not None
-    told = certain(session, session.turn)
+    told = certain(session.turn)
     return (told.rule, told.status, told.next_action, told.reasoning) if told else ("", "", "", "")
 
 
@@ -69,21 +70,20 @@ def test_reads_that_were_answered(final: bool) -> None:
 
 @pytest.mark.parametrize(("final", "goes_on"), [(False, "continue"), (True, "complete")])
 def test_a_change_that_the_result_shows(final: bool, goes_on: str) -> None:
-    story = (*FOUND, turn(cancel("2.1"), final=final), c.Start(), ends("2.1", CANCELLED))
+    story = (*FOUND, turn(cancel("2.1"), final=final), c.Start(), ends("2.1", CANCELLED, confirmed=True))
     assert judged(*story)[:3] == ("change-shown", "success", goes_on)
 
 
-@pytest.mark.parametrize(
-    "result", [None, "", "null", "[]", "cancelled", json.dumps(ORDER), json.dumps({**ORDER, "order_id": "#W0"})]
-)
-def test_a_change_that_the_result_does_not_show_is_for_a_model(result: Any) -> None:
-    assert judged(*FOUND, turn(cancel("2.1"), final=True), c.Start(), ends("2.1", result))[0] == ""
+@pytest.mark.parametrize("confirmed", [False, None], ids=["it does not", "no telling"])
+def test_a_change_that_the_result_does_not_show_is_for_a_model(confirmed: bool | None) -> None:
+    ended = ends("2.1", CANCELLED, confirmed=confirmed)
+    assert judged(*FOUND, turn(cancel("2.1"), final=True), c.Start(), ended)[0] == ""
 
 
-def test_a_change_by_a_tool_that_nobody_here_knows_is_for_a_model() -> None:
-    """Another source's tool may have the very words of the store's results."""
-    sends = call("1.1", "send_mail", "write")
-    assert judged(*FREE, turn(sends), c.Start(), ends("1.1", CANCELLED))[0] == ""
+def test_one_change_that_is_shown_does_not_speak_for_another() -> None:
+    sends = call("2.2", "send_mail", "write")
+    story = (*FOUND, turn(cancel("2.1"), sends, final=True), c.Start(), ends("2.1", CANCELLED, confirmed=True))
+    assert judged(*story, ends("2.2"))[0] == ""
 
 
 def test_a_typed_error_is_tried_otherwise() -> None:
@@ -147,16 +147,14 @@ def test_a_doubt_is_neither_success_nor_tried_again_by_itself() -> None:
 
 def test_a_handover_ends_with_a_person() -> None:
     away = call("1.1", "transfer_to_human_agents", arguments={"summary": "wants a loan"})
-    story = (*FREE, turn(away, final=True), c.Start(), ends("1.1", "Transfer successful"))
+    story = (*FREE, turn(away, final=True), c.Start(), ends("1.1", "Transfer successful", handed_over=True))
     assert judged(*story)[:3] == ("handed-over", "success", "escalate")
 
 
 def test_a_change_against_the_store_s_rules_is_escalated_whoever_planned_it() -> None:
-    """The planner weighs the rules before; a proposal that got past it all the same is seen here."""
-    story = (*FREE, turn(cancel("1.1"), final=True), c.Start(), ends("1.1", CANCELLED))
-    rule, status, goes_on, why = judged(*story)
-    assert (rule, status, goes_on) == ("against-the-rules", "failure", "escalate")
-    assert "not known yet" in why
+    """The planner asks before; a call that was made all the same is seen here."""
+    story = (*FREE, turn(cancel("1.1"), final=True), c.Start(), ends("1.1", CANCELLED, confirmed=True, violation="no"))
+    assert judged(*story) == ("against-the-rules", "failure", "escalate", "no")
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@
 
 import json
 import re
+from collections.abc import Collection
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -16,7 +17,6 @@ from shared.events.values import Effect, ToolPolicy
 from shared.logging import SECRET_NAME, keep_secret
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")
-TAKEN = ("parley", "retail")  # where tools of Parley's own come from
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 BYTES = 1_000_000
 _EXPANDED = ("command", "args", "env", "cwd", "url", "headers")
@@ -68,8 +68,8 @@ class ServerConfig(Part):
         return self
 
 
-def read_config(path: Path) -> tuple[ServerConfig, ...]:
-    """The servers that the file names, by name. Raises BadConfig."""
+def read_config(path: Path, taken: Collection[str] = ()) -> tuple[ServerConfig, ...]:
+    """The servers that the file names, by name; none may be called like these packs. Raises BadConfig."""
     try:
         with path.open("rb") as file:
             text = file.read(BYTES + 1)
@@ -86,6 +86,8 @@ def read_config(path: Path) -> tuple[ServerConfig, ...]:
     servers = found.get("mcpServers") if isinstance(found, dict) else None
     if not isinstance(servers, dict):
         raise BadConfig(f'{path}: mcpServers is missing: write {{"mcpServers": {{"name": {{"command": "…"}}}}}}.')
+    if wrong := next((name for name in sorted(servers) if name.lower() in ("parley", *taken)), None):
+        raise BadConfig(f"{path}: mcpServers.{wrong}: a pack of tools is called so: give the server another name.")
     return tuple(_server(path, name, servers[name]) for name in sorted(servers))
 
 
@@ -93,8 +95,6 @@ def _server(path: Path, name: str, given: JsonValue) -> ServerConfig:
     where = f"{path}: mcpServers.{name[:60]}"
     if not NAME.match(name):
         raise BadConfig(f"{where}: a server's name is made of at most 40 letters, digits, - and _: give it another.")
-    if name.lower() in TAKEN:
-        raise BadConfig(f"{where}: tools of Parley's own are called so: give the server another name.")
     if not isinstance(given, dict):
         raise BadConfig(f'{where}: a server is an object with "command" or "url".')
     known = ServerConfig.model_fields.keys() - {"name"}

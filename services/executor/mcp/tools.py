@@ -14,8 +14,8 @@ MESSAGE_BYTES = 32 * 1024 * 1024
 
 
 class McpTools:
-    """`start()` returns at once: servers come when they come, and `changed` is called whenever list or troubles may
-    be others. One message of a server has at most `message_bytes`."""
+    """`start()` returns at once: servers come when they come, and `version` grows whenever list or troubles may be
+    others. One message of a server has at most `message_bytes`."""
 
     def __init__(
         self,
@@ -24,7 +24,9 @@ class McpTools:
         message_bytes: int = MESSAGE_BYTES,
         changed: Callable[[], None] = lambda: None,
     ) -> None:
-        self._servers = {server.name: Server(server, changed, message_bytes=message_bytes) for server in config}
+        self.version = 0
+        self._told = changed
+        self._servers = {server.name: Server(server, self._changed, message_bytes=message_bytes) for server in config}
 
     async def start(self) -> None:
         for server in self._servers.values():
@@ -33,6 +35,10 @@ class McpTools:
     async def stop(self) -> None:
         """Every connection closed, every child ended (killed where it does not end by itself within seconds)."""
         await asyncio.gather(*(server.stop() for server in self._servers.values()))
+
+    def _changed(self) -> None:
+        self.version += 1
+        self._told()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """By name. Those of a server that is away stay: it is expected back, and a call says that it is away."""

@@ -11,7 +11,7 @@ from flows.flow import Flow
 from flows.loading import Flows
 from flows.nodes import NEXT, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
 from services.executor.calling import bounded
-from services.executor.tools import Arguments, Call, Registry, Result, Tool
+from services.executor.tools import Arguments, Call, RegisteredTool, Registry, Result
 from services.executor.walking import given, state_of
 from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
@@ -36,7 +36,12 @@ class NodeTools:
         self._nodes = {(flow.name, node.spec.name): (flow, node) for flow in flows.all() for node in flow.nodes()}
         self._tools = tuple(self._tool(flow, node) for flow, node in self._nodes.values())
 
-    def tools(self) -> Iterable[Tool]:
+    @property
+    def version(self) -> int:
+        """A node has what the tool that it calls says of itself."""
+        return self._registered.version
+
+    def tools(self) -> Iterable[RegisteredTool]:
         registered = self._registered.all()
         return (_calling(tool, called) if (called := registered.get(tool.calls)) else tool for tool in self._tools)
 
@@ -57,7 +62,7 @@ class NodeTools:
         called = self._registered.find(node.tool) if node.tool else None
         return called.policy(session) if called else None
 
-    def _tool(self, flow: Flow, node: Node) -> Tool:
+    def _tool(self, flow: Flow, node: Node) -> RegisteredTool:
         spec = ToolSpec(
             name=tool_of(flow.name, node.spec.name),
             description=node.spec.description,
@@ -66,7 +71,7 @@ class NodeTools:
             origin=f"{ORIGIN}{flow.name}",
         )
         run, fails = partial(self._run, flow, node), partial(_fails, flow, node)
-        return Tool(spec, run, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
+        return RegisteredTool(spec, run, seconds=SECONDS, largest=LARGEST, calls=node.tool, fails=fails)
 
     async def _run(self, flow: Flow, node: Node, call: Call) -> Result:
         known = state_of(flow, call.session)
@@ -116,7 +121,7 @@ class NodeTools:
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
 
 
-def _calling(tool: Tool, called: Tool) -> Tool:
+def _calling(tool: RegisteredTool, called: RegisteredTool) -> RegisteredTool:
     """The node with what the tool that it calls says of itself."""
     spec = tool.spec.model_copy(update={"policy": called.spec.policy, "keyed": called.spec.keyed})
     return tool._replace(spec=spec, preview=partial(_preview, called) if called.preview else None)
@@ -163,5 +168,5 @@ def _shown(partial_reply: Mapping[str, Any]) -> str:
     return "\n\n".join(value for value in partial_reply.values() if isinstance(value, str) and value)
 
 
-async def _preview(called: Tool, session: Session, arguments: Arguments) -> Preview:
+async def _preview(called: RegisteredTool, session: Session, arguments: Arguments) -> Preview:
     return await called.preview(session, arguments) if called.preview else Preview(known=False)

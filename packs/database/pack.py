@@ -1,0 +1,115 @@
+"""Three tools over the database that the flow `text_to_sql` asks, with the same guards and limits."""
+
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from packs.database.reader import DatabaseSettings, opened
+from parley import Context, Failed, Pack, Refused, Tool
+from sql.database import BadDatabase, Database, SqlError
+from sql.outcome import Table
+from sql.schema import Schema
+
+CONFIRM = "this is the SQL that will run"
+LARGEST = 200_000  # bytes of a result in its event: all that the limits of a query let through
+PROMPT = (
+    "For questions about data in the database: list_tables tells which tables there are, describe_tables what they "
+    "hold, and query_database answers one read-only SQL query over them."
+)
+
+
+class Nothing(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class TableNames(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    tables: Annotated[list[str], Field(description="Names from list_tables.", min_length=1, max_length=20)]
+
+
+class Query(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    sql: Annotated[str, Field(description="One SELECT statement, of tables and columns that there are.", min_length=1)]
+
+
+class DatabasePack(Pack):
+    """The database is opened when it is first needed; one that cannot be opened is tried again by the next call."""
+
+    def __init__(self) -> None:
+        super().__init__("database", self._tools(), prompt=PROMPT)
+        self._settings: DatabaseSettings | None = None
+        self._database: Database | None = None
+
+    async def open(self, settings: DatabaseSettings) -> None:
+        self._settings = settings
+
+    async def close(self) -> None:
+        if self._database:
+            await self._database.aclose()
+
+    async def database(self) -> Database:
+        """Raises BadDatabase."""
+        if self._settings is None:
+            raise RuntimeError("open() the pack first")
+        if self._database is None:
+            self._database = opened(self._settings)
+        return self._database
+
+    def _tools(self) -> tuple[Tool[Any], ...]:
+        return (
+            Tool(
+                name="list_tables",
+                arguments=Nothing,
+                run=self._list,
+                description="The tables of the database: name, what it is for, and about how many rows.",
+                quiet=True,
+            ),
+            Tool(
+                name="describe_tables",
+                arguments=TableNames,
+                run=self._describe,
+                description="The columns of these tables: type, keys, references, comments and sample values.",
+                quiet=True,
+            ),
+            Tool(
+                name="query_database",
+                arguments=Query,
+                run=self._query,
+                description="Run one read-only SQL query, within limits, and return its rows.",
+                confirm=CONFIRM,
+                returns=Table,
+                seconds=900,  # the limits of a query end it much sooner
+                largest=LARGEST,
+            ),
+        )
+
+    async def _list(self, _: Nothing, __: Context) -> object:
+        schema = await self._schema()
+        tables = [{"name": one.name, "comment": one.comment, "rows": one.rows} for one in schema.tables]
+        return {"dialect": schema.dialect, "tables": tables}
+
+    async def _describe(self, names: TableNames, _: Context) -> object:
+        schema = await self._schema()
+        if missing := [name for name in names.tables if schema.table(name) is None]:
+            raise Refused(f"there is no table {', '.join(missing)}; list_tables tells which there are")
+        return {"tables": [table.line() for table in schema.only(names.tables).tables]}
+
+    async def _query(self, query: Query, _: Context) -> Table:
+        try:
+            return await (await self.database()).run(query.sql)
+        except BadDatabase as error:
+            raise Failed(str(error)) from error
+        except SqlError as error:
+            if error.kind == "unavailable":
+                raise Failed(f"{error.message} Ask again in a while.") from error
+            raise Refused(error.message) from error
+
+    async def _schema(self) -> Schema:
+        try:
+            return await (await self.database()).schema()
+        except BadDatabase as error:
+            raise Failed(str(error)) from error
+        except SqlError as error:
+            raise Failed(error.message) from error

@@ -1,0 +1,79 @@
+"""The store as a pack: each call in its session's world."""
+
+import json
+import sys
+from dataclasses import replace
+from functools import partial
+from typing import Any, Protocol
+
+from pydantic import JsonValue
+
+from packs.retail.data import load
+from packs.retail.policy import RULES
+from packs.retail.specs import ORIGIN, TOOLS, Arguments
+from packs.retail.store import Worlds, WrongBase
+from parley import Context, Pack, Preview, Refused
+
+REFUSAL = "Error: "
+
+
+class RetailSettings(Protocol):
+    """What of Parley's settings the store reads. `retail_url` is SQLAlchemy's."""
+
+    @property
+    def retail_url(self) -> str: ...
+
+    @property
+    def parley_retail_data_dir(self) -> Any: ...
+
+
+class Retail(Pack):
+    """Sixteen tools over the worlds of one database; `worlds` where somebody has opened them already."""
+
+    def __init__(self, worlds: Worlds | None = None) -> None:
+        super().__init__(ORIGIN, (replace(tool, **self._bound(tool.name)) for tool in TOOLS), rules=RULES)
+        self._worlds = worlds
+
+    async def open(self, settings: RetailSettings) -> None:
+        """Fill an empty database. Exits where it holds another store's data: starting again would not help."""
+        worlds = Worlds(settings.retail_url, partial(_data, settings.parley_retail_data_dir))
+        try:
+            await worlds.open()
+        except WrongBase as error:
+            sys.exit(str(error))
+        self._worlds, self.fingerprint = worlds, worlds.fingerprint
+
+    async def close(self) -> None:
+        if self._worlds:
+            await self._worlds.close()
+
+    def _bound(self, name: str) -> dict[str, Any]:
+        return {"run": partial(self._run, name), "preview": partial(self._preview, name)}
+
+    async def _run(self, name: str, arguments: Arguments, context: Context) -> JsonValue:
+        said = await self._opened.world(context.world).call(name, arguments.model_dump(), key=context.key)
+        if said.startswith(REFUSAL):
+            raise Refused(said.removeprefix(REFUSAL))
+        return _value(said)
+
+    async def _preview(self, name: str, arguments: Arguments, context: Context) -> Preview:
+        return await self._opened.world(context.world).preview(name, arguments.model_dump())
+
+    @property
+    def _opened(self) -> Worlds:
+        if self._worlds is None:
+            raise RuntimeError("open() the store first")
+        return self._worlds
+
+
+def _data(folder: Any) -> Any:
+    if folder:
+        return load(folder)
+    from packs.retail.generate import generate  # noqa: PLC0415  takes a moment to make
+
+    return generate()
+
+
+def _value(said: str) -> JsonValue:
+    """A document as the object that it is; all else as text."""
+    return json.loads(said) if said.startswith(("{", "[")) else said

@@ -1,0 +1,1 @@
+"""Where tools come from: packs, MCP servers, and the nodes of flows."""

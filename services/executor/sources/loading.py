@@ -1,0 +1,79 @@
+"""All packs there are: those that ship, those of the operator's folder, and those of installed packages.
+
+A broken one is told of, and the others work.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+
+import structlog
+
+import packs
+from parley import Pack, Unavailable
+from shared.plugins import Plugin, in_file, in_package, installed, instances
+from shared.retry import retry_while_unavailable
+from shared.settings import Settings
+
+log = structlog.get_logger("executor")
+GROUP = "parley.tools"  # of entry points: a module, a subclass of Pack, or an instance
+
+
+class LoadedPacks:
+    """Packs by name, in the order in which they were found; of two with one name the first.
+
+    `troubles`: what could not be loaded or opened, and why.
+    """
+
+    def __init__(self, folder: Path | None = None) -> None:
+        self.packs: dict[str, Pack] = {}
+        self.troubles: list[str] = []
+        for plugin in self._plugins(folder):
+            self._add(plugin)
+
+    async def open(self, settings: Settings, opened: AsyncExitStack) -> None:
+        """Open each; what cannot be opened is left out."""
+        for name, pack in list(self.packs.items()):
+            try:
+                await retry_while_unavailable(Unavailable)(pack.open)(settings)
+            except Exception as error:  # a stranger's code: what it raises takes away this pack alone
+                self._trouble(f"The pack {name} cannot be opened: {type(error).__name__}: {error}")
+                del self.packs[name]
+            else:
+                opened.push_async_callback(pack.close)
+
+    def _plugins(self, folder: Path | None) -> Iterator[Plugin]:
+        yield from in_package(packs)
+        if folder is not None and not folder.is_dir():
+            self._trouble(f"{folder} is no folder: make it, or set PARLEY_PACKS_DIR to another one.")
+        elif folder is not None:
+            yield from (in_file(path) for path in sorted(folder.iterdir()) if _is_module(path))
+        yield from installed(GROUP)
+
+    def _add(self, plugin: Plugin) -> None:
+        try:
+            found = instances(plugin.load(), Pack)
+            if not found:
+                raise ValueError("it has no pack: an instance of parley.Pack, or a subclass")
+            for pack in found:
+                _distinct(pack, self.packs.values())
+                self.packs[pack.name] = pack
+        except (Exception, SystemExit) as error:
+            self._trouble(f"{plugin.source}: {type(error).__name__}: {error}")
+
+    def _trouble(self, text: str) -> None:
+        log.error("pack_not_loaded", why=text)
+        self.troubles.append(text[:2_000])
+
+
+def _is_module(path: Path) -> bool:
+    return path.suffix == ".py" or (path / "__init__.py").is_file()
+
+
+def _distinct(pack: Pack, others: Iterable[Pack]) -> None:
+    """Raises ValueError."""
+    for other in others:
+        if pack.name == other.name:
+            raise ValueError(f"there is a pack {pack.name} already: rename one")
+        if both := {tool.name for tool in pack.tools} & {tool.name for tool in other.tools}:
+            raise ValueError(f"the pack {other.name} has a tool {min(both)} already: rename one")

@@ -1,0 +1,49 @@
+"""The tools of MCP servers, which come and go."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any
+
+from pydantic import JsonValue
+
+from parley import Context, Failed, Tool
+from services.executor.mcp.tools import McpTools
+from services.executor.sources.packs import registered
+from services.executor.tools import Arguments, RegisteredTool
+from shared.tools import ToolSpec
+
+LONGEST = 3600.0  # seconds: each server's own deadline is what ends its calls
+
+
+class McpSource:
+    """A source of tools. A server's name is the origin of its tools."""
+
+    def __init__(self, servers: McpTools) -> None:
+        self._servers = servers
+
+    @property
+    def version(self) -> int:
+        return self._servers.version
+
+    def tools(self) -> Iterable[RegisteredTool]:
+        return (registered(self._tool(spec), spec.origin) for spec in self._servers.specs())
+
+    def troubles(self) -> Iterable[str]:
+        return self._servers.troubles()
+
+    def _tool(self, spec: ToolSpec) -> Tool[Any]:
+        return Tool(
+            name=spec.name,
+            arguments=spec.parameters,
+            run=partial(self._run, spec.name),
+            description=spec.description,
+            effect=spec.effect,
+            policy=spec.policy,
+            seconds=LONGEST,
+        )
+
+    async def _run(self, name: str, arguments: Arguments, _: Context) -> JsonValue:
+        outcome = await self._servers.call(name, arguments)
+        if not outcome.ok:
+            raise Failed(outcome.error, result=outcome.value, unknown=outcome.unknown)
+        return outcome.value

@@ -1,0 +1,310 @@
+"""Packs: what a tool says of itself reaches the executor, and a broken one costs nobody else anything."""
+
+import json
+from collections.abc import Iterable, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, replace
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, Field, JsonValue
+
+from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, Unavailable, tool
+from services.executor.sources.loading import LoadedPacks
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Registry, Result
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.domain.state import Code
+from shared.events.values import SessionSettings
+from shared.settings import Settings
+from shared.story import finish
+from tests.unit.domain.spec import act, given, request, turn
+
+SESSION = Session("s", owner="ann")
+
+
+class Amount(BaseModel):
+    """How much of what."""
+
+    title: str = Field("tea", description="Of what.")
+    number: int = Field(description="How many.")
+
+
+class Receipt(BaseModel):
+    total: Decimal
+    on: date
+
+
+@tool(effect="write", seconds=5)
+async def order(amount: Amount, context: Context) -> Receipt:
+    """Order something.
+
+    It is delivered at once.
+    """
+    if amount.number > 99:
+        raise Refused("so many are not there")
+    return Receipt(total=Decimal("2.50") * amount.number, on=date(2030, 1, 2))
+
+
+def called(tool: Tool[Any], session: Session = SESSION, **arguments: JsonValue) -> Any:
+    """The call, as the executor makes it."""
+    registered = Registry(Packs((Pack("shop", [tool]),))).find(tool.name)
+    assert registered
+    return registered.run(Call(session, "s/1/1.1/1", arguments))
+
+
+def returning(value: object, **more: Any) -> Tool[Any]:
+    async def run(_: Amount, __: Context) -> object:
+        if isinstance(value, Exception):
+            raise value
+        return value
+
+    return Tool(name="give", arguments=Amount, run=run, **more)
+
+
+# --- a tool
+
+
+def test_a_function_is_a_tool() -> None:
+    spec = order.spec("shop")
+    assert (spec.name, spec.effect, spec.origin) == ("order", "write", "shop")
+    assert spec.description == "Order something.\n\nIt is delivered at once."
+    assert spec.parameters == {
+        "type": "object",
+        "properties": {
+            "title": {"default": "tea", "description": "Of what.", "type": "string"},
+            "number": {"description": "How many.", "type": "integer"},
+        },
+        "required": ["number"],
+        "additionalProperties": False,
+    }
+    assert order.returns is Receipt
+
+
+def test_names_are_what_a_model_can_write() -> None:
+    for name in ("", "a b", "a.b", "x" * 65):
+        with pytest.raises(ValueError, match="no name for a pack or a tool"):
+            Pack(name)
+        with pytest.raises(ValueError, match="no name for a pack or a tool"):
+            Pack("shop", [replace(order, name=name)])
+
+
+async def test_a_call_gets_its_arguments_parsed_and_what_it_may_know() -> None:
+    seen: list[tuple[Amount, Context]] = []
+
+    @tool()
+    async def look(amount: Amount, context: Context) -> None:
+        """Look."""
+        seen.append((amount, context))
+
+    approved = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
+    own = replace(SESSION, code=approved, settings=SessionSettings(world="own"))
+    for session in (SESSION, own, replace(own, code=replace(approved, status="review"))):
+        assert await called(look, session, number="3") == Result(ok=True)
+    assert [amount for amount, _ in seen] == [Amount(number=3)] * 3
+    contexts = [context for _, context in seen]
+    assert [(one.session_id, one.user, one.key) for one in contexts] == [("s", "ann", "s/1/1.1/1")] * 3
+    assert [one.world for one in contexts] == ["shared", "session:s", "session:s"]
+    programs = [one.program for one in contexts]
+    assert programs[1]
+    assert (programs[1].code, programs[1].hash) == (approved.code, approved.hash)
+    assert (programs[0], programs[2]) == (None, None)
+
+
+async def test_arguments_that_do_not_fit_never_reach_the_function() -> None:
+    assert await called(order, number="many") == Result(
+        ok=False, error="Error: number: Input should be a valid integer, unable to parse string as an integer"
+    )
+
+
+async def test_a_tool_says_no_in_its_own_words() -> None:
+    assert await called(order, number=100) == Result(ok=False, error="Error: so many are not there")
+    failed = returning(Failed("The line is busy.", result={"tries": 2}, unknown=True), effect="write")
+    assert await called(failed, number=1) == Result(False, {"tries": 2}, "The line is busy.", unknown=True)
+
+
+@dataclass
+class Point:
+    x: int
+
+
+@pytest.mark.parametrize(
+    ("value", "told"),
+    [
+        (Receipt(total=Decimal("2.50"), on=date(2030, 1, 2)), {"total": "2.50", "on": "2030-01-02"}),
+        ({"when": date(2030, 1, 2), 3: Decimal("1.10")}, {"when": "2030-01-02", "3": "1.10"}),
+        ([{1}, (2, 3), Point(4)], [[1], [2, 3], {"x": 4}]),
+    ],
+    ids=["model", "dates and numbers", "sets, tuples and dataclasses"],
+)
+async def test_a_result_becomes_json(value: object, told: JsonValue) -> None:
+    result = await called(returning(value), number=1)
+    assert (result.ok, result.value) == (True, told)
+    assert json.loads(json.dumps(result.value)) == told
+
+
+@pytest.mark.parametrize("value", [object(), b"\xff", [...]], ids=["object", "bytes", "ellipsis"])
+async def test_a_result_that_json_cannot_tell_costs_its_call_and_no_more(value: object) -> None:
+    """A read has found nothing that could be told; a change was made, and is not made again."""
+    for effect, ok in (("read", False), ("write", True)):
+        result = await called(returning(value, effect=effect, confirms=lambda *_: True), number=1)
+        assert (result.ok, result.value, result.unknown) == (ok, None, False)
+        assert result.error.startswith("The result cannot be kept: ")
+
+
+async def test_a_call_waits_for_what_its_pack_needs_if_it_may_be_made_again() -> None:
+    tries: list[str] = []
+
+    async def run(_: Amount, context: Context) -> str:
+        tries.append(context.key)
+        if len(tries) < 3:
+            raise Unavailable("the database is away")
+        return "there"
+
+    lent = Tool(name="lend", arguments=Amount, run=run, effect="write")
+    assert await called(replace(lent, keyed=True), number=1) == Result(ok=True, value="there")
+    assert tries == ["s/1/1.1/1"] * 3
+    tries.clear()
+    with pytest.raises(Unavailable):
+        await called(lent, number=1)
+
+
+# --- what a pack says of a call
+
+
+def only_once(amount: Amount, past: Sequence[PastCall]) -> Iterable[str]:
+    if any(call.tool == "give" and call.status != "failed" for call in past):
+        yield "once is enough"
+
+
+async def test_an_outcome_tells_what_its_pack_says_of_it() -> None:
+    plain = await called(returning(7), number=1)
+    assert (plain.confirmed, plain.violation, plain.handed_over) == (None, "", False)
+    told = returning({"n": 7}, effect="write", check=only_once, confirms=lambda amount, it: it == {"n": amount.number})
+    assert (await called(told, number=7)).confirmed is True
+    assert (await called(told, number=8)).confirmed is False
+
+    def after(name: str) -> Session:
+        return given(request("agentflow"), turn(act("1.1", tool=name)), c.Start(), finish(result=7)).session
+
+    assert (await called(told, after("give"), number=7)).violation == "give: once is enough"
+    assert (await called(told, after("mail"), number=7)).violation == "", "other packs are none of its business"
+    assert (await called(returning(1, hands_over=True), number=1)).handed_over
+
+
+async def test_a_check_or_a_confirmation_that_breaks_down_costs_no_outcome() -> None:
+    def breaks(*_: object) -> Any:
+        raise KeyError("n")
+
+    result = await called(returning(7, effect="write", check=breaks, confirms=breaks), number=1)
+    assert (result.ok, result.value, result.confirmed, result.violation) == (True, 7, None, "")
+
+
+async def test_a_preview_is_held_against_the_model_of_the_arguments_too() -> None:
+    async def looks(amount: Amount, _: Context) -> Preview:
+        if amount.number > 99:
+            raise Refused("so many are not there")
+        return Preview(known=True)
+
+    registered = Registry(Packs((Pack("shop", [replace(order, preview=looks)]),))).find("order")
+    assert registered
+    assert registered.preview
+    assert await registered.preview(SESSION, {"number": 1}) == Preview(known=True)
+    assert (await registered.preview(SESSION, {"number": 100})).error == "Error: so many are not there"
+    assert "valid integer" in (await registered.preview(SESSION, {"number": "x"})).error
+
+
+# --- the registry
+
+
+class Counted(Packs):
+    """Packs that count how often their tools are read."""
+
+    reads = 0
+
+    def tools(self) -> Any:
+        self.reads += 1
+        return super().tools()
+
+
+def test_the_registry_is_built_again_only_when_a_source_has_changed() -> None:
+    source, other = Counted((Pack("shop", [order]),)), Counted((Pack("gifts", [returning(1)]),))
+    registry = Registry(source, other)
+    assert list(registry.all()) == ["give", "order"]
+    assert registry.find("order") is registry.all()["order"]
+    assert registry.find("none") is None
+    assert (source.reads, other.reads) == (1, 1)
+    before = registry.all()
+    other.version += 1
+    assert registry.all() is not before
+    assert (source.reads, other.reads, registry.version) == (2, 2, 1)
+
+
+# --- where packs are found
+
+PACK = """
+from pydantic import BaseModel
+from parley import Context, Pack, tool
+
+class Nothing(BaseModel): ...
+
+@tool()
+async def {tool}(_: Nothing, context: Context) -> str:
+    "Say something."
+    return "said"
+
+class Opened(Pack):
+    async def open(self, settings):
+        {opens}
+
+pack = Opened("{name}", [{tool}])
+"""
+
+
+async def opened(folder: Path | None) -> LoadedPacks:
+    loaded = LoadedPacks(folder)
+    async with AsyncExitStack() as stack:
+        await loaded.open(Settings(parley_home=Path("/nonexistent"), retail_database_url="sqlite://"), stack)
+    return loaded
+
+
+async def test_packs_of_a_folder_stand_beside_those_that_ship(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(PACK.format(name="one", tool="say", opens="self.opened = settings"))
+    package = tmp_path / "two"
+    package.mkdir()
+    (package / "__init__.py").write_text("from .inner import pack\n")
+    (package / "inner.py").write_text(PACK.format(name="two", tool="tell", opens="pass"))
+    (tmp_path / "notes.txt").write_text("no pack")
+    loaded = await opened(tmp_path)
+    assert list(loaded.packs) == ["database", "program", "retail", "one", "two"]
+    assert loaded.troubles == []
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("import nothing_of_that_name", "ModuleNotFoundError"),
+        ("raise SystemExit(3)", "SystemExit"),
+        ("x = 1", "it has no pack"),
+        (PACK.format(name="retail", tool="say", opens="pass"), "there is a pack retail already"),
+        (PACK.format(name="more", tool="think", opens="pass"), "the pack retail has a tool think already"),
+        (PACK.format(name="more", tool="say", opens="raise OSError('no disk')"), "OSError: no disk"),
+    ],
+    ids=["import", "exit", "none", "name", "tool", "open"],
+)
+async def test_a_pack_that_cannot_be_used_is_told_of_and_the_others_work(tmp_path: Path, text: str, why: str) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    (tmp_path / "whole.py").write_text(PACK.format(name="whole", tool="tell", opens="pass"))
+    loaded = await opened(tmp_path)
+    assert list(loaded.packs) == ["database", "program", "retail", "whole"]
+    (trouble,) = loaded.troubles
+    assert why in trouble
+
+
+async def test_a_folder_that_is_not_there_is_told_of(tmp_path: Path) -> None:
+    (trouble,) = (await opened(tmp_path / "none")).troubles
+    assert "PARLEY_PACKS_DIR" in trouble

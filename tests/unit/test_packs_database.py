@@ -1,0 +1,117 @@
+"""Read-only SQL as tools: the flow's own guards and limits, and each query shown first where the session wants it."""
+
+import sqlite3
+from collections.abc import AsyncIterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import JsonValue
+
+from packs.database.pack import CONFIRM, DatabasePack
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Registry, Result
+from services.planner.agentflow_prompt import Planned, TurnReply
+from services.planner.proposals import weigh
+from shared.domain import commands as c
+from shared.domain.policy import ruled
+from shared.domain.session import Session
+from shared.settings import Settings
+from tests.unit.domain.spec import given, request
+
+SESSION = Session("s")
+QUERY = Planned(tool="query_database", arguments={"sql": "SELECT count(*) FROM orders"})
+
+
+class Reader:
+    """The pack over a small database."""
+
+    def __init__(self, pack: DatabasePack) -> None:
+        self.registry = Registry(Packs((pack,)))
+
+    async def call(self, name: str, **arguments: JsonValue) -> Result:
+        tool = self.registry.find(name)
+        assert tool
+        return await tool.run(Call(SESSION, "k", arguments))
+
+
+@pytest.fixture
+async def reader(tmp_path: Path) -> AsyncIterator[Reader]:
+    with closing(sqlite3.connect(tmp_path / "shop.db")) as database:
+        database.executescript(
+            "CREATE TABLE orders (id TEXT PRIMARY KEY, secret TEXT); INSERT INTO orders VALUES ('1', 'x'), ('2', 'y');"
+            "CREATE TABLE hidden (id TEXT);"
+        )
+    pack = DatabasePack()
+    hidden = "orders.secret, hidden"
+    url = f"sqlite:///{tmp_path / 'shop.db'}"
+    await pack.open(Settings(parley_sql_database_url=url, parley_sql_hidden=hidden, parley_sql_max_rows=1))
+    yield Reader(pack)
+    await pack.close()
+
+
+async def test_tables_are_listed_described_and_queried_within_limits(reader: Reader) -> None:
+    listed = await reader.call("list_tables")
+    assert listed.value == {"dialect": "sqlite", "tables": [{"name": "orders", "comment": "", "rows": 2}]}
+    described = await reader.call("describe_tables", tables=["ORDERS"])
+    assert isinstance(described.value, dict)
+    assert "secret" not in str(described.value)
+    found = await reader.call("query_database", sql="SELECT id FROM orders ORDER BY id")
+    assert isinstance(found.value, dict)
+    assert (found.value["rows"], found.value["truncated"]) == ([["1"]], True)
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments", "why"),
+    [
+        ("query_database", {"sql": "DELETE FROM orders"}, "Error: "),
+        ("query_database", {"sql": "SELECT secret FROM orders"}, "secret"),
+        ("query_database", {"sql": "SELECT 1; SELECT 2"}, "Error: "),
+        ("query_database", {"sql": "SELECT nothing FROM orders"}, "nothing"),
+        ("describe_tables", {"tables": ["hidden"]}, "there is no table hidden"),
+        ("describe_tables", {"tables": []}, "tables: "),
+    ],
+)
+async def test_what_may_not_be_read_is_refused_with_the_reason(
+    reader: Reader, tool: str, arguments: dict[str, Any], why: str
+) -> None:
+    result = await reader.call(tool, **arguments)
+    assert not result.ok
+    assert why in result.error
+    assert result.error.startswith("Error: "), "it would be refused again"
+
+
+async def test_a_database_that_cannot_be_opened_fails_the_call(tmp_path: Path) -> None:
+    pack = DatabasePack()
+    await pack.open(Settings(parley_home=tmp_path))
+    result = await Reader(pack).call("list_tables")
+    assert (result.ok, "retail.db" in result.error) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("settings", "remembered", "asked"),
+    [
+        ({}, None, True),
+        ({"confirm": "path"}, None, True),
+        ({"approval": "never"}, None, True),
+        ({"confirm": "nothing"}, None, False),
+        ({}, "never", False),
+    ],
+    ids=["by itself", "path", "approvals off", "confirm nothing", "never again"],
+)
+def test_a_query_is_shown_first_by_the_setting_of_the_flow(
+    settings: dict[str, Any], remembered: Any, asked: bool
+) -> None:
+    said = [c.Remember(tool=QUERY.tool, policy=remembered)] if remembered else []
+    session = given(request("agentflow", **settings), *said).session
+    registry = Registry(Packs((DatabasePack(),)))
+    specs = [tool.spec for tool in registry.all().values()]
+    (action,) = weigh(session, TurnReply(actions=[QUERY]), specs).actions
+    assert ruled(session, action).approval_reason == (CONFIRM if asked else None)
+    rule = registry.all()[QUERY.tool].rule(session)
+    assert rule
+    assert (rule.policy == "always") is asked, "also where a plan does not say so"
+    look = registry.all()["list_tables"].rule(session)
+    assert look
+    assert (look.policy, look.quiet) == (None, True)
