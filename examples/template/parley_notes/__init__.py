@@ -1,0 +1,1 @@
+"""Notes: tools and a flow to begin your own with."""

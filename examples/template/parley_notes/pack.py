@@ -1,0 +1,46 @@
+"""Two tools over a list of notes, which is forgotten when the executor ends."""
+
+from collections.abc import Iterable, Sequence
+
+from pydantic import BaseModel, Field, JsonValue
+
+from parley import Context, Pack, PastCall, tool
+
+NOTES: dict[str, list[str]] = {}  # by world
+
+
+class Nothing(BaseModel):
+    """No arguments."""
+
+
+class Note(BaseModel):
+    """A note to add."""
+
+    text: str = Field(description="What was agreed, in one sentence.", min_length=1)
+
+
+def reads_first(note: Note, past: Sequence[PastCall]) -> Iterable[str]:
+    """A note is added by those who know the others."""
+    if not any(call.tool == "list_notes" and call.status == "finished" for call in past):
+        yield "the notes were not read in this session; call list_notes first"
+
+
+def is_there(note: Note, result: JsonValue) -> bool:
+    """The result shows the note."""
+    return isinstance(result, dict) and note.text in (result.get("notes") or ())
+
+
+@tool(quiet=True)
+async def list_notes(_: Nothing, context: Context) -> dict[str, list[str]]:
+    """All notes."""
+    return {"notes": NOTES.get(context.world, [])}
+
+
+@tool(effect="write", check=reads_first, confirms=is_there)
+async def add_note(note: Note, context: Context) -> dict[str, list[str]]:
+    """Add a note, and return all notes."""
+    NOTES.setdefault(context.world, []).append(note.text)
+    return {"notes": NOTES[context.world]}
+
+
+pack = Pack("notes", [list_notes, add_note], rules=["Read the notes before you add one."])

@@ -1,0 +1,70 @@
+"""What the template's tools and flow do where they are installed: `python -m tests.support.template_run FOLDER`.
+
+All services run in this process, on a bus in memory; the model is scripted. What came of it is printed as JSON.
+"""
+
+import asyncio
+import json
+import sys
+from pathlib import Path
+from typing import Any, cast
+
+from services.generator.answer_prompt import AnswerReply
+from services.planner.agentflow_prompt import Planned, TurnReply
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.events import facts
+from shared.events.values import Planning, SessionSettings
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.testing import InMemoryStore
+from tests.support.bus import FakeBus
+from tests.support.stack import Person, working
+
+ADD = Planned(tool="add_note", arguments={"text": "Bring tea"}, text="Add it")
+LIST = Planned(tool="list_notes", arguments={})
+REPLIES = (
+    TurnReply(sub_goal="add it", actions=[ADD]),  # against the rules of its pack: it goes back
+    TurnReply(sub_goal="read them", actions=[LIST]),
+    TurnReply(sub_goal="add it", actions=[ADD], final=True),
+    AnswerReply(answer="It is noted.", confidence=1),
+)
+
+
+async def notes(bus: FakeBus, model: ScriptedModel) -> dict[str, Any]:
+    """A note is refused, the notes are read, the note is planned, approved, added and confirmed."""
+    ann = Person(cast(Bus, bus), "notes")
+    await ann.does(c.Say(text="Note: bring tea", workflow="agentflow"))
+    waiting = await ann.phase("awaiting_approval")
+    action = next(one for one in waiting.turn.actions if one.spec.tool == "add_note") if waiting.turn else None
+    assert action
+    await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+    done = await ann.phase("resting", "failed")
+    events = await ann.events()
+    outcomes = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+    return {
+        "nudge": "list_notes first" in model.prompts[1].text,
+        "rules": "Read the notes before you add one." in model.prompts[0].text,
+        "outcomes": [one.model_dump(mode="json", include={"ok", "result", "confirmed"}) for one in outcomes],
+        "verdicts": [event.rule for event in events if isinstance(event, facts.TurnVerified)],
+        "answer": done.answer,
+    }
+
+
+async def words(bus: FakeBus) -> str:
+    """The flow, walked to its end; its answer."""
+    ann = Person(cast(Bus, bus), "words")
+    settings = SessionSettings(planning=Planning(use_planning=False, flow="count_words"), confirm="nothing")
+    await ann.does(c.Say(text="one two three", workflow="flow", settings=settings))
+    return (await ann.phase("resting", "failed")).answer
+
+
+async def main(home: Path) -> None:
+    bus, model = FakeBus(), ScriptedModel(*REPLIES)
+    store = InMemoryStore(bus.log)
+    async with working(Settings(parley_home=home), model, within=(bus, store)):
+        print(json.dumps({"notes": await notes(bus, model), "words": await words(bus)}))
+
+
+if __name__ == "__main__":
+    asyncio.run(main(Path(sys.argv[1])))
