@@ -20,7 +20,7 @@ import structlog
 
 from bench.plays import prompt_tokens
 from services.planner.flow_prompt import brief
-from shared.domain.session import Session
+from shared.domain.session import Session, Words
 from shared.flows import FlowPage, FlowSpec
 from shared.settings import Settings
 from tests.support.path_play import housed
@@ -77,7 +77,7 @@ async def prompts() -> dict[int, int]:
     with tempfile.TemporaryDirectory() as folder:
         async with housed(Settings(parley_home=Path(folder), parley_sql_database_url="")) as house:
             shipped = (await house.flows()).flows
-    session = Session("s", request=QUESTION)
+    session = Session("s", words=Words(request=QUESTION))
     grown = [_renamed(flow, number) for number, flow in zip(range(max(SIZES)), cycle(shipped), strict=False)]
     return {size: prompt_tokens(brief(session, FlowPage(flows=tuple(grown[:size])), ())) for size in SIZES}
 

@@ -84,10 +84,10 @@ async def _ended(house: House, request: Request, flow: str) -> Ended:
     session = await talk.says(request.request)
     path = session.turn.path if session.turn else None
     fallback = bool(path and path.fallback and path.attempts and path.fallback_reason)
-    made = session.phase == "resting" and session.reason == "answered" and session.confidence > 0
+    made = session.phase == "resting" and session.rest_reason == "answered" and session.answer.confidence > 0
     nodes = sum(action.status == "finished" for action in session.turn.actions) if session.turn else 0
     asked = any("Which flow" in question for question in talk.questions)
-    return Ended(request, flow, fallback, made, asked, nodes, session.answer or str(session.failure))
+    return Ended(request, flow, fallback, made, asked, nodes, session.answer.text or str(session.failure))
 
 
 async def _after_earlier(house: House, request: Request, *replies: str) -> Talk:

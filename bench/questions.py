@@ -70,10 +70,10 @@ def judge(question: Question, session: Session) -> Judged:
     result: Any = made.get("result")
     sql = str((outputs(session, "generate_sql") or {}).get("sql", ""))
     if not isinstance(result, dict):
-        return Judged(question, "right" if question.refuse else "refused", sql, None, session.answer)
+        return Judged(question, "right" if question.refuse else "refused", sql, None, session.answer.text)
     rows = result["rows"]
     fine = not question.refuse and same(question.rows, result["columns"], rows, question.ordered)
-    return Judged(question, "right" if fine else "wrong", sql, f"{len(rows)}: {rows[:SHOWN]}", session.answer)
+    return Judged(question, "right" if fine else "wrong", sql, f"{len(rows)}: {rows[:SHOWN]}", session.answer.text)
 
 
 def counted(all_judged: Sequence[Judged]) -> Counter[Outcome]:

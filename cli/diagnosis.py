@@ -108,7 +108,7 @@ def _due(seen: Found) -> Check:
     if session.phase == "failed" and session.failure:
         again = f"parley dead --retry {session.id}" if session.failure.retryable else f"say what to change: {talk}"
         return Check("due", "fail", f"nobody: {session.failure.stage} failed: {visible(session.failure.reason)}", again)
-    return Check("due", "ok", f"nobody: it rests ({session.reason})")
+    return Check("due", "ok", f"nobody: it rests ({session.rest_reason})")
 
 
 def wanted(session: Session) -> str:

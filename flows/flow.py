@@ -32,8 +32,8 @@ class Flow:
         That this flow was named when it was asked which one is meant, as it is written or in words, says nothing more
         to its nodes.
         """
-        said = [words for words in session.feedback if "_".join(words.lower().split()) != self.name.lower()]
-        state: Outputs = {"request": session.request}
+        said = [words for words in session.words.feedback if "_".join(words.lower().split()) != self.name.lower()]
+        state: Outputs = {"request": session.words.request}
         return state | {"feedback": "\n".join(said)} if said else state
 
     def spec(self) -> FlowSpec:

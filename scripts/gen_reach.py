@@ -13,7 +13,6 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
-from shared.domain.workflow import always
 from shared.domain.workflows import WORKFLOWS, edge, owner
 from shared.domain.workflows.flow import FLOW, path_of
 from shared.events import Due, SessionEvent
@@ -59,7 +58,7 @@ class Reach(NamedTuple):
 
     def add(self, event: SessionEvent, before: Session, after: Session) -> None:
         kind = event.type
-        if before.remark is None:
+        if before.words.remark is None:
             self.arrows.update(_arrow(before, event, after))
         if after.phase == before.phase and due(after) in ("nobody", "user"):
             self.kept[kind].add(due(after))
@@ -74,9 +73,8 @@ class Reach(NamedTuple):
 
 def _arrow(before: Session, event: SessionEvent, after: Session) -> Iterator[Arrow]:
     if any(event.type in one.after for one in WORKFLOWS.values()):
-        when = edge(before, event).when
-        test = "" if when is always else when.__name__.replace("_", " ")
-        yield Arrow(owner(before, event).name, before.phase, event.type, test, after.phase)
+        label = edge(before, event).label
+        yield Arrow(owner(before, event).name, before.phase, event.type, label, after.phase)
     elif before.turn and event.type in OF_TURNS and after.phase != before.phase:
         yield Arrow(before.turn.workflow, before.phase, event.type, "", after.phase)
 
@@ -130,7 +128,11 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
     yield from (c.Start(), *(c.Start(tools={name: rule}) for name in ("look", "write") for rule in RULES))
     for verdict in VERDICTS:
         yield c.VerifyTurn(status="success", next_action=verdict, reasoning="x")
-    yield from (c.GiveAnswer(text="x", confidence=1), c.Fail(reason="x"), c.Expire(requested_version=session.since))
+    yield from (
+        c.GiveAnswer(text="x", confidence=1),
+        c.Fail(reason="x"),
+        c.Expire(requested_version=session.since_version),
+    )
 
 
 def _kind(session: Session) -> tuple[object, ...]:
@@ -138,7 +140,7 @@ def _kind(session: Session) -> tuple[object, ...]:
     turn = tuple((action.status, action.storing) for action in session.turn.actions) if session.turn else ()
     plan, code = session.plan, session.code
     return (
-        *(session.workflow, session.phase, session.reason, reviewing(session), bool(session.unread)),
+        *(session.workflow, session.phase, session.rest_reason, reviewing(session), bool(session.words.unread)),
         *(plan.status if plan else None, code.status if code else None, turn),
         session.question.about if session.question else None,
     )

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from scripts.gen_reach import Arrow, Reach
 from shared.domain.session import SERVICE_OF
-from shared.domain.workflow import Workflow, always
+from shared.domain.workflow import Workflow
 from shared.domain.workflows import WORKFLOWS
 
 EVERYWHERE = {"plan.cancelled", "plan.deleted"}  # they end work in whatever phase, and would cross each diagram
@@ -31,9 +31,8 @@ def _rare(workflow: Workflow, arrows: set[Arrow]) -> Iterator[Arrow]:
     for kind, edges in workflow.after.items():
         origins = {arrow.before for arrow in arrows if arrow.kind == kind}
         for edge in edges:
-            test = "" if edge.when is always else edge.when.__name__.replace("_", " ")
-            if edge.to != "wave" and (workflow.name, kind, test) not in taken:
-                yield from (Arrow(workflow.name, origin, kind, test, edge.to) for origin in origins)
+            if edge.to != "wave" and (workflow.name, kind, edge.label) not in taken:
+                yield from (Arrow(workflow.name, origin, kind, edge.label, edge.to) for origin in origins)
 
 
 def _diagram(arrows: set[Arrow]) -> Iterator[str]:

@@ -91,7 +91,7 @@ class Candidate:
         loop = await self._run("loop", draft.q, self._customer)
         _must_be_answered("loop", loop)
         calls = tuple(TaskCall(name=one.tool, arguments=one.arguments) for one in loop.writes)
-        told = tuple(output for output in draft.ogt if answered(output, loop.session.answer))
+        told = tuple(output for output in draft.ogt if answered(output, loop.session.answer.text))
         task = Task(q=draft.q, agt=calls, ogt=told)
         self._must_be_whole(draft, task, loop)
         result = self._judged(task, drafted, _differences(draft, task))
@@ -111,9 +111,9 @@ class Candidate:
         rules = Knowledge(name="rules", text="\n".join(RULES))
         drafted = await self._run("draft", REQUEST, None, brief, rules)
         _must_be_answered("draft", drafted)
-        found = parsed(drafted.session.answer, dict)
+        found = parsed(drafted.session.answer.text, dict)
         if found is NOT_READ:
-            raise Rejected("draft unusable", f"the draft is no JSON object: {drafted.session.answer[:200]}")
+            raise Rejected("draft unusable", f"the draft is no JSON object: {drafted.session.answer.text[:200]}")
         if isinstance(found, dict):
             found.pop("reasoning", None)  # said beside the task, no part of it
         return correct(found, self._shop)
@@ -137,14 +137,14 @@ class Candidate:
     def _must_be_whole(self, draft: Task, task: Task, loop: Trace) -> None:
         """What was feasible and asked for must have been done, else the right end of the task is not known."""
         if not loop.complete:
-            raise Rejected("loop ran out of turns", f"the loop used up its turns: {loop.session.answer[:500]}")
+            raise Rejected("loop ran out of turns", f"the loop used up its turns: {loop.session.answer.text[:500]}")
         if not validate(draft, self._shop).valid:
             return
         touched = {_about(call) for call in task.agt}
         undone = [call.name for call in draft.agt if call.name in WRITES and _about(call) not in touched]
         undone += [f"to tell {output!r}" for output in draft.ogt if output not in task.ogt]
         if undone:
-            raise Rejected("loop left it undone", f"{', '.join(undone)}; it said: {loop.session.answer[:500]}")
+            raise Rejected("loop left it undone", f"{', '.join(undone)}; it said: {loop.session.answer.text[:500]}")
 
     def _solvable(self, task: Task, again: Trace) -> Check:
         """Did somebody who knew only the instruction come to the same data and the same answers?"""
@@ -155,7 +155,7 @@ class Candidate:
         if self._shop.after(calls) != self._shop.after(task.agt):
             made = ", ".join(call.name for call in calls) or "nothing"
             wrong.append(f"the independent run left other data: it did {made}")
-        wrong += [f"it did not tell {one!r}" for one in task.ogt if not answered(one, again.session.answer)]
+        wrong += [f"it did not tell {one!r}" for one in task.ogt if not answered(one, again.session.answer.text)]
         return Check(name="solvable", ok=not wrong, detail="; ".join(wrong))
 
     def _customer(self, _: str) -> str:

@@ -41,7 +41,11 @@ class Trace:
 
     @property
     def answered(self) -> bool:
-        return self.session.phase == "resting" and self.session.reason == "answered" and bool(self.session.answer)
+        return (
+            self.session.phase == "resting"
+            and self.session.rest_reason == "answered"
+            and bool(self.session.answer.text)
+        )
 
     @property
     def complete(self) -> bool:
@@ -71,7 +75,7 @@ class Trace:
         """As it goes beside a task."""
         verdicts = [event for event in self.events if isinstance(event, facts.TurnVerified)]
         return {
-            "turns": self.session.turns,
+            "turns": self.session.counts.turns,
             "sub_goals": [{"goal": one.goal, "status": one.status} for one in self.session.memory.sub_goals],
             "planned_actions_count": self.planned,
             "executed_actions_count": len(self.made),
@@ -84,7 +88,7 @@ class Trace:
                 }
                 for one in verdicts
             ],
-            "confidence": self.session.confidence,
+            "confidence": self.session.answer.confidence,
             "ended": self.ended,
             "session_id": self.session.id,
             **self.price(),

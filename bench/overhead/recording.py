@@ -73,8 +73,8 @@ def _agreed(session: Session) -> AnyCommand | None:
     if session.phase == "awaiting_input":
         return c.Answer(text=ANSWER)
     if session.phase != "awaiting_approval":
-        if session.reason != "answered":
-            raise RuntimeError(f"The session is {session.phase} ({session.reason}): {session.failure}")
+        if session.rest_reason != "answered":
+            raise RuntimeError(f"The session is {session.phase} ({session.rest_reason}): {session.failure}")
         return None
     if waiting := undecided(session.turn):
         return c.Approve(version=session.version, action_id=waiting[0].spec.id, hash=waiting[0].hash)

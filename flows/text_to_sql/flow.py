@@ -36,10 +36,10 @@ class TextToSql(Flow):
     def opening(self, session: Session) -> Outputs:
         """Besides the request: a statement that it holds, and what the request before was about."""
         state = super().opening(session)
-        said = given(session.request)
+        said = given(session.words.request)
         if said.sql:
             state |= {"sql": said.sql, "fix": said.fix}
-        return state if said.sql else state | saying.earlier(session.before.get(self.name, ()))
+        return state if said.sql else state | saying.earlier(session.flow_results.get(self.name, ()))
 
     # --- what is asked
 

@@ -73,7 +73,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "hand_back": c.Say(text="x") if session.phase == "escalated" else None,
         "rename": c.Rename(title="x"),
         "edit_path": c.EditPath(actions=(spec,), after=_last_begun(session)),
-        "judge": c.Judge(accepted=not session.accepted),
+        "judge": c.Judge(accepted=not session.answer.accepted),
         "save_to_library": c.Judge(accepted=True, saved=True),
         "remember": c.Remember(tool="x", policy="writes"),
         "raise_budget": c.RaiseBudget(tokens=1) if session.over_budget else None,

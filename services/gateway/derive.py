@@ -45,8 +45,8 @@ def _outcomes(before: Session, event: SessionEvent, after: Session) -> tuple[s.S
 
 def _asks(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:
     """What a person is asked for now, where this event changed that."""
-    said = before.remark is not None and after.remark is None
-    offer = views.continue_(after) if before.phase != "resting" and (said or after.reason == "answered") else None
+    said = before.words.remark is not None and after.words.remark is None
+    offer = views.continue_(after) if before.phase != "resting" and (said or after.rest_reason == "answered") else None
     asked: list[s.ServerMessage | None] = [offer]
     if (review := views.review(after)) and (before.phase != "awaiting_approval" or _shown(before) != _shown(after)):
         asked.append(review)
@@ -69,7 +69,7 @@ def _shown(session: Session) -> tuple[int, int, int]:
 
 
 def _rests(session: Session, reason: str) -> bool:
-    return session.phase == "resting" and session.reason == reason
+    return session.phase == "resting" and session.rest_reason == reason
 
 
 def _handed_over(before: Session, event: SessionEvent, after: Session) -> str:

@@ -51,8 +51,8 @@ def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
         fence = _fence(session.code.code)
         body = session.code.code.rstrip("\n")
         parts += [f"## Code {session.code.number} ({session.code.status})", f"{fence}python\n{body}\n{fence}"]
-    if session.answer:
-        parts += ["## Answer", session.answer]
+    if session.answer.text:
+        parts += ["## Answer", session.answer.text]
     return "\n\n".join(parts) + "\n"
 
 

@@ -76,7 +76,7 @@ async def _act(message: SessionMessage, session_id: str, sender: Sender, core: C
     while True:
         loaded = await load(core, session_id)
         may_write(sender.user, loaded.session)
-        if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent:
+        if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent_commands:
             return Done(session_id, loaded.session.version)
         if loaded.session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
             raise missing(session_id)

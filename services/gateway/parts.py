@@ -133,7 +133,7 @@ def verdict_view(verdict: Verdict | None) -> s.VerdictView | None:
 def memory_view(session: Session) -> s.MemoryView:
     memory = session.memory
     return s.MemoryView(
-        turns=session.turns - session.turns_before,
+        turns=session.counts.turns - session.counts.turns_before,
         max_turns=session.settings.max_turns,
         sub_goals=tuple(s.SubGoalView(goal=each.goal, status=each.status) for each in memory.sub_goals),
         recalled=memory.recalled,
@@ -144,14 +144,14 @@ def memory_view(session: Session) -> s.MemoryView:
 
 def answer_view(session: Session) -> s.AnswerView | None:
     """None until there is one."""
-    if not session.answer:
+    if not session.answer.text:
         return None
     return s.AnswerView(
-        text=session.answer,
-        confidence=session.confidence,
-        evidence=session.evidence,
-        accepted=session.accepted,
-        saved=session.saved,
+        text=session.answer.text,
+        confidence=session.answer.confidence,
+        evidence=session.answer.evidence,
+        accepted=session.answer.accepted,
+        saved=session.answer.saved,
     )
 
 

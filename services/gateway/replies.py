@@ -40,7 +40,7 @@ def chat_reply(session: Session) -> ChatReply:
     path, review = path_view(session), views.review(session)
     return ChatReply(
         **_common(session),
-        answer=session.reply or session.answer,
+        answer=session.words.reply or session.answer.text,
         approval=views.approval_request(session),
         review=review if isinstance(review, TextPlanReview) else None,
         metadata=_position(path) if path else PathMetadata(),

@@ -58,7 +58,7 @@ def own_actions(asked: Iterable[OwnAction], session: Session, tools: Tools) -> t
     """
     asked = tuple(asked)
     taken = {action.id for action in asked}
-    free = (f"{session.turns + 1}.{number}" for number in range(1, 1_000))
+    free = (f"{session.counts.turns + 1}.{number}" for number in range(1, 1_000))
     unused = (each for each in free if each not in taken)
     return tuple(_spec(action, action.id or next(unused), session, tools) for action in asked)
 

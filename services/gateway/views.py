@@ -30,20 +30,20 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         version=session.version,
         state=state_name(session),
         phase=session.phase,
-        reason=session.reason,
+        reason=session.rest_reason,
         paused=session.paused,
         title=session.title,
         owner=session.owner,
         workflow=session.workflow,
         settings=session.settings,
-        request=session.request,
-        unread=session.unread,
+        request=session.words.request,
+        unread=session.words.unread,
         plan=plan_view(session.plan),
         code=code_view(session.code),
         turn=turn_view(session),
         path=path_view(session),
         memory=memory_view(session),
-        answer=session.answer,
+        answer=session.answer.text,
         answer_view=answer_view(session),
         failure=failure_view(session),
         review=review(at),
@@ -54,7 +54,7 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         draft=draft if session.work else None,
         usage=usage(session),
         can=accepted(session),
-        parent=session.parent,
+        parent=session.parent_id,
     )
 
 
@@ -145,13 +145,13 @@ def approval_request(session: Session) -> s.ApprovalRequest | None:
 
 def continue_(session: Session) -> s.Continue | None:
     """Offered while the session rests after something was done in it."""
-    if session.phase != "resting" or session.reason == "new":
+    if session.phase != "resting" or session.rest_reason == "new":
         return None
     message = {
         "answered": "Done. What next?",
         "completed": "Completed. A new message goes on from here.",
         "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
-    }.get(session.reason, "What next?")
+    }.get(session.rest_reason, "What next?")
     content = s.ContinueContent(message=message, options=options(session))
     return s.Continue(session_id=session.id, version=session.version, content=content)
 

@@ -52,7 +52,7 @@ async def say(
     session = await follower.look()
     may_write(user, session)
     message = words(session)
-    sent_before = f"{session.id}:{asked.id}" in session.recent
+    sent_before = f"{session.id}:{asked.id}" in session.recent_commands
     if not sent_before:
         _free(session)
     return (await handlers.act(message, session.id, handlers.Sender(user), core)).version

@@ -67,17 +67,17 @@ class TaskReply(BaseModel):
 
 
 def answer_brief(session: Session) -> list[Message]:
-    told = {said.answer for said in session.dialogue}
+    told = {said.answer for said in session.words.dialogue}
     return prompt(
         "generator",
         "answer",
         ANSWER_RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.rounds[-ROUNDS:]],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
-            "request": session.request,
-            "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.dialogue],
-            "feedback": [words for words in session.feedback if words not in told],
+            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
+            "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in told],
             "earlier": deed_lines(session.memory.earlier),
             "executed": deed_lines(history(session.memory, session.turn)),
             "verdicts": [f"- turn {one.turn}: {one.status}. {one.reasoning}" for one in session.memory.verdicts],
@@ -90,7 +90,7 @@ def answer_brief(session: Session) -> list[Message]:
 def ended(session: Session) -> str:
     """Why the work ended before a verdict said that it is complete; "" when it did, or nothing was left to do."""
     last = session.memory.verdicts[-1] if session.memory.verdicts else None
-    used = session.turns - session.turns_before
+    used = session.counts.turns - session.counts.turns_before
     if session.memory.closing or last is None or last.next_action == "complete" or used < session.settings.max_turns:
         return ""
     return f"All {session.settings.max_turns} turns are used up; the last one ended with: {last.status}."
@@ -99,9 +99,9 @@ def ended(session: Session) -> str:
 def task_brief(session: Session) -> list[Message]:
     """The rules of the place come with the request, as the knowledge of that name."""
     sections = {
-        "rules": [known.text for known in session.knowledge if known.name == "rules"],
-        "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge if known.name != "rules"],
-        "request": session.request,
+        "rules": [known.text for known in session.words.knowledge if known.name == "rules"],
+        "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge if known.name != "rules"],
+        "request": session.words.request,
     }
     return prompt("generator", "task", TASK_RULES, sections)
 

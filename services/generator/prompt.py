@@ -45,21 +45,23 @@ class CodeReply(BaseModel):
 
 def brief(session: Session) -> list[Message]:
     remark, session = remark_sections(session), drafting(session)
-    revises = session.feedback or session.problems or session.replan or session.rounds
+    revises = (
+        session.words.feedback or session.next_draft.problems or session.next_draft.another or session.words.earlier
+    )
     code = session.code.code if session.code and revises else None
     return prompt(
         "generator",
         "code",
         RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome})" for past in session.rounds],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
-            "request": session.request,
+            "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
             "plan": session.plan.text if session.plan else None,
             "code": code,
-            "feedback": [*session.wishes, *session.feedback],
-            "problems": session.problems,
-            "replan": "Another implementation, from scratch." if session.replan else None,
+            "feedback": [*session.words.feedback_in_code, *session.words.feedback],
+            "problems": session.next_draft.problems,
+            "replan": "Another implementation, from scratch." if session.next_draft.another else None,
             "review": remark.get("review"),
             "remark": remark.get("remark"),
         },

@@ -28,18 +28,18 @@ def judged(event: SessionEvent, after: Session, position: int) -> Iterator[Chang
     if not isinstance(event, facts.AnswerJudged):
         return
     if not event.accepted:
-        mine = and_(t.library.c.session_id == after.id, t.library.c.turn == after.turns)
+        mine = and_(t.library.c.session_id == after.id, t.library.c.turn == after.counts.turns)
         yield Remove(t.library, mine)
         return
-    request, made = after.request[:LONGEST], _made(after.turn)
+    request, made = after.words.request[:LONGEST], _made(after.turn)
     searched = f"{request}\n{made['question']}"
     row: Values = {
         "session_id": after.id,
-        "turn": after.turns,
+        "turn": after.counts.turns,
         "version": event.version,
         "position": position,
         "request": request,
-        "answer": after.answer[:ANSWER],
+        "answer": after.answer.text[:ANSWER],
         "saved": event.saved,
         "search_text": f"{searched}\n{made['sql']}".casefold(),
         "search_words": " ".join(dict.fromkeys(words(searched))),
@@ -59,7 +59,7 @@ def proposed(event: SessionEvent, after: Session) -> Iterator[Change]:
         "version": event.version,
         "description": wanted.description,
         "reason": wanted.reason,
-        "request": after.request[:LONGEST],
+        "request": after.words.request[:LONGEST],
         "at": event.at,
     }
     yield Put(t.proposals, row)

@@ -64,7 +64,7 @@ def moved(known: Folded, step: Step) -> Folded:
     times = Times(
         created_at=at if old is None or first else old.created_at,
         updated_at=at,
-        phase_began_at=at if old is None or first or session.since == session.version else old.phase_began_at,
+        phase_began_at=at if old is None or first or session.since_version == session.version else old.phase_began_at,
         work_since=_work_since(step, old),
     )
     return Folded(step.after, times, known.digest)
@@ -96,7 +96,7 @@ def row(folded: Folded) -> dict[str, Any]:
     """The row of `sessions` of a sealed session."""
     session, times = folded.session, folded.times
     assert times is not None  # noqa: S101  whoever stores has folded at least one message
-    requests = (session.title, session.request, *(r.request for r in reversed(session.rounds)))
+    requests = (session.title, session.words.request, *(r.request for r in reversed(session.words.earlier)))
     return {
         "id": session.id,
         "position": folded.position,
@@ -104,7 +104,7 @@ def row(folded: Folded) -> dict[str, Any]:
         "snapshot_digest": folded.digest,
         "owner": session.owner,
         "title": session.title,
-        "request": session.request,
+        "request": session.words.request,
         "search_text": "\n".join(requests)[:SEARCHED].casefold(),
         "workflow": session.workflow,
         "phase": session.phase,
@@ -115,7 +115,7 @@ def row(folded: Folded) -> dict[str, Any]:
         "work_since": times.work_since,
         "phase_began_at": times.phase_began_at,
         "approval_expires_at": folded.expires_at,
-        "parent_id": session.parent,
+        "parent_id": session.parent_id,
         "created_at": times.created_at,
         "updated_at": times.updated_at,
         "snapshot": SESSION.dump_python(session, mode="json"),

@@ -174,11 +174,11 @@ class Keeper:
 
     async def moved(self, before: Folded, after: Folded) -> None:
         """Arm and cancel the timer of an approval as sessions are projected. A missed one is made up by the sweep."""
-        if before.expires_at == after.expires_at and before.session.since == after.session.since:
+        if before.expires_at == after.expires_at and before.session.since_version == after.session.since_version:
             return
         try:
             if after.expires_at is not None:
-                payload = Deadline(requested_version=after.session.since).model_dump_json().encode()
+                payload = Deadline(requested_version=after.session.since_version).model_dump_json().encode()
                 await self._broker.arm(after.session.id, APPROVAL, after.expires_at, payload)
             elif before.expires_at is not None:
                 await self._broker.disarm(after.session.id, APPROVAL)
@@ -206,7 +206,7 @@ class Keeper:
         """Give up what was asked at version `requested`, or what is asked now."""
         try:
             loaded = await self._projector.load(session_id)
-            requested = loaded.session.since if requested is None else requested
+            requested = loaded.session.since_version if requested is None else requested
             await commit(self._log, loaded, Expire(requested_version=requested), By(actor=KEEPER, at=self._now()))
             log.info("approval_expired", session=session_id, requested_version=requested)
         except (StoreError, Refused, UpgradeNeeded) as error:

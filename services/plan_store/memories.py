@@ -37,7 +37,7 @@ def remembered(before: Session, event: SessionEvent, after: Session, position: i
 def begins(before: Session, event: SessionEvent) -> bool:
     """Whether a request begins with it."""
     if isinstance(event, facts.PlanDrafted | facts.CodeDrafted | facts.TurnPlanned):
-        return event.begins_round and before.remark is not None
+        return event.begins_round and before.words.remark is not None
     asked = isinstance(event, facts.MessageReceived) and event.intent == "request"
     return asked or (isinstance(event, facts.QuestionAnswered) and _between(before))
 
@@ -53,7 +53,7 @@ def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, obje
         "session_id": after.id,
         "version": event.version,
         "owner": after.owner,
-        "request": after.request[:LONGEST],
+        "request": after.words.request[:LONGEST],
         "outcome": "",
         "lesson": "",
         "search_words": "",
@@ -62,7 +62,7 @@ def _begun(event: SessionEvent, after: Session, position: int) -> dict[str, obje
 
 
 def _ended(event: SessionEvent, after: Session, outcome: str) -> Change:
-    request, outcome, lesson = after.request[:LONGEST], outcome[:LONGEST], _lesson(after.memory)
+    request, outcome, lesson = after.words.request[:LONGEST], outcome[:LONGEST], _lesson(after.memory)
     told = {"outcome": outcome, "lesson": lesson, "at": event.at}
     indexed = " ".join(words(f"{request}\n{outcome}\n{lesson}"))
     return Patch(_END, told | {"search_words": indexed, "of_session": after.id})
@@ -75,13 +75,13 @@ def _came_to(session: Session) -> str:
         case "failed":
             failure = session.failure or Failure("", "", retryable=False)
             return f"failed: {failure.reason}"
-        case "resting" if session.answer:
-            return f"answered: {session.answer}"
-        case "resting" if session.plan and session.reason != "stopped":
+        case "resting" if session.answer.text:
+            return f"answered: {session.answer.text}"
+        case "resting" if session.plan and session.rest_reason != "stopped":
             made = session.code and session.code.status == "approved"
             return f"{'code approved for the plan' if made else f'plan {session.plan.status}'}: {session.plan.goal}"
-        case "resting" if session.reason != "new":
-            return session.reason
+        case "resting" if session.rest_reason != "new":
+            return session.rest_reason
         case _:
             return ""
 

@@ -89,7 +89,7 @@ def _plan(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     if old and old.number == plan.number:
         yield patch(t.plans, {"session_id": after.id, "number": plan.number}, {"status": plan.status})
         return
-    if before.plans:
+    if before.counts.plans:
         yield _superseded(t.plans, after, "draft", "pending_approval")
     row: Values = {
         "session_id": after.id,
@@ -126,7 +126,7 @@ def _code(before: Session, event: SessionEvent, after: Session) -> Iterator[Chan
     if old and old.number == code.number:
         yield patch(t.code_versions, {"session_id": after.id, "number": code.number}, state)
         return
-    if before.codes:
+    if before.counts.codes:
         yield _superseded(t.code_versions, after, "checking", "review")
     row: Values = {
         "session_id": after.id,
@@ -284,6 +284,6 @@ def _action_state(action: Action, event: SessionEvent, was: ActionStatus) -> Val
 def _late(before: Session, event: OutcomeEvent) -> Iterator[Change]:
     """The actions that this event changes though they have outlived their turn."""
     how = outcomes.changes(event)
-    for action in (one for one in before.loose if one.spec.id in how):
+    for action in (one for one in before.left_running if one.spec.id in how):
         state = _action_state(how[action.spec.id](action), event, was=action.status)
         yield patch(t.actions, {"session_id": before.id, "id": action.spec.id}, state)

@@ -49,7 +49,7 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
             continue
         proposal = await allowed(session, weigh(session, reply, page.tools), page, tools)
         if not proposal.problems:
-            return _turn(reply, proposal, () if session.turns > session.turns_before else recalled)
+            return _turn(reply, proposal, () if session.counts.turns > session.counts.turns_before else recalled)
         nudge = "\n".join(proposal.problems)
     return _give_up(session, proposal)
 
@@ -87,7 +87,7 @@ def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) 
 def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
     """A person is asked how to go on, but not for ever: then the answer follows, with what stood in the way."""
     why = " ".join(proposal.problems) or "I did not find tools that help."
-    asked = sum(said.question.endswith(HELP) for said in session.dialogue)
+    asked = sum(said.question.endswith(HELP) for said in session.words.dialogue)
     if asked >= HELPS:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
@@ -96,7 +96,9 @@ def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
 
 def _words(session: Session) -> str:
     """What the tools should fit: the newest words count as much as the request."""
-    return " ".join((session.request, *session.feedback[-3:], *(goal.goal for goal in session.memory.sub_goals)))
+    return " ".join(
+        (session.words.request, *session.words.feedback[-3:], *(goal.goal for goal in session.memory.sub_goals))
+    )
 
 
 def _used(session: Session) -> tuple[str, ...]:

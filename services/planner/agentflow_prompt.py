@@ -75,7 +75,7 @@ class TurnReply(Question):
 def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge: str = "") -> list[Message]:
     remark, session = remark_sections(session), drafting(session)
     memory, settings = session.memory, session.settings
-    told = {one.answer for one in session.dialogue}
+    told = {one.answer for one in session.words.dialogue}
     others = page.total - len(page.tools)
     return prompt(
         "planner",
@@ -85,20 +85,20 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
             "rules": page.rules,
             "tools": [_tool(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.rounds[-ROUNDS:]],
+            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
             "recalled": [f"- {one.request} ({one.outcome}) {one.lesson}".rstrip() for one in recalled],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
-            "request": session.request,
-            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.dialogue],
-            "feedback": [words for words in session.feedback if words not in told],
-            "turn": f"{session.turns - session.turns_before + 1} of {settings.max_turns}",
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
+            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in told],
+            "turn": f"{session.counts.turns - session.counts.turns_before + 1} of {settings.max_turns}",
             "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
             "earlier": deed_lines(memory.earlier),
             "executed": deed_lines(history(memory, session.turn)),
             "verdicts": [
                 f"- turn {one.turn}: {one.status}, {one.next_action}. {one.reasoning}" for one in memory.verdicts
             ],
-            "problems": session.problems,
+            "problems": session.next_draft.problems,
             "nudge": nudge,
             "review": remark.get("review"),
             "remark": remark.get("remark"),

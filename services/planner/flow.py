@@ -85,7 +85,7 @@ class PathPlanner:
         if not planning.use_planning:
             return _everything(session, page, "The full graph was asked for.")
         key = self._known.key(session, page) if planning.cache else ""
-        if not session.replan and (found := self._known.find(key)):
+        if not session.next_draft.another and (found := self._known.find(key)):
             log.debug("path_from_cache", session_id=session.id, chain=found.chain)
             path = PathPlan(nodes=_tools(found.chain), cached=True)
             return Planned(found.chain, path, found.reasoning)
@@ -143,13 +143,13 @@ def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None
 
 def _unwanted(session: Session) -> tuple[str, ...]:
     """The path that the person wants another one for."""
-    path = session.plan.path if session.replan and session.plan else None
+    path = session.plan.path if session.next_draft.another and session.plan else None
     return (f"The person wants another path than {', '.join(path.nodes)}.",) if path else ()
 
 
 def _said(session: Session, page: FlowPage) -> FlowSpec | None:
     """The flow that the person named when they were asked which, whoever asked."""
-    named = (page.flow(said.answer.strip()) for said in reversed(session.dialogue))
+    named = (page.flow(said.answer.strip()) for said in reversed(session.words.dialogue))
     return next((flow for flow in named if flow), None)
 
 
@@ -167,9 +167,9 @@ def _command(session: Session, page: FlowPage, planned: Planned) -> c.DraftPlan 
     steps = [_step(page, tool) for tool in planned.path.nodes]
     if session.settings.confirm == "path":
         made = tuple(Step(text=step.description, tool=step.tool) for step in steps)
-        goal = f"{session.request[:400]} ({names})"
+        goal = f"{session.words.request[:400]} ({names})"
         return c.DraftPlan(goal=goal, steps=made, notes=planned.reasoning, kind="path", path=planned.path)
-    turn = session.turns + 1
+    turn = session.counts.turns + 1
     actions = tuple(
         step.model_copy(
             update={"id": f"{turn}.{number}", "depends_on": (f"{turn}.{number - 1}",) if number > 1 else ()}

@@ -72,7 +72,7 @@ def brief(
     session: Session, page: FlowPage, examples: Sequence[LibraryEntry], problems: Sequence[str] = ()
 ) -> list[Message]:
     remark, session = remark_sections(session), drafting(session)
-    told = {one.answer for one in session.dialogue}
+    told = {one.answer for one in session.words.dialogue}
     states = {name: shortened(state) for name, state in page.states.items()}
     return prompt(
         "planner",
@@ -81,11 +81,11 @@ def brief(
         {
             "flows": [_flow(flow) for flow in page.flows],
             "state": json.dumps(states, ensure_ascii=False) if states else None,
-            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.rounds[-ROUNDS:]],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
-            "request": session.request,
-            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.dialogue],
-            "feedback": [words for words in session.feedback if words not in told],
+            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
+            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in told],
             "examples": [_example(entry) for entry in examples],
             "problems": problems,
             "review": remark.get("review"),

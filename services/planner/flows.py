@@ -25,7 +25,7 @@ class KnownFlows:
 async def accepted(store: Asks, session: Session) -> tuple[LibraryEntry, ...]:
     """Paths whose answers this person accepted for similar requests; none where anything goes wrong."""
     try:
-        wanted = {"user": session.owner, "query": session.request[:ASKED], "limit": EXAMPLES}
+        wanted = {"user": session.owner, "query": session.words.request[:ASKED], "limit": EXAMPLES}
         found = LibraryPage.model_validate(await store.ask("library.similar", **wanted)).items
         return tuple(entry for entry in found if entry.path)  # an answer of another workflow has none
     except Exception as error:  # whatever it is: a path can be planned without

@@ -25,8 +25,12 @@ class Paths:
 
     def key(self, session: Session, page: FlowPage) -> str:
         """What a plan depends on: the person, their words, the flows, and what their states hold."""
-        said = [session.request, session.feedback, [(said.question, said.answer) for said in session.dialogue]]
-        knowledge = [(known.name, known.text) for known in session.knowledge]
+        said = [
+            session.words.request,
+            session.words.feedback,
+            [(said.question, said.answer) for said in session.words.dialogue],
+        ]
+        knowledge = [(known.name, known.text) for known in session.words.knowledge]
         about = [session.owner, said, knowledge, page.model_dump(mode="json", exclude={"troubles"})]
         return hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 

@@ -46,21 +46,21 @@ class PlanReply(Question):
 
 def brief(session: Session) -> list[Message]:
     remark, session = remark_sections(session), drafting(session)
-    plan = session.plan if session.feedback or session.replan or session.rounds else None
-    code = session.code if session.rounds and session.code and session.code.status == "approved" else None
+    plan = session.plan if session.words.feedback or session.next_draft.another or session.words.earlier else None
+    code = session.code if session.words.earlier and session.code and session.code.status == "approved" else None
     return prompt(
         "planner",
         "text_plan",
         RULES,
         {
-            "previous": [f"- {past.request} ({past.outcome})" for past in session.rounds],
-            "knowledge": [f"# {known.name}\n{known.text}" for known in session.knowledge],
-            "request": session.request,
+            "previous": [f"- {past.request} ({past.outcome})" for past in session.words.earlier],
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
             "plan": plan.text if plan else None,
             "code": code.code if code else None,
-            "question": session.asked,
-            "feedback": session.feedback,
-            "replan": "Another approach, from scratch." if session.replan else None,
+            "question": session.words.last_question,
+            "feedback": session.words.feedback,
+            "replan": "Another approach, from scratch." if session.next_draft.another else None,
             "review": remark.get("review"),
             "remark": remark.get("remark"),
         },

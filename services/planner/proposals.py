@@ -25,7 +25,7 @@ class Proposal(NamedTuple):
 def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Proposal:
     """The reply's calls with their arguments put right, held against tools and history."""
     known = {spec.name: spec for spec in tools}
-    turn = session.turns + 1
+    turn = session.counts.turns + 1
     actions: list[ActionSpec] = []
     problems: list[str] = []
     for number, planned in enumerate(reply.actions, 1):

@@ -38,9 +38,9 @@ class Asks(Protocol):
 
 async def recall(store: Asks, embeddings: Embeddings, session: Session) -> tuple[Recalled, ...]:
     """At most three memories for the first turn of a request; none where anything goes wrong."""
-    if not session.settings.recall or session.turns > session.turns_before:
+    if not session.settings.recall or session.counts.turns > session.counts.turns_before:
         return ()
-    request = session.request[:ASKED]
+    request = session.words.request[:ASKED]
     try:
         wanted = {"user": session.owner, "query": request, "exclude": session.id, "limit": FOUND}
         recent = RECENT if embeddings.offered else 0

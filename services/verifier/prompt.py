@@ -65,10 +65,10 @@ class VerdictReply(BaseModel):
 
 def tests_brief(session: Session) -> list[Message]:
     sections = {
-        "request": session.request,
+        "request": session.words.request,
         "plan": session.plan.text if session.plan else None,
         "code": session.code.code if session.code else None,
-        "feedback": session.wishes,
+        "feedback": session.words.feedback_in_code,
     }
     return prompt("verifier", "tests", TESTS_RULES, sections)
 
@@ -79,9 +79,9 @@ def verdict_brief(session: Session, turn: Turn) -> list[Message]:
         for action in turn.actions
     ]
     sections = {
-        "request": session.request,
+        "request": session.words.request,
         "plan": session.plan.text if session.plan else None,
-        "feedback": session.wishes,
+        "feedback": session.words.feedback_in_code,
         "run": [run[:8000] for run in runs],
     }
     return prompt("verifier", "verdict", VERDICT_RULES, sections)
@@ -90,11 +90,11 @@ def verdict_brief(session: Session, turn: Turn) -> list[Message]:
 def turn_brief(session: Session, turn: Turn) -> list[Message]:
     memory = session.memory
     done = history(memory, turn)
-    told = {said.answer for said in session.dialogue}
+    told = {said.answer for said in session.words.dialogue}
     sections = {
-        "request": session.request,
-        "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.dialogue],
-        "feedback": [words for words in session.feedback if words not in told],
+        "request": session.words.request,
+        "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
+        "feedback": [words for words in session.words.feedback if words not in told],
         "sub_goal": turn.sub_goal,
         "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
         "executed": deed_lines(deed for deed in done if deed.turn != turn.number),

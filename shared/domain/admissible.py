@@ -111,8 +111,8 @@ def _asks_nobody(session: Session, plan: Plan) -> bool:
 
 def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
     """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
-    actions = of_plan(plan.kind).actions(plan, session.turns + 1)
-    turn = session.turns + 1 if actions else None
+    actions = of_plan(plan.kind).actions(plan, session.counts.turns + 1)
+    turn = session.counts.turns + 1 if actions else None
     if event.turn != turn:
         return f"its turn is {event.turn}, but with this plan it must be {turn}: {RELOAD}"
     if [_what_runs(spec) for spec in event.actions] != [_what_runs(spec) for spec in actions]:

@@ -50,7 +50,7 @@ def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended,
 def _reason(before: Session, event: SessionEvent, after: Session) -> EndReason | None:
     """Why what has not begun of the turn at hand never will; None where the turn goes on."""
     match event:
-        case facts.SessionStopped() if before.remark is None:
+        case facts.SessionStopped() if before.words.remark is None:
             return "stopped"
         case facts.PlanCancelled() | facts.PlanDeleted():
             return "cancelled"

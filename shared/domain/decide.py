@@ -38,7 +38,7 @@ def decided(session: Session, command: AnyCommand, by: By) -> tuple[SessionEvent
 def bare(session: Session, command: AnyCommand, by: By) -> SessionEvent:
     """The same event, but for the actions that it ends and begins: to know whether the command is refused. Raises a
     `Refused`."""
-    if by.id is not None and event_id(session, by, "") in session.recent:
+    if by.id is not None and event_id(session, by, "") in session.recent_commands:
         raise AlreadyDone("This command has been carried out already; nothing was done twice.")
     begins = session.version > 0 or isinstance(command, (c.Say, c.Fork))
     need(begins, "There is no such session yet: begin it with a user_message.")
@@ -58,7 +58,7 @@ def _event(session: Session, command: AnyCommand, by: By) -> SessionEvent:
 def _by_newest_rules(session: Session, event: SessionEvent) -> SessionEvent:
     """A session goes over to the rules of this release when it is at rest: nothing that was begun by older ones is left
     to be ended by newer ones."""
-    rests = session.phase == "resting" and session.halted is None
+    rests = session.phase == "resting" and session.resume_phase is None
     if rests and session.rules < envelope.RULES:
         return event.model_copy(update={"rules": envelope.RULES})
     return event

@@ -3,7 +3,16 @@
 from shared.domain import workflows
 from shared.domain.changing import replace
 from shared.domain.paths import planned
-from shared.domain.session import WISHES_KEPT, Session, newest, with_code, with_plan
+from shared.domain.session import (
+    WISHES_KEPT,
+    NextDraft,
+    Session,
+    newest,
+    with_code,
+    with_next_draft,
+    with_plan,
+    with_words,
+)
 from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.waves import leave_turn
 from shared.domain.workflow import unread_while_drafting
@@ -19,7 +28,14 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
         code = replace(code, status="superseded")
     heard = workflow.takes_in(leave_turn(session))
     plan = plan if isinstance(event, facts.PlanDrafted) else workflow.edited(plan)
-    return replace(heard, plan=plan, plans=plan.number, code=code, asked="", replan=False, problems=())
+    return replace(
+        heard,
+        plan=plan,
+        code=code,
+        words=replace(heard.words, last_question=""),
+        next_draft=NextDraft(),
+        counts=replace(heard.counts, plans=plan.number),
+    )
 
 
 def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan:
@@ -31,7 +47,7 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
     status: PlanStatus = "draft" if unread_while_drafting(session, event) else "pending_approval"
     return Plan(
         event.version,
-        session.plans + 1,
+        session.counts.plans + 1,
         kind,
         event.goal,
         event.steps,
@@ -46,7 +62,8 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
     """Its steps are carried out, or a program is written for it."""
     plan = session.plan
     if plan is None or event.turn is None:
-        return replace(with_plan(session, "approved"), wishes=(), problems=())
+        approved = with_words(with_plan(session, "approved"), feedback_in_code=())
+        return with_next_draft(approved, problems=())
     workflow = workflows.of_plan(plan.kind)
     turn = Turn(
         event.turn,
@@ -59,14 +76,15 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
         rules=workflow.turn,
         made=len(event.actions),
     )
-    return replace(leave_turn(with_plan(session, "executing")), turn=turn, turns=event.turn)
+    left = leave_turn(with_plan(session, "executing"))
+    return replace(left, turn=turn, counts=replace(left.counts, turns=event.turn))
 
 
 def plan_rejected(session: Session, event: facts.PlanRejected) -> Session:
     rejected = with_plan(session, "rejected")
     if rejected.code and rejected.code.status != "approved":
         rejected = with_code(rejected, status="superseded")
-    return replace(leave_turn(rejected), replan=True, problems=()) if event.replan else rejected
+    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected
 
 
 def plan_cancelled(session: Session, _: facts.PlanCancelled) -> Session:
@@ -80,34 +98,33 @@ def plan_deleted(session: Session, _: facts.PlanDeleted) -> Session:
 def code_made(session: Session, event: facts.CodeDrafted | facts.CodeEdited) -> Session:
     plan_version = session.plan.version if session.plan else event.version
     drafted = isinstance(event, facts.CodeDrafted)
-    repairs = session.code.repairs if drafted and session.code and session.problems else 0
+    repairs = session.code.repairs if drafted and session.code and session.next_draft.problems else 0
     code = Code(
         event.version,
-        session.codes + 1,
+        session.counts.codes + 1,
         plan_version,
         event.code,
         event.explanation if isinstance(event, facts.CodeDrafted) else "",
         event.actor,
         repairs=repairs,
     )
+    words = session.words
+    taken_in = newest(words.feedback_in_code + words.feedback, WISHES_KEPT)
     return replace(
         leave_turn(session),
         code=code,
-        codes=code.number,
-        wishes=newest(session.wishes + session.feedback, WISHES_KEPT),
-        feedback=(),
-        asked="",
-        problems=(),
-        replan=False,
+        words=replace(words, feedback_in_code=taken_in, feedback=(), last_question=""),
+        next_draft=NextDraft(),
+        counts=replace(session.counts, codes=code.number),
     )
 
 
 def code_verified(session: Session, event: facts.CodeVerified) -> Session:
     checked = with_code(session, checks=event.checks, tests=event.tests, status="review")
-    if checked.code is None or session.unread or not repairable(session, event):
+    if checked.code is None or session.words.unread or not repairable(session, event):
         return checked
     repair = with_code(checked, repairs=checked.code.repairs + 1, status="rejected")
-    return replace(
+    return with_next_draft(
         repair, problems=tuple(f"{check.name}: {check.detail}" for check in event.checks if check.ok is False)
     )
 
@@ -118,4 +135,4 @@ def code_approved(session: Session, _: facts.CodeApproved) -> Session:
 
 def code_rejected(session: Session, event: facts.CodeRejected) -> Session:
     rejected = with_code(session, status="rejected")
-    return replace(leave_turn(rejected), replan=True, problems=()) if event.replan else rejected
+    return replace(leave_turn(rejected), next_draft=NextDraft(another=True)) if event.replan else rejected

@@ -9,7 +9,17 @@ from typing import Any, assert_never
 
 from shared.domain import drafts, forks, outcomes, said, turns, workflows
 from shared.domain.changing import replace
-from shared.domain.session import COMMANDS_KEPT, SERVICE_OF, Session, begin, put_back, set_aside, settle
+from shared.domain.session import (
+    COMMANDS_KEPT,
+    SERVICE_OF,
+    Session,
+    begin,
+    put_back,
+    set_aside,
+    settle,
+    with_answer,
+    with_words,
+)
 from shared.domain.state import Failure
 from shared.domain.usage import counted
 from shared.domain.waves import begin_quiet, end, follow, mark
@@ -44,10 +54,14 @@ def evolve(session: Session, event: SessionEvent) -> Session:
     # Of the actions that the event itself plans, those are ended that need one which is not run.
     after = end(after, (one for one in event.ended if one.reason == "dependency_failed"))
     after = begin_quiet(after, event)
-    recent = (*after.recent, event.id)[-COMMANDS_KEPT:] if event.actor.startswith("user:") else after.recent
-    since = session.since if _scene(after) == _scene(session) else event.version
+    recent = (
+        (*after.recent_commands, event.id)[-COMMANDS_KEPT:]
+        if event.actor.startswith("user:")
+        else after.recent_commands
+    )
+    since = session.since_version if _scene(after) == _scene(session) else event.version
     needs, rules = max(session.needs, event.needs), max(session.rules, event.rules or 1)
-    return replace(after, version=event.version, needs=needs, rules=rules, recent=recent, since=since)
+    return replace(after, version=event.version, needs=needs, rules=rules, recent_commands=recent, since_version=since)
 
 
 def fold(session: Session, events: Iterable[SessionEvent]) -> Session:
@@ -63,7 +77,7 @@ def _scene(session: Session) -> tuple[object, ...]:
 
 def _without_remark(session: Session, event: SessionEvent) -> Session:
     """What an event that ends a remark finds: drafts have taken it in, decisions set it aside."""
-    if session.remark is None:
+    if session.words.remark is None:
         return session
     match event:
         case facts.PlanDrafted() | facts.CodeDrafted() | facts.TurnPlanned():
@@ -77,7 +91,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.MessageReceived():
             return said.heard(session, event)
         case facts.RemarkAnswered():
-            return replace(put_back(session), reply=event.text)
+            return with_words(put_back(session), reply=event.text)
         case (
             facts.PlanDrafted()
             | facts.PlanEdited()
@@ -120,7 +134,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         ):
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
         case facts.AnswerJudged():
-            return replace(session, accepted=event.accepted, saved=event.saved)
+            return with_answer(session, accepted=event.accepted, saved=event.saved)
         case facts.UsageRecorded():
             return session  # its envelope says it all
         case facts.BudgetRaised():
@@ -137,9 +151,9 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             return begin(resumed, session.phase, event.version) if waits else resumed
         case facts.SessionFailed():
             failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
-            return replace(settle(session, "failed"), halted=session.phase, failure=failure)
+            return replace(settle(session, "failed"), resume_phase=session.phase, failure=failure)
         case facts.SessionRetried():
-            return turns.go_on(session, session.halted or "planning", event.version)
+            return turns.go_on(session, session.resume_phase or "planning", event.version)
         case facts.SessionCompleted():
             return settle(session, "resting", "completed")
         case facts.SessionForked():
@@ -150,8 +164,10 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             others = {user: role for user, role in session.shared_with.items() if user != event.user}
             return replace(session, shared_with=others | ({event.user: event.role} if event.role else {}))
         case facts.WorkflowChanged():
-            halted = session.halted if event.workflow == session.workflow else None  # another one has other phases
-            return replace(session, workflow=event.workflow, halted=halted)
+            halted = (
+                session.resume_phase if event.workflow == session.workflow else None
+            )  # another one has other phases
+            return replace(session, workflow=event.workflow, resume_phase=halted)
     assert_never(event)
 
 
@@ -191,7 +207,7 @@ def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
     )
     session = replace(session, settings=raised)
     waits = session.question is not None and session.question.about == "budget"
-    return turns.go_on(session, session.halted or "planning", event.version) if waits else session
+    return turns.go_on(session, session.resume_phase or "planning", event.version) if waits else session
 
 
 def _stopped(session: Session) -> Session:
@@ -199,8 +215,8 @@ def _stopped(session: Session) -> Session:
 
     A remark is taken back: what was in review is in review again.
     """
-    if session.remark:
+    if session.words.remark:
         return put_back(session)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
-    halted = session.halted if asked_by_a_phase else session.phase
-    return replace(settle(session, "resting", "stopped"), halted=halted)
+    halted = session.resume_phase if asked_by_a_phase else session.phase
+    return replace(settle(session, "resting", "stopped"), resume_phase=halted)

@@ -2,8 +2,7 @@
 
 import json
 
-from shared.domain.changing import replace
-from shared.domain.session import WORDS_KEPT, Session, newest, set_aside, settle
+from shared.domain.session import WORDS_KEPT, Answer, Counts, Session, Words, newest, set_aside, settle
 from shared.domain.state import Code, Plan, Round
 from shared.domain.waves import leave_turn
 from shared.events import facts
@@ -17,24 +16,24 @@ def carried(session: Session) -> Carried:
     Knowledge and words are bounded by their size as JSON, the newest first: the fork has to fit into one event.
     """
     session = set_aside(session)
-    words = newest((*session.feedback, *session.unread), WORDS_KEPT, _json)
-    unread = session.unread[-len(words) :]
+    words = newest((*session.words.feedback, *session.words.unread), WORDS_KEPT, _json)
+    unread = session.words.unread[-len(words) :]
     return Carried(
         title=session.title,
         workflow=session.workflow,
         settings=session.settings,
-        knowledge=newest(session.knowledge, WORDS_KEPT, _json),
-        request=session.request,
-        rounds=tuple(EarlierRound(request=one.request, outcome=one.outcome) for one in session.rounds),
+        knowledge=newest(session.words.knowledge, WORDS_KEPT, _json),
+        request=session.words.request,
+        rounds=tuple(EarlierRound(request=one.request, outcome=one.outcome) for one in session.words.earlier),
         feedback=words[: len(words) - len(unread)],
         unread=unread,
         plan=_carried_plan(session.plan) if session.plan else None,
-        plan_number=session.plans,
+        plan_number=session.counts.plans,
         code=_carried_code(session.code) if session.code and _current(session) else None,
-        code_number=session.codes,
-        answer=session.answer,
-        confidence=session.confidence,
-        flow_states=leave_turn(session).before,
+        code_number=session.counts.codes,
+        answer=session.answer.text,
+        confidence=session.answer.confidence,
+        flow_states=leave_turn(session).flow_results,
     )
 
 
@@ -66,25 +65,25 @@ def forked(event: facts.SessionForked) -> Session:
     Plan and code get version 1, the fork's own: by their parent's numbers a later version of the fork could be meant.
     """
     had = event.carried
-    fork = replace(
-        Session(event.session_id),
+    fork = Session(
+        event.session_id,
         owner=event.actor.removeprefix("user:"),
         title=had.title,
         workflow=had.workflow,
         settings=had.settings,
-        knowledge=had.knowledge,
-        request=had.request,
-        rounds=tuple(Round(one.request, one.outcome) for one in had.rounds),
-        feedback=had.feedback,
-        unread=had.unread,
+        parent_id=event.parent_id,
+        words=Words(
+            request=had.request,
+            earlier=tuple(Round(one.request, one.outcome) for one in had.rounds),
+            knowledge=had.knowledge,
+            feedback=had.feedback,
+            unread=had.unread,
+        ),
         plan=_plan(event, had.plan) if had.plan else None,
-        plans=had.plan_number,
         code=_code(event, had.code) if had.plan and had.code else None,
-        codes=had.code_number,
-        answer=had.answer,
-        confidence=had.confidence,
-        before=had.flow_states,
-        parent=event.parent_id,
+        answer=Answer(had.answer, had.confidence),
+        flow_results=had.flow_states,
+        counts=Counts(plans=had.plan_number, codes=had.code_number),
     )
     return settle(fork, "awaiting_approval" if fork.plan else "resting")
 

@@ -72,6 +72,6 @@ def abandoned(session: Session, work: Work) -> tuple[c.Uncertain | c.LoseResult,
         c.LoseResult(action_id=action.spec.id, attempt=action.attempt, reason=RESULT_LEFT)
         if action.storing
         else c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason=LEFT)
-        for action in (*mine, *session.loose)
+        for action in (*mine, *session.left_running)
         if action.under_way and action.began == work.version
     )

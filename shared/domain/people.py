@@ -82,7 +82,10 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             need(session.paused, "The session is not paused.")
             return facts.SessionResumed(**stamp(session, by, "session.resumed"))
         case c.Retry():
-            need(session.halted is not None and session.phase in ("failed", "resting"), "There is nothing to retry.")
+            need(
+                session.resume_phase is not None and session.phase in ("failed", "resting"),
+                "There is nothing to retry.",
+            )
             return facts.SessionRetried(**stamp(session, by, "session.retried"))
         case c.Skip():
             return _skip(session, command, by)
@@ -192,7 +195,7 @@ def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
     code = session.code
     if code is None or code.status != "approved" or session.phase not in ("resting", "failed"):
         raise OutOfTurn("Only approved code is run, while the session rests.")
-    turn = session.turns + 1
+    turn = session.counts.turns + 1
     arguments = {"code_version": code.version, "hash": code.hash, "stdin": command.stdin, "args": list(command.args)}
     action = ActionSpec(id=f"{turn}.1", tool=RUN_CODE, arguments=arguments, description="Run the approved code")
     return _turn_requested(session, "Run the approved code", (action,), by)
@@ -200,7 +203,7 @@ def _run(session: Session, command: c.Run, by: By) -> SessionEvent:
 
 def _complete(session: Session, by: By) -> SessionEvent:
     asked = session.question is not None and session.question.about == "continue" and session.asking
-    rests = session.phase == "failed" or (session.phase == "resting" and session.reason != "completed")
+    rests = session.phase == "failed" or (session.phase == "resting" and session.rest_reason != "completed")
     need(asked or rests, "The session can be completed when it rests.")
     return facts.SessionCompleted(**stamp(session, by, "session.completed"))
 
@@ -242,7 +245,7 @@ def _take_over(session: Session, command: c.TakeOver, by: By) -> SessionEvent:
 
 def _turn_requested(session: Session, sub_goal: str, actions: tuple[ActionSpec, ...], by: By) -> facts.TurnRequested:
     envelope = stamp(session, by, "turn.requested")
-    return facts.TurnRequested(**envelope, turn=session.turns + 1, sub_goal=sub_goal, actions=actions)
+    return facts.TurnRequested(**envelope, turn=session.counts.turns + 1, sub_goal=sub_goal, actions=actions)
 
 
 def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
@@ -264,9 +267,9 @@ def _edit_path(session: Session, command: c.EditPath, by: By) -> SessionEvent:
 
 
 def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
-    need(session.phase == "resting" and bool(session.answer), "There is no answer to judge now.")
+    need(session.phase == "resting" and bool(session.answer.text), "There is no answer to judge now.")
     need(not command.saved or (session.turn is not None and session.turn.rules.keeps_results), NOTHING_TO_SAVE)
-    if (command.accepted, command.saved) == (session.accepted, session.saved):
+    if (command.accepted, command.saved) == (session.answer.accepted, session.answer.saved):
         raise AlreadyDone("The answer is judged like that already.")
     if command.saved and not command.accepted:
         raise Invalid("Only an accepted answer is saved.")

@@ -70,7 +70,8 @@ def _before(session: Session, spec: ActionSpec) -> ActionStatus | None:
     """What became of this very change; one that outlived its turn may still be running."""
     key = key_of(spec.tool, spec.arguments)
     runs = any(
-        loose.status == "started" and key_of(loose.spec.tool, loose.spec.arguments) == key for loose in session.loose
+        loose.status == "started" and key_of(loose.spec.tool, loose.spec.arguments) == key
+        for loose in session.left_running
     )
     return "uncertain" if runs else standing(session.memory, session.turn, spec)
 

@@ -16,7 +16,7 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
         action = _waiting_action(session, command.action_id)
         if policy_of(session, action.spec) == "deny":
             raise OutOfTurn(f"{action.spec.tool} is denied in this session: refuse the action, or change the policy.")
-        if command.version < session.since:
+        if command.version < session.since_version:
             raise Stale(f"What you saw at version {command.version} has been decided. Look at what waits now.")
         if command.hash is not None and command.hash != action.hash:
             raise Stale("The action's arguments differ from what you saw. Look at them and decide again.")
@@ -35,12 +35,12 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
 
 def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
     """The approval of steps that act holds their turn."""
-    actions = tuple(ruled(session, spec) for spec in of_plan(plan.kind).actions(plan, session.turns + 1))
+    actions = tuple(ruled(session, spec) for spec in of_plan(plan.kind).actions(plan, session.counts.turns + 1))
     return facts.PlanApproved(
         **stamp(session, by, "plan.approved"),
         plan_version=plan.version,
         hash=plan.hash,
-        turn=session.turns + 1 if actions else None,
+        turn=session.counts.turns + 1 if actions else None,
         actions=actions,
     )
 

@@ -12,6 +12,8 @@ from shared.domain.session import (
     ROUNDS_KEPT,
     SERVICE_OF,
     WORDS_KEPT,
+    Answer,
+    NextDraft,
     Phase,
     Remark,
     Session,
@@ -22,7 +24,9 @@ from shared.domain.session import (
     set_aside,
     settle,
     with_code,
+    with_next_draft,
     with_plan,
+    with_words,
 )
 from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
@@ -36,12 +40,12 @@ REMARKED: tuple[Phase, ...] = ("awaiting_approval", "resting")  # where words as
 
 
 def heard(session: Session, event: facts.MessageReceived) -> Session:
-    known = newest((*session.knowledge, *event.knowledge), WORDS_KEPT, lambda known: known.name + known.text)
-    informed = replace(session, knowledge=known, reply="")
+    known = newest((*session.words.knowledge, *event.knowledge), WORDS_KEPT, lambda known: known.name + known.text)
+    informed = with_words(session, knowledge=known, reply="")
     if event.intent == "remark" and put_back(session).phase in REMARKED:
         return _remarked(informed, event.text, event.version)
     if event.intent == "guidance" or (event.intent == "remark" and session.phase in SERVICE_OF):
-        return replace(informed, unread=newest((*session.unread, event.text), WORDS_KEPT))
+        return with_words(informed, unread=newest((*session.words.unread, event.text), WORDS_KEPT))
     if event.intent in ("feedback", "remark"):
         return _feedback(informed, (event.text,), event.version)
     settings = replace(
@@ -57,15 +61,15 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
 def _remarked(session: Session, text: str, version: int) -> Session:
     """Planner or generator is due, and nothing else has changed. A second remark is answered with the first."""
     at = put_back(session)
-    remark = session.remark or Remark((), at.phase, at.halted)
+    remark = session.words.remark or Remark((), at.phase, at.resume_phase)
     remark = replace(remark, texts=newest((*remark.texts, text), WORDS_KEPT))
     coding = at.phase == "awaiting_approval" and reviewing(at) == "code"
-    return begin(replace(session, remark=remark), "coding" if coding else "planning", version)
+    return begin(with_words(session, remark=remark), "coding" if coding else "planning", version)
 
 
 def begins_round(session: Session) -> bool:
     """Whether a draft that takes the remark in begins a round: at rest there is nothing to revise."""
-    return session.remark is not None and session.remark.phase == "resting"
+    return session.words.remark is not None and session.words.remark.phase == "resting"
 
 
 def drafting(session: Session) -> Session:
@@ -75,53 +79,47 @@ def drafting(session: Session) -> Session:
 
 def in_words(session: Session, text: str) -> c.AnswerRemark | c.Ask:
     """What a service says instead of a draft: the answer to a remark, or else words that a person replies to."""
-    return c.AnswerRemark(text=text[:LONGEST]) if session.remark else c.Ask(text=text[:LONGEST])
+    return c.AnswerRemark(text=text[:LONGEST]) if session.words.remark else c.Ask(text=text[:LONGEST])
 
 
 def taken_in(session: Session, version: int, *, begins_round: bool) -> Session:
     """The session that a draft is made in: its remark is feedback on what is in review, or a new request."""
-    if (remark := session.remark) is None:
+    if (remark := session.words.remark) is None:
         return session
     at = put_back(session)
     heard = _next_round(at, "\n".join(remark.texts), version) if begins_round else _feedback(at, remark.texts, version)
     for said in remark.dialogue:
-        heard = _with_answer(heard, said)
+        heard = _with_said(heard, said)
     return heard
 
 
 def _next_round(session: Session, request: str, version: int) -> Session:
     """A new request: what came before becomes a line of the summary; plan, code and unused feedback stay as context."""
-    rounds = (*session.rounds, Round(session.request[:SUMMARY], _outcome_of(session))) if session.request else ()
+    words = session.words
+    past = (Round(words.request[:SUMMARY], _outcome_of(session)),) if words.request else ()
     ended = leave_turn(session)
+    unheard = tuple(text for text in words.feedback if text not in ended.memory.heard)
+    earlier = (*words.earlier, *past)[-ROUNDS_KEPT:]
     fresh = replace(
         ended,
         memory=next_request(ended.memory),
-        feedback=tuple(words for words in ended.feedback if words not in ended.memory.heard),
-        rounds=rounds[-ROUNDS_KEPT:],
-        request=request,
-        problems=(),
-        asked="",
-        dialogue=(),
-        replan=False,
-        answer="",
-        confidence=0.0,
-        evidence=(),
-        accepted=False,
-        saved=False,
-        turns_before=session.turns,
+        words=replace(words, request=request, earlier=earlier, feedback=unheard, last_question="", dialogue=()),
+        next_draft=NextDraft(),
+        answer=Answer(),
+        counts=replace(session.counts, turns_before=session.counts.turns),
     )
     return begin(fresh, "planning", version)
 
 
 def _outcome_of(session: Session) -> str:
-    if session.answer:
-        return f"answered: {session.answer}"[:SUMMARY]
+    if session.answer.text:
+        return f"answered: {session.answer.text}"[:SUMMARY]
     plan, code = session.plan, session.code
     if plan and code and code.status == "approved" and code.plan_version == plan.version:
         return f"code approved for the plan: {plan.goal}"[:SUMMARY]
     if plan:
         return f"plan {plan.status}: {plan.goal}"[:SUMMARY]
-    return "failed" if session.phase == "failed" else session.reason
+    return "failed" if session.phase == "failed" else session.rest_reason
 
 
 def _feedback(session: Session, texts: tuple[str, ...], version: int) -> Session:
@@ -129,7 +127,7 @@ def _feedback(session: Session, texts: tuple[str, ...], version: int) -> Session
         return _told(session, "\n".join(texts), version)
     session = set_aside(session)
     target = reviewing(session) if session.phase != "escalated" else None
-    said = replace(session, feedback=(*session.feedback, *texts), replan=False, problems=())
+    said = with_next_draft(with_words(session, feedback=(*session.words.feedback, *texts)), another=False, problems=())
     if target == "code":
         return begin(with_code(said, status="rejected", repairs=0), "coding", version)
     if target == "text":
@@ -143,7 +141,7 @@ def asked(session: Session, event: facts.QuestionAsked) -> Session:
     if event.kind == "action":
         session = mark(session, [event.question_id], "asked")
     stage = session.phase if event.kind in ("request", "budget") else None
-    return replace(settle(session, "awaiting_input"), question=question, halted=stage)
+    return replace(settle(session, "awaiting_input"), question=question, resume_phase=stage)
 
 
 def answered(session: Session, event: facts.QuestionAnswered) -> Session:
@@ -176,13 +174,15 @@ def _cleared(session: Session, event: facts.QuestionAnswered) -> Session:
 def _told(session: Session, text: str, version: int) -> Session:
     """What a draft asked for is now known: the same phase again, with the question and its answer."""
     said = Said(session.question.text if session.question else "", text)
-    if session.remark:
-        told = replace(session, remark=replace(session.remark, dialogue=(*session.remark.dialogue, said)[-DIALOGUE:]))
+    if remark := session.words.remark:
+        told = with_words(session, remark=replace(remark, dialogue=(*remark.dialogue, said)[-DIALOGUE:]))
     else:
-        told = _with_answer(session, said)
-    return go_on(told, session.halted or "planning", version)
+        told = _with_said(session, said)
+    return go_on(told, session.resume_phase or "planning", version)
 
 
-def _with_answer(session: Session, said: Said) -> Session:
-    dialogue = (*session.dialogue, said)[-DIALOGUE:] if said.question else session.dialogue
-    return replace(session, feedback=(*session.feedback, said.answer), asked=said.question, dialogue=dialogue)
+def _with_said(session: Session, said: Said) -> Session:
+    dialogue = (*session.words.dialogue, said)[-DIALOGUE:] if said.question else session.words.dialogue
+    return with_words(
+        session, feedback=(*session.words.feedback, said.answer), last_question=said.question, dialogue=dialogue
+    )

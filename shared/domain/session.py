@@ -55,67 +55,108 @@ WISHES_KEPT = 8_000  # bytes of feedback that is in the code already
 class Remark:
     """What a person said of what is in review or at rest, and has not been answered.
 
-    `phase` and `halted` are those that the session returns to; `dialogue` is what the service asked meanwhile.
+    `phase` and `resume_phase` are those that the session returns to; `dialogue` is what the service asked meanwhile.
     """
 
     texts: tuple[str, ...]
     phase: Phase
-    halted: Phase | None = None
+    resume_phase: Phase | None = None
     dialogue: tuple[Said, ...] = ()
 
 
 @dataclass(frozen=True)
+class Words:
+    """What was said, and how far it has been taken in.
+
+    feedback: what the next draft must take in. feedback_in_code: what the code has taken in since its plan was
+    approved. unread: said while work was going on. last_question: the planner's, for the prompt that takes the answer
+    in. dialogue: what was asked and answered since the request. reply: in words, to what was said last.
+    """
+
+    request: str = ""
+    earlier: tuple[Round, ...] = ()
+    knowledge: tuple[Knowledge, ...] = ()
+    feedback: tuple[str, ...] = ()
+    feedback_in_code: tuple[str, ...] = ()
+    unread: tuple[str, ...] = ()
+    last_question: str = ""
+    dialogue: tuple[Said, ...] = ()
+    remark: Remark | None = None
+    reply: str = ""
+
+
+@dataclass(frozen=True)
+class NextDraft:
+    """What the next draft is to be: `another` one, not a revision; one that mends the `problems` of the last one."""
+
+    another: bool = False
+    problems: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many there have been. A request's `max_turns` counts from `turns_before`, the turns of earlier requests."""
+
+    plans: int = 0
+    codes: int = 0
+    turns: int = 0
+    turns_before: int = 0
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the last request came to; `evidence` names the actions that support it. A person accepts it, or saves it."""
+
+    text: str = ""
+    confidence: float = 0.0
+    evidence: tuple[str, ...] = ()
+    accepted: bool = False
+    saved: bool = False
+
+
+@dataclass(frozen=True)
 class Session:
-    """One session as its first `version` events left it."""
+    """One session as its first `version` events left it: what all have in common, then its parts by name.
+
+    A part stays when the workflow changes. `needs` is the highest number of the format among the events, `rules` the
+    number that they are folded by. `since_version` is that of the event that brought the present phase, or what is now
+    in review. `resume_phase` is where the session goes on: the phase that failed, was stopped or asked. `left_running`
+    are actions that outlived their turn; their outcomes are still recorded. `flow_results` holds, by flow, what earlier
+    paths returned.
+    """
 
     id: str
     version: int = 0
-    needs: int = 1  # the highest number of the format among its events
-    rules: int = 1  # by which it is folded
+    needs: int = 1
+    rules: int = 1
     owner: str = ""
     title: str = ""
     workflow: Workflow = "conversation"
     settings: SessionSettings = field(default_factory=SessionSettings)
-    knowledge: tuple[Knowledge, ...] = ()
     phase: Phase = "resting"
-    reason: Rest = "new"
+    rest_reason: Rest = "new"
     work: Work | None = None
-    halted: Phase | None = None  # where it goes on: the phase that failed, was stopped, asked, or ran out of budget
-    since: int = 0  # version of the event that brought the present phase, or what is now in review
+    resume_phase: Phase | None = None
+    since_version: int = 0
     paused: bool = False
-    remark: Remark | None = None
-    reply: str = ""  # in words, to what was said last
-    request: str = ""
-    rounds: tuple[Round, ...] = ()
-    feedback: tuple[str, ...] = ()  # what the next draft must take in
-    wishes: tuple[str, ...] = ()  # feedback that the code has taken in since its plan was approved
-    unread: tuple[str, ...] = ()  # said while work was going on, not yet taken in
-    asked: str = ""  # the planner's last question, for the prompt that takes the answer in
-    dialogue: tuple[Said, ...] = ()  # what was asked and answered since the request
-    memory: Memory = field(default_factory=Memory)
-    replan: bool = False  # the next draft is to be another one, not a revision
-    problems: tuple[str, ...] = ()  # why the last code or turn was sent back
-    plan: Plan | None = None
-    plans: int = 0
-    code: Code | None = None
-    codes: int = 0
-    turn: Turn | None = None
-    turns: int = 0
-    turns_before: int = 0  # turns of earlier requests: max_turns counts from here
-    loose: tuple[Action, ...] = ()  # started, and outlived their turn: what comes of them is still recorded
     question: Question | None = None
-    answer: str = ""
-    confidence: float = 0.0  # of the answer
-    evidence: tuple[str, ...] = ()  # ids of the actions that support it
-    accepted: bool = False  # the answer, by the person
-    saved: bool = False  # and kept in their library
-    before: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)  # by flow: what paths made
     failure: Failure | None = None
     spent: Spent = field(default_factory=Spent)
     policies: dict[str, ToolPolicy] = field(default_factory=dict)
     shared_with: dict[str, Role] = field(default_factory=dict)
-    parent: str | None = None
-    recent: tuple[str, ...] = ()  # ids of the last commands people gave: a repeated one changes nothing
+    parent_id: str | None = None
+    recent_commands: tuple[str, ...] = ()  # the ids of the last ones that people gave
+
+    words: Words = field(default_factory=Words)
+    plan: Plan | None = None
+    code: Code | None = None
+    next_draft: NextDraft = field(default_factory=NextDraft)
+    turn: Turn | None = None
+    left_running: tuple[Action, ...] = ()
+    memory: Memory = field(default_factory=Memory)
+    answer: Answer = field(default_factory=Answer)
+    flow_results: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)
+    counts: Counts = field(default_factory=Counts)
 
     @property
     def asking(self) -> bool:
@@ -163,6 +204,26 @@ def with_code(session: Session, **changes: object) -> Session:
     return replace(session, code=replace(session.code, **changes)) if session.code else session  # type: ignore[arg-type]
 
 
+def with_words(session: Session, **changes: object) -> Session:
+    """The same session with other words."""
+    return replace(session, words=replace(session.words, **changes))  # type: ignore[arg-type]
+
+
+def with_next_draft(session: Session, **changes: object) -> Session:
+    """The same session with something else known of its next draft."""
+    return replace(session, next_draft=replace(session.next_draft, **changes))  # type: ignore[arg-type]
+
+
+def with_answer(session: Session, **changes: object) -> Session:
+    """The same session with its answer changed."""
+    return replace(session, answer=replace(session.answer, **changes))  # type: ignore[arg-type]
+
+
+def with_counts(session: Session, **changes: int) -> Session:
+    """The same session with other counts."""
+    return replace(session, counts=replace(session.counts, **changes))
+
+
 def newest[T](items: tuple[T, ...], limit: int, text: Callable[[T], str] = str) -> tuple[T, ...]:
     """The last items whose texts have at most `limit` bytes together, and the last one in any case.
 
@@ -183,24 +244,26 @@ def begin(session: Session, phase: Phase, version: int) -> Session:
     Drafting phases take in what was said meanwhile, unless a remark is to be answered.
     """
     service = SERVICE_OF.get(phase)
-    drafting = phase in ("planning", "coding") and session.remark is None
+    words = session.words
+    if phase in ("planning", "coding") and words.remark is None:
+        words = replace(words, feedback=newest(words.feedback + words.unread, WORDS_KEPT), unread=())
     return replace(
         session,
+        words=words,
         phase=phase,
         work=Work(service=service, version=version) if service and not session.paused else None,
         question=None,
-        halted=None,
+        resume_phase=None,
         failure=None,
-        feedback=newest(session.feedback + session.unread, WORDS_KEPT) if drafting else session.feedback,
-        unread=() if drafting else session.unread,
     )
 
 
 def put_back(session: Session) -> Session:
     """The session as it was before the remark that is being answered."""
-    if (remark := session.remark) is None:
+    if (remark := session.words.remark) is None:
         return session
-    return replace(settle(session, remark.phase), halted=remark.halted, remark=None)
+    at = with_words(settle(session, remark.phase), remark=None)
+    return replace(at, resume_phase=remark.resume_phase)
 
 
 def set_aside(session: Session) -> Session:
@@ -208,10 +271,10 @@ def set_aside(session: Session) -> Session:
 
     So are the answers to what was asked about the remark.
     """
-    if (remark := session.remark) is None:
+    if (remark := session.words.remark) is None:
         return session
-    words = (*session.unread, *remark.texts, *(said.answer for said in remark.dialogue))
-    return replace(put_back(session), unread=newest(words, WORDS_KEPT))
+    words = (*session.words.unread, *remark.texts, *(said.answer for said in remark.dialogue))
+    return with_words(put_back(session), unread=newest(words, WORDS_KEPT))
 
 
 def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Session:
@@ -221,8 +284,8 @@ def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Sessio
         phase=phase,
         work=None,
         question=None,
-        halted=None,
+        resume_phase=None,
         failure=None,
         paused=session.paused and phase in ASKING,
-        reason=reason or session.reason,
+        rest_reason=reason or session.rest_reason,
     )

@@ -4,7 +4,19 @@ from collections.abc import Collection
 
 from shared.domain import memory, paths, workflows
 from shared.domain.changing import replace
-from shared.domain.session import SERVICE_OF, Phase, Session, begin, settle, undecided, with_plan
+from shared.domain.session import (
+    SERVICE_OF,
+    Phase,
+    Session,
+    begin,
+    settle,
+    undecided,
+    with_answer,
+    with_counts,
+    with_next_draft,
+    with_plan,
+    with_words,
+)
 from shared.domain.state import PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, change, leave_turn, mark, revive, running
 from shared.domain.workflow import unread_while_planning
@@ -13,13 +25,13 @@ from shared.events import facts
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
     """A turn that the planner made without what the person said meanwhile is planned again, not carried out."""
-    left = replace(leave_turn(session), turns=event.turn, replan=False)
+    left = with_next_draft(with_counts(leave_turn(session), turns=event.turn), another=False)
     if unread_while_planning(session, event):
-        return replace(left, turns_before=session.turns_before + 1)
+        return with_counts(left, turns_before=session.counts.turns_before + 1)
     drafted = session.phase == "planning"  # what was said is in this turn now
-    heard = session.feedback if drafted else left.memory.heard
-    problems = () if drafted else session.problems
-    left = replace(left, memory=memory.planned(left.memory, event, heard), problems=problems)
+    heard = session.words.feedback if drafted else left.memory.heard
+    problems = () if drafted else session.next_draft.problems
+    left = replace(with_next_draft(left, problems=problems), memory=memory.planned(left.memory, event, heard))
     if not event.actions:
         return left
     workflow = workflows.of_turn(session, event)
@@ -42,7 +54,7 @@ def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:
 
 def turn_requested(session: Session, event: facts.TurnRequested) -> Session:
     """A person's own calls: to send them was to allow them."""
-    left = replace(leave_turn(session), turns=event.turn, replan=False)
+    left = with_next_draft(with_counts(leave_turn(session), turns=event.turn), another=False)
     workflow = workflows.of_turn(session, event)
     turn = Turn(
         event.turn,
@@ -71,7 +83,7 @@ def decided(session: Session, version: int) -> Session:
 def expired(session: Session, event: facts.ApprovalExpired) -> Session:
     if event.denied:
         return advance(mark(session, event.denied, "denied", error="nobody decided in time"), event.version)
-    return replace(settle(session, "resting", "stopped"), halted=session.phase)
+    return replace(settle(session, "resting", "stopped"), resume_phase=session.phase)
 
 
 def outcome(session: Session, ids: Collection[str], version: int) -> Session:
@@ -103,8 +115,8 @@ def _plan_ended(session: Session, event: facts.TurnVerified) -> Session:
 
 def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
     """The request is done, and its feedback with it, unless the person said something meanwhile."""
-    told = replace(session, answer=event.text, confidence=event.confidence, evidence=event.evidence)
-    return told if session.unread else replace(told, feedback=(), asked="")
+    told = with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence)
+    return told if session.words.unread else with_words(told, feedback=(), last_question="")
 
 
 def go_on(session: Session, phase: Phase, version: int) -> Session:

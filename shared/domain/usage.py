@@ -12,11 +12,11 @@ def counted(session: Session, calls: Sequence[ModelCall]) -> Session:
     """The session with these calls in its account, also those of actions that outlived their turn."""
     if not calls:
         return session
-    turn, loose = session.turn, session.loose
+    turn, loose = session.turn, session.left_running
     if any(call.action_id for call in calls):
         turn = replace(turn, actions=_with_tokens(turn.actions, calls)) if turn else None
         loose = _with_tokens(loose, calls)
-    return replace(session, spent=total(session.spent, calls), turn=turn, loose=loose)
+    return replace(session, spent=total(session.spent, calls), turn=turn, left_running=loose)
 
 
 def total(spent: Spent, calls: Sequence[ModelCall]) -> Spent:

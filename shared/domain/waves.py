@@ -62,7 +62,7 @@ def begin_quiet(session: Session, event: SessionEvent) -> Session:
 def find(session: Session, action_id: str) -> Action | None:
     """An action of the turn, or one that outlived its turn."""
     mine = session.turn.actions if session.turn else ()
-    return next((a for a in (*mine, *session.loose) if a.spec.id == action_id), None)
+    return next((a for a in (*mine, *session.left_running) if a.spec.id == action_id), None)
 
 
 def mark(session: Session, ids: Iterable[str], status: ActionStatus, **outcome: object) -> Session:
@@ -79,13 +79,13 @@ def change(session: Session, ids: Iterable[str], how: Callable[[Action], Action]
 
     turn = replace(session.turn, actions=tuple(map(changed, session.turn.actions))) if session.turn else None
     remembered, loose = session.memory, []
-    for late in session.loose:
+    for late in session.left_running:
         after = changed(late)
         if late.status == "started" != after.status:
             remembered = memory.came_late(remembered, after)
         if after.under_way:
             loose.append(after)
-    return replace(session, turn=turn, loose=tuple(loose), memory=remembered)
+    return replace(session, turn=turn, left_running=tuple(loose), memory=remembered)
 
 
 def new_attempt(session: Session, ids: Iterable[str], status: ActionStatus, **more: object) -> Session:
@@ -147,8 +147,14 @@ def leave_turn(session: Session) -> Session:
     started = tuple(action for action in running(session) if action.status == "started" or action.storing)
     remembered = memory.left(session.memory, session.turn)
     turn = session.turn
-    before = paths.kept(turn, session.request, session.before) if turn and turn.rules.keeps_results else session.before
-    return replace(session, turn=None, memory=remembered, before=before, loose=(*session.loose, *started))
+    before = (
+        paths.kept(turn, session.words.request, session.flow_results)
+        if turn and turn.rules.keeps_results
+        else session.flow_results
+    )
+    return replace(
+        session, turn=None, memory=remembered, flow_results=before, left_running=(*session.left_running, *started)
+    )
 
 
 def advance(session: Session, version: int) -> Session:
@@ -159,7 +165,7 @@ def advance(session: Session, version: int) -> Session:
     if unclear := next((a for a in actions if a.status == "uncertain" and not a.left), None):
         return replace(settle(session, "awaiting_input"), question=_what_happened(unclear))
     if any(a.out_of_budget for a in actions):
-        return replace(settle(session, "awaiting_input"), question=_raise_budget(version), halted="executing")
+        return replace(settle(session, "awaiting_input"), question=_raise_budget(version), resume_phase="executing")
     wave = ready(session.turn)
     if not wave:
         return begin(session, "verifying", version)
@@ -183,7 +189,7 @@ def new_actions(session: Session, specs: tuple[ActionSpec, ...]) -> tuple[Action
     Raises Invalid for actions that could never all run.
     """
     _check(specs)
-    ids = {spec.id: f"{session.turns + 1}.{number}" for number, spec in enumerate(specs, 1)}
+    ids = {spec.id: f"{session.counts.turns + 1}.{number}" for number, spec in enumerate(specs, 1)}
     return tuple(
         spec.model_copy(update={"id": ids[spec.id], "depends_on": tuple(ids[need] for need in spec.depends_on)})
         for spec in specs

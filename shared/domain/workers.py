@@ -67,7 +67,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             )
         case c.AnswerRemark():
             _my_turn(session, by)
-            need(session.remark is not None, "No remark waits for an answer.")
+            need(session.words.remark is not None, "No remark waits for an answer.")
             return facts.RemarkAnswered(**stamp(session, by, "remark.answered"), text=command.text)
         case c.DraftPlan():
             _my_turn(session, by, "planning")
@@ -109,7 +109,7 @@ def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     drafted_in = drafting(session)
     actions = tuple(ruled(drafted_in, spec) for spec in new_actions(drafted_in, command.actions))
     told = dict(command) | {"actions": actions, "begins_round": begins_round(session)}
-    return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.turns + 1, **told)
+    return facts.TurnPlanned(**stamp(session, by, "turn.planned"), turn=session.counts.turns + 1, **told)
 
 
 def _plans_turns(session: Session) -> bool:
@@ -230,6 +230,6 @@ def _not_awaited(session: Session, action_id: str, attempt: int, *statuses: Acti
 
 
 def _expire(session: Session, command: c.Expire, by: By) -> SessionEvent:
-    if put_back(session).phase != "awaiting_approval" or session.since != command.requested_version:
+    if put_back(session).phase != "awaiting_approval" or session.since_version != command.requested_version:
         raise OutOfTurn("The approval has been decided.")
     return facts.ApprovalExpired(**stamp(session, by, "approval.expired"), requested_version=command.requested_version)

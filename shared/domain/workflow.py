@@ -6,8 +6,7 @@ Each workflow has a file in `workflows/`. The rest of the domain knows none of t
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
-from shared.domain.changing import replace
-from shared.domain.session import Phase, Rest, Session
+from shared.domain.session import Phase, Rest, Session, with_words
 from shared.domain.state import PLAIN, Plan, TurnRules
 from shared.events import facts
 from shared.events.values import ActionSpec, PlanKind, SessionSettings
@@ -30,6 +29,11 @@ class Edge(NamedTuple):
     to: Phase | Literal["wave"]
     when: Test = always
     rests: Rest | None = None
+
+    @property
+    def label(self) -> str:
+        """The condition in words; "" where there is none."""
+        return "" if self.when is always else self.when.__name__.replace("_", " ")
 
 
 type Edges = Mapping[str, tuple[Edge, ...]]  # by type of event
@@ -57,7 +61,7 @@ class Workflow(NamedTuple):
     turn: TurnRules = PLAIN
     asks_models: frozenset[Phase] = frozenset({"planning", "coding", "verifying", "answering"})
     actions: Callable[[Plan, int], tuple[ActionSpec, ...]] = lambda _plan, _turn: ()
-    takes_in: Callable[[Session], Session] = lambda session: replace(session, feedback=())
+    takes_in: Callable[[Session], Session] = lambda session: with_words(session, feedback=())
     edited: Callable[[Plan], Plan] = lambda plan: plan
     approves_itself: Callable[[SessionSettings], bool] = lambda _settings: False
     judged: Callable[[Session, facts.TurnVerified], Session] = lambda session, _event: session
@@ -68,17 +72,17 @@ class Workflow(NamedTuple):
 
 def unread(session: Session, event: Any) -> bool:
     """The person said something that no draft has taken in."""
-    return bool(session.unread)
+    return bool(session.words.unread)
 
 
 def unread_while_drafting(session: Session, event: Any) -> bool:
     """The same, while a service drafted this."""
-    return isinstance(event, facts.PlanDrafted | facts.CodeDrafted) and bool(session.unread)
+    return isinstance(event, facts.PlanDrafted | facts.CodeDrafted) and bool(session.words.unread)
 
 
 def unread_while_planning(session: Session, event: facts.TurnPlanned) -> bool:
     """The same, and the planner's turn does not take it in: it is planned anew instead of carried out."""
-    return session.phase == "planning" and bool(session.unread)
+    return session.phase == "planning" and bool(session.words.unread)
 
 
 def replans(session: Session, event: facts.PlanRejected | facts.CodeRejected) -> bool:

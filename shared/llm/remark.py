@@ -13,16 +13,16 @@ all stays as it is. Otherwise leave reply null and do as it says.
 
 def remark_sections(session: Session) -> dict[str, str | tuple[str, ...] | None]:
     """The sections `review` and `remark`; empty where none is to be answered."""
-    if session.remark is None:
+    if session.words.remark is None:
         return {}
-    return {"review": _review(put_back(session)), "remark": session.remark.texts}
+    return {"review": _review(put_back(session)), "remark": session.words.remark.texts}
 
 
 def _review(session: Session) -> str | tuple[str, ...] | None:
     """What a person can decide on now, or what the last request came to."""
     plan, code = session.plan, session.code
     if session.phase != "awaiting_approval":
-        return session.answer or None
+        return session.answer.text or None
     match reviewing(session):
         case "actions":
             return tuple(map(_line, undecided(session.turn)))

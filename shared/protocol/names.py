@@ -28,7 +28,7 @@ def state_name(session: Session) -> str:
         case "verifying":
             return "verifying" if session.turn else "code_generation"
         case "resting":
-            return {"new": "greeting", "stopped": "stopped"}.get(session.reason, "completed")
+            return {"new": "greeting", "stopped": "stopped"}.get(session.rest_reason, "completed")
         case phase:
             return _PLAIN[phase]
 

@@ -164,7 +164,7 @@ async def test_the_walked_path_is_what_ran_not_what_was_planned(library: Library
 async def test_a_statement_that_the_person_wrote_is_the_one_that_ran(library: Library) -> None:
     walk = Walk(library.log)
     session = await walk.commit(c.Say(text="Run SELECT 1", workflow="flow"))
-    ran = ActionSpec(id=f"{session.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
+    ran = ActionSpec(id=f"{session.counts.turns + 1}.1", tool="text_to_sql.execute_sql", arguments={"sql": "SELECT 1"})
     await walk.commit(planned(ran))
     await walk.walk()
     await walk.end("1")

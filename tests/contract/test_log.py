@@ -191,7 +191,7 @@ async def test_fifty_writers_at_once(rig: Rig) -> None:
     assert all(events[event.version - 1] == event for _, event in written)
     positions = [raw.position for raw in await rig.log.read(rig.id)]
     assert all(loaded.position == positions[event.version - 1] for loaded, event in written)
-    assert len((await rig.load()).session.unread) == 50
+    assert len((await rig.load()).session.words.unread) == 50
 
 
 @pytest.mark.parametrize(("said", "attempts"), [("stored", 1), ("before it was stored", 2)])
@@ -402,7 +402,7 @@ async def test_a_fork_begins_with_its_parent_as_it_was(rig: Rig) -> None:
     await rig.does(c.Say(text="which the fork never hears"))
     event = await fork(rig.log, parent, "child", person())
     child = (await rig.load("child")).session
-    assert (child.request, child.parent, child.version, child.unread) == ("A calculator", rig.id, 1, ())
+    assert (child.words.request, child.parent_id, child.version, child.words.unread) == ("A calculator", rig.id, 1, ())
     assert await InMemoryStore(rig.log).events("child") == [event]
     with pytest.raises(LostRace):
         await fork(rig.log, parent, "child", person())
@@ -413,7 +413,7 @@ async def test_a_session_that_turns_out_to_be_a_fork(rig: Rig) -> None:
     await fork(rig.log, (await rig.load()).session, "child", person())
     loaded, event = await commit(rig.log, Loaded(Session("child"), 0), c.Say(text="With floats"), person())
     assert isinstance(event, facts.MessageReceived)
-    assert (event.version, event.text, loaded.session.parent) == (2, "With floats", rig.id)
+    assert (event.version, event.text, loaded.session.parent_id) == (2, "With floats", rig.id)
 
 
 async def test_purge_removes_one_session_and_no_other(rig: Rig) -> None:

@@ -210,7 +210,7 @@ async def test_an_approval_that_nobody_gives_expires(
     await keeper.expired(broker.fire(story.id))
     await keeper.expired(broker.fire(story.id))
     session = await story.load()
-    assert (session.version, session.phase, session.reason) == (3, "resting", "stopped")
+    assert (session.version, session.phase, session.rest_reason) == (3, "resting", "stopped")
     await projector.load(story.id)
     assert broker.armed == {}
 

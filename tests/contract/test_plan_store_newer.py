@@ -72,7 +72,7 @@ async def test_its_rows_stay_and_others_go_on(
         assert refused.value.code == "upgrade_needed"
         with pytest.raises(StoreError, match="newer release"):
             await projector.look(story.id, **wanted)
-    assert (await projector.load(story.id, version=1)).session.request == "A calculator"
+    assert (await projector.load(story.id, version=1)).session.words.request == "A calculator"
     assert (await health(database)).waiting_for_upgrade == 1
 
     async with newer_release(monkeypatch):

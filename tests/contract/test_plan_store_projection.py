@@ -343,7 +343,7 @@ async def test_a_fork_takes_over_its_parent_as_it_was(
     await parent.commit(approve)
     session = (await projector.load(child.id)).session
     assert session.plan is not None
-    assert (session.parent, session.owner, session.phase) == (parent.id, "bob", "awaiting_approval")
+    assert (session.parent_id, session.owner, session.phase) == (parent.id, "bob", "awaiting_approval")
     assert session.plan.steps == STEPS
 
     grandchild = Conversation(log, user="eve")
@@ -370,7 +370,7 @@ async def test_a_fork_needs_no_parent(log: InMemoryLog, database: Database, proj
         event = decide(Session(session_id), c.Fork(parent_id=named, parent_version=99, carried=carried(then)), by)
         log.publish(f"session.{session_id}.user.session.forked", dump_event(event))
         session = (await projector.load(session_id)).session
-        assert (session.version, session.parent, session.request) == (1, named, then.request)
+        assert (session.version, session.parent_id, session.words.request) == (1, named, then.words.request)
         assert session.plan
         assert session.plan.steps == STEPS
     await projector.load(parent.id)

@@ -64,8 +64,8 @@ async def test_what_is_refused_need_not_be_written_again(browser: Browser) -> No
         await tab.press("send")
         await tab.state("text_plan_generation")
     session = await world.story("s").load()
-    assert session.remark
-    assert session.remark.texts == ("Smaller, please",)
+    assert session.words.remark
+    assert session.words.remark.texts == ("Smaller, please",)
 
 
 async def test_one_tab_too_many_says_so_and_gets_its_turn(browser: Browser) -> None:

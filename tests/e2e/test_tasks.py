@@ -155,11 +155,11 @@ async def test_questions_are_answered_for_the_customer_and_not_for_ever(running:
         candidate = Candidate(parley, SHOP, brief, "asked", Options())
         helped = await candidate._run("loop", words, candidate._customer)
         assert helped.answered
-        assert len(helped.session.dialogue) == 1
+        assert len(helped.session.words.dialogue) == 1
         assert [call.tool for call in helped.writes] == ["cancel_pending_order"]
         silent = await candidate._run("again", words, lambda _: "I do not say.")
         assert silent.writes == ()
-        assert 0 < len(silent.session.dialogue) <= QUESTIONS
+        assert 0 < len(silent.session.words.dialogue) <= QUESTIONS
         assert (await parley.session(silent.session.id).snapshot()).phase == "resting"
 
 

@@ -81,7 +81,7 @@ async def test_a_request_is_looked_into_approved_done_and_answered(
         assert (await stored(settings, "shared"))["status"] == "pending"
         await allow(ann, waiting)
         done = await ann.phase("resting", "failed")
-        assert (done.reason, done.answer) == ("answered", "It is cancelled.")
+        assert (done.rest_reason, done.answer.text) == ("answered", "It is cancelled.")
         assert (await stored(settings, "shared"))["status"] == "cancelled"
         events = await ann.events()
         rules = [event.rule for event in events if isinstance(event, facts.TurnVerified)]
@@ -103,7 +103,7 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
         assert waiting.turn.actions[0].spec.approval_reason == "this is the SQL that will run"
         await allow(ann, waiting)
         done = await ann.phase("resting", "failed")
-        assert done.answer == "There are 1000."
+        assert done.answer.text == "There are 1000."
         assert [event.rule for event in await ann.events() if isinstance(event, facts.TurnVerified)] == [
             "reads-answered"
         ]
@@ -120,11 +120,11 @@ async def test_what_is_denied_is_not_done_and_the_planner_hears_why(
         waiting = await ann.phase("awaiting_approval")
         await ann.does(c.Reject(action_id="3.1", reason="the other one"))
         done = await ann.phase("resting", "failed")
-        assert done.answer == "Nothing was changed."
+        assert done.answer.text == "Nothing was changed."
         assert "the other one" in model.prompts[3].text
         assert "The person does not want it." in model.prompts[4].text
         assert (await stored(settings, "shared"))["status"] == "pending"
-        assert waiting.turns == 3
+        assert waiting.counts.turns == 3
 
 
 async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -169,7 +169,7 @@ async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings,
         assert len(model.prompts) == 6
         await ann.does(c.Answer(text="Leave it."))
         done = await ann.phase("resting", "failed")
-        assert done.answer == "Here you are."
+        assert done.answer.text == "Here you are."
         assert "Leave it." in model.prompts[6].text
 
 
@@ -180,7 +180,7 @@ async def test_a_person_is_not_asked_for_ever_how_to_go_on(settings: Settings, b
             await ann.sees(lambda session, n=number: session.question is not None and len(session.dialogue) == n - 1)  # type: ignore[misc]
             await ann.does(c.Answer(text="Try again."))
         done = await ann.phase("resting", "failed")
-        assert done.answer == "I did not get on."
+        assert done.answer.text == "I did not get on."
         assert "I could not go on." in model.prompts[-1].text
 
 
@@ -198,7 +198,7 @@ async def test_turns_are_bounded_and_the_answer_says_so(settings: Settings, bus:
     replies = (turn(WHO), turn(LOOK), answer("I did not get to it."))
     async with talking(settings, bus, session_id, *replies, max_turns=2) as (ann, model):
         done = await ann.phase("resting", "failed")
-        assert done.answer == "I did not get to it."
+        assert done.answer.text == "I did not get to it."
         assert "All 2 turns are used up" in model.prompts[-1].text
 
 
@@ -212,17 +212,17 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
         cancel = {"order_id": ORDER["order_id"], "reason": "no longer needed"}
         spec = ActionSpec(id="2.1", tool="cancel_pending_order", arguments=cancel, effect="write")
         await ann.does(c.TakeOver(sub_goal="by hand", actions=(spec,)))
-        taken = await ann.sees(lambda session: session.phase == "escalated" and session.turns == 2)
+        taken = await ann.sees(lambda session: session.phase == "escalated" and session.counts.turns == 2)
         assert taken.turn
         assert taken.turn.verdict
         assert taken.turn.verdict.rule == "taken-over"
         await ann.does(c.Say(text="I have cancelled it, tell them."))
-        assert (await ann.phase("resting", "failed")).answer == "Done by a person."
+        assert (await ann.phase("resting", "failed")).answer.text == "Done by a person."
 
 
 async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, session_id: str) -> None:
     task = TaskReply(q="You are Ann.", agt=[TaskCall(name="think", arguments={"thought": "x"})], ogt=["1"])
     async with talking(settings, bus, session_id, task, task=True, world="own") as (ann, model):
         done = await ann.phase("resting", "failed")
-        assert '"q":"You are Ann."' in done.answer
+        assert '"q":"You are Ann."' in done.answer.text
         assert len(model.prompts) == 1

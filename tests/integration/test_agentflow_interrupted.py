@@ -106,7 +106,9 @@ async def test_a_look_that_was_stopped_is_taken_again_after_retry(
         await ann.does(c.Stop())
         await ann.sees(lambda now: now.phase == "resting" and now.turn is not None and not _running(now))
         await ann.does(c.Retry())
-        assert (await ann.sees(lambda now: now.answer != "" or now.phase == "awaiting_input")).answer == "It was seen."
+        assert (
+            await ann.sees(lambda now: now.answer.text != "" or now.phase == "awaiting_input")
+        ).answer.text == "It was seen."
         assert bench.made == ["look", "look"]
         assert "Stopped by the person." in model.prompts[1].text
 
@@ -125,7 +127,7 @@ async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_no
         assert ended.turn is not None
         assert (ended.phase, ended.turn.actions[0].status) == ("resting", "finished")
         await ann.does(c.Retry())
-        assert (await ann.sees(lambda now: now.phase == "resting" and now.answer != "")).answer == "Sent."
+        assert (await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")).answer.text == "Sent."
         assert bench.made == ["send"]
         assert "have been made with the same arguments already (send)" in model.prompts[3].text
 
@@ -137,10 +139,13 @@ async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
     async with talking(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         await commit(
-            bus.log, await ann.load(), c.Expire(requested_version=waiting.since), By("keeper", datetime.now(UTC))
+            bus.log,
+            await ann.load(),
+            c.Expire(requested_version=waiting.since_version),
+            By("keeper", datetime.now(UTC)),
         )
-        done = await ann.sees(lambda now: now.phase == "resting" and now.answer != "")
-        assert done.answer == "It was not sent."
+        done = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
+        assert done.answer.text == "It was not sent."
         assert "nobody decided in time" in model.prompts[1].text
         assert bench.made == []
         assert not [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
@@ -155,10 +160,10 @@ async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and
     async with talking(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
         asked = await ann.phase("awaiting_input")
         assert asked.question is not None
-        assert (asked.question.about, asked.halted, len(model.prompts)) == ("budget", "verifying", 1)
+        assert (asked.question.about, asked.resume_phase, len(model.prompts)) == ("budget", "verifying", 1)
         assert bench.made == ["send"]
         await ann.does(c.RaiseBudget(tokens=1_000))
-        assert (await ann.sees(lambda now: now.answer != "")).answer == "Sent."
+        assert (await ann.sees(lambda now: now.answer.text != "")).answer.text == "Sent."
         assert bench.made == ["send"]
 
 
@@ -170,7 +175,7 @@ async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
     replies = [reply for one in turns for reply in (one, goes_on)]
     wanted = {"quality": "thorough", "max_turns": 3}
     async with talking(settings, bus, session_id, *replies, answer("I gave up."), **wanted) as (ann, model):
-        assert (await ann.sees(lambda now: now.answer != "", seconds=30)).answer == "I gave up."
+        assert (await ann.sees(lambda now: now.answer.text != "", seconds=30)).answer.text == "I gave up."
         assert "All 3 turns are used up; the last one ended with: partial." in model.prompts[-1].text
         assert bench.made == ["look"] * 3
 
@@ -186,10 +191,10 @@ async def test_a_pause_holds_the_next_step_back_and_a_word_meanwhile_is_heard(
         await ann.does(c.Say(text="and tell me when"))
         bench.go.set()
         held = await ann.sees(lambda now: now.phase == "verifying")
-        assert (held.paused, held.work, held.unread) == (True, None, ("and tell me when",))
+        assert (held.paused, held.work, held.words.unread) == (True, None, ("and tell me when",))
         await ann.does(c.Resume())
-        done = await ann.sees(lambda now: now.phase == "resting" and now.answer != "")
-        assert done.answer == "Sent, and heard."
+        done = await ann.sees(lambda now: now.phase == "resting" and now.answer.text != "")
+        assert done.answer.text == "Sent, and heard."
         assert "<feedback>\nand tell me when\n</feedback>" in model.prompts[2].text
         assert bench.made == ["send"]
 

@@ -9,7 +9,7 @@ from services.planner.recall import recall
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.domain.session import Session
+from shared.domain.session import Session, with_words
 from shared.llm.embeddings import Embeddings
 from shared.log import Loaded, commit
 from shared.settings import Settings
@@ -35,7 +35,7 @@ async def test_a_planner_is_told_of_an_earlier_session(settings: Settings, bus: 
     await answered(bus, "other", "Which desk lamps are there?", "Three.")
     for session_id in ("earlier", "other"):
         await store.ask("session.get", session_id=session_id)  # its rows are there then
-    now = replace(Session("now"), owner=earlier.owner, request="I'd like to return hiking boots, too")
+    now = replace(with_words(Session("now"), request="I'd like to return hiking boots, too"), owner=earlier.owner)
     told = await recall(store, off, now)
     assert [(one.session_id, one.request, one.outcome) for one in told] == [
         ("earlier", "Return my hiking boots", "answered: They go back to your card.")

@@ -94,7 +94,12 @@ async def test_a_text_begins_a_session_once(
     await begin(settings, session_id)
     assert capsys.readouterr().out == f"{session_id}\n"
     session = await loaded(bus, session_id)
-    assert (session.version, session.phase, session.request, session.owner) == (1, "planning", "A calculator", "local")
+    assert (session.version, session.phase, session.words.request, session.owner) == (
+        1,
+        "planning",
+        "A calculator",
+        "local",
+    )
     with pytest.raises(Declined, match="exists already"):
         await begin(settings, session_id)
 

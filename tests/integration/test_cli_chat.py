@@ -56,7 +56,7 @@ class Services:
     async def _work(self, session_id: str, version: int) -> None:
         story = self.world.story(session_id)
         session = await story.load()
-        if not session.work or session.work.version != version or "wait" in session.request:
+        if not session.work or session.work.version != version or "wait" in session.words.request:
             return
         for command in self._commands(session):
             await story.commit(command)
@@ -64,10 +64,10 @@ class Services:
 
 def _commands(session: Session) -> tuple[AnyCommand, ...]:
     match session.phase:
-        case "planning" if "fail" in session.request:
+        case "planning" if "fail" in session.words.request:
             return (c.Fail(reason="The model said nothing."),)
         case "planning":
-            steps = (Step(text="Read two numbers"), *(Step(text=text) for text in session.feedback))
+            steps = (Step(text="Read two numbers"), *(Step(text=text) for text in session.words.feedback))
             return (c.DraftPlan(goal="A calculator", steps=steps),)
         case "coding":
             return (c.DraftCode(code="print(1.5 + 2)\n"),)
@@ -164,7 +164,7 @@ async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
         person.types("/usage" + ENTER + "/quit" + ENTER)
     session = await services.session()
     assert session.code
-    assert (session.code.status, session.phase, session.plans) == ("approved", "resting", 2)
+    assert (session.code.status, session.phase, session.counts.plans) == ("approved", "resting", 2)
 
 
 async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
@@ -174,7 +174,7 @@ async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
         await person.shows("planner drafts the plan", "Ctrl-C stops")
         person.types(CTRL_C)
         await person.shows("Stopped.", "Go on where it stopped")
-        assert (await services.session()).reason == "stopped"
+        assert (await services.session()).rest_reason == "stopped"
         person.types(CTRL_C)
 
 
@@ -183,7 +183,7 @@ async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
         await person.shows("What should be planned?")
         person.types("not this" + CTRL_C + "but that" + ENTER)
         await person.shows("but that", "1 Approve")
-        assert (await services.session()).request == "but that"
+        assert (await services.session()).words.request == "but that"
         person.types(CTRL_D)
 
 
@@ -279,7 +279,7 @@ async def test_a_script_without_a_yes_stops_at_the_first_review() -> None:
 async def test_a_script_with_yes_gets_its_code() -> None:
     async with parley() as (url, services):
         code, out, _ = await script(url, "--yes", "A", "calculator")
-        assert (code, (await services.session()).request) == (0, "A calculator")
+        assert (code, (await services.session()).words.request) == (0, "A calculator")
         assert "print(1.5 + 2)" in out.splitlines()
 
 

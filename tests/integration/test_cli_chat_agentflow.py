@@ -40,12 +40,17 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
     turn = session.turn
     match session.phase:
         case "planning":
-            ids = [word for word in session.request.split() if word.startswith("#")]
-            looks = session.turns == session.turns_before
+            ids = [word for word in session.words.request.split() if word.startswith("#")]
+            looks = session.counts.turns == session.counts.turns_before
             tool, effect = ("find_order", "read") if looks else ("cancel_order", "write")
             actions = tuple(
                 ActionSpec.model_validate(
-                    {"id": f"{session.turns + 1}.{n}", "tool": tool, "effect": effect, "arguments": {"order_id": one}}
+                    {
+                        "id": f"{session.counts.turns + 1}.{n}",
+                        "tool": tool,
+                        "effect": effect,
+                        "arguments": {"order_id": one},
+                    }
                 )
                 for n, one in enumerate(ids, 1)
             )
@@ -53,7 +58,7 @@ def _commands(session: Session) -> tuple[AnyCommand, ...]:
         case "executing" if turn:
             ran = [a for a in turn.actions if a.status in ("planned", "approved")]
             return (c.Start(), *(finish(action_id=a.spec.id, ok=True, result="ok", seconds=0.1) for a in ran))
-        case "verifying" if turn and "stuck" in session.request and not turn.taken_over and turn.number == 1:
+        case "verifying" if turn and "stuck" in session.words.request and not turn.taken_over and turn.number == 1:
             return (c.VerifyTurn(status="failure", next_action="escalate", reasoning="Nobody can find it."),)
         case "verifying" if turn:
             more = turn.sub_goal == "Look"

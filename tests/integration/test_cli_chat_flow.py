@@ -83,7 +83,7 @@ async def test_a_script_of_lines_and_the_command_lines_choices() -> None:
         session = await world.story(out_session(err)).load()
         assert (session.workflow, session.settings.confirm) == ("flow", "path")
         assert session.settings.planning.flow == "text_to_sql"
-        assert session.saved  # the last line of the script was done, too
+        assert session.answer.saved  # the last line of the script was done, too
 
 
 def out_session(err: str) -> str:

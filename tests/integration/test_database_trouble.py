@@ -74,7 +74,7 @@ async def test_a_change_waits_for_a_store_that_somebody_writes_to(
             await said(caplog, "WorldsDown")
         ended = await ann.phase("resting", "failed")
     assert "database is locked" in caplog.text
-    assert ended.reason == "answered", ended.failure
+    assert ended.rest_reason == "answered", ended.failure
     assert await cancelled_once(settings.retail_url)
 
 
@@ -90,7 +90,7 @@ async def test_a_change_waits_for_a_store_that_is_away(
         await said(caplog, "WorldsDown")
         await asyncio.to_thread(own_postgres.start)
         ended = await ann.phase("resting", "failed", seconds=40)
-    assert ended.reason == "answered", ended.failure
+    assert ended.rest_reason == "answered", ended.failure
     assert await cancelled_once(settings.retail_url)
 
 

@@ -41,7 +41,7 @@ async def says(bus: Bus, session_id: str, text: str) -> Person:
 
 
 async def allows(ann: Person, session: Session) -> None:
-    assert session.phase == "awaiting_approval", (session.failure, session.answer)
+    assert session.phase == "awaiting_approval", (session.failure, session.answer.text)
     action = waiting(session)
     await ann.does(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
 
@@ -66,7 +66,7 @@ async def folding(settings: Settings) -> AsyncIterator[None]:
 
 async def opens(bus: Bus, person: Person, done: Session) -> None:
     """What plan_store folded is what the log says, and the page is shown the whole walk."""
-    assert done.reason == "answered", (done.failure, done.answer)
+    assert done.rest_reason == "answered", (done.failure, done.answer.text)
     kept = await Store(bus).load(person.id, at_least=(await person.load()).position)
     assert kept.session == done
     seen = snapshot(kept.session)
@@ -85,7 +85,7 @@ async def test_a_request_of_each_flow_ends_and_can_be_opened(settings: Settings,
         await opens(bus, bob, asked)
         await opens(bus, ann, complained)
     pending = sum(order["status"] == "pending" for order in STORE["orders"].values())
-    assert str(pending) in asked.answer
+    assert str(pending) in asked.answer.text
     assert walked(complained) == WAY
     assert await refunds(settings) == len(ORDER["payment_history"])
 
@@ -156,7 +156,7 @@ async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would
         await allows(ann, asked)
         done = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
         assert died.is_set()
-        assert (done.reason, walked(done)) == ("answered", WAY), (done.phase, done.failure, done.question)
+        assert (done.rest_reason, walked(done)) == ("answered", WAY), (done.phase, done.failure, done.question)
         finished = [
             one.action_id
             for event in await ann.events()

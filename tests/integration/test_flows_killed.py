@@ -91,9 +91,9 @@ async def test_every_path_ends_and_every_change_is_made_once(settings: Settings,
         complaints = await asyncio.gather(*(complains(bus, number) for number in range(PAIRS)))
         questions = await asyncio.gather(*(asks(bus, number) for number in range(PAIRS)))
     for done in complaints:
-        assert (done.reason, walked(done)) == ("answered", COMPLAINT), (done.phase, done.answer, done.failure)
+        assert (done.rest_reason, walked(done)) == ("answered", COMPLAINT), (done.phase, done.answer.text, done.failure)
     for done in questions:
-        assert str(len(PENDING) - PAIRS) in done.answer, (done.phase, done.answer, done.failure)
+        assert str(len(PENDING) - PAIRS) in done.answer.text, (done.phase, done.answer.text, done.failure)
     assert [process.returncode for process in running[:-1]] == [-9] * PAIRS
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()

@@ -45,18 +45,18 @@ def outputs(session: Session, node: str) -> Any:
 async def test_a_question_and_one_that_goes_on_from_it(settings: Settings, bus: Bus, session_id: str) -> None:
     async with talking(settings, bus, session_id) as (_, says):
         done = await says("How many orders are pending?")
-        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer
-        assert str(len(PENDING)) in done.answer
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer.text
+        assert str(len(PENDING)) in done.answer.text
         texan = [order for order in PENDING if order["address"]["state"] == "TX"]
         then = await says("only in Texas")
-        assert outputs(then, "execute_sql")["result"]["rows"] == [[len(texan)]], then.answer
+        assert outputs(then, "execute_sql")["result"]["rows"] == [[len(texan)]], then.answer.text
 
 
 async def test_a_query_that_is_given_is_mended(settings: Settings, bus: Bus, session_id: str) -> None:
     async with talking(settings, bus, session_id) as (_, says):
         done = await says("Fix this SQL: SELEC COUNT(*) FROM orders WHERE status = 'pending'")
         assert walked(done)[0] == "validate_sql"
-        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer.text
 
 
 @pytest.mark.parametrize("request_text", ["DELETE FROM orders", "Delete all orders", "What is the salary of the CEO?"])
@@ -65,8 +65,8 @@ async def test_what_must_not_or_cannot_be_done_is_refused(
 ) -> None:
     async with talking(settings, bus, session_id) as (_, says):
         done = await says(request_text, planning={"flow": "text_to_sql"})
-        assert (done.phase, outputs(done, "execute_sql")) == ("resting", None), done.answer
-        assert done.answer.startswith(("This is not done", "The data cannot answer", "The query was not run"))
+        assert (done.phase, outputs(done, "execute_sql")) == ("resting", None), done.answer.text
+        assert done.answer.text.startswith(("This is not done", "The data cannot answer", "The query was not run"))
 
 
 async def test_a_complaint_cancels_what_was_approved(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -77,14 +77,14 @@ async def test_a_complaint_cancels_what_was_approved(settings: Settings, bus: Bu
             f"I want to complain: I no longer need order {order['order_id']}, please cancel it. My e-mail is {email}."
         )
         asked = await says(text)
-        assert asked.phase == "awaiting_approval", (asked.answer, asked.question)
+        assert asked.phase == "awaiting_approval", (asked.answer.text, asked.question)
         assert asked.turn
         action = next(one for one in asked.turn.actions if one.status == "planned" and one.spec.approval_reason)
         assert action.spec.tool == "complaint_triage.cancel_order"
         await ann.does(c.Approve(version=asked.version, action_id=action.spec.id, hash=action.hash))
         done = await ann.phase("resting", "failed")
         assert outputs(done, "cancel_order")["done"]["status"] == "cancelled"
-        assert "cancelled" in done.answer
+        assert "cancelled" in done.answer.text
 
 
 async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bus: Bus, session_id: str) -> None:
@@ -95,4 +95,4 @@ async def test_the_full_graph_is_walked_by_its_conditions(settings: Settings, bu
         changes = [event.reason for event in await ann.events() if isinstance(event, facts.TurnChanged)]
         assert changes == ['classify_prompt: kind == "general"']
         done = await says("How many orders are pending?", planning=planning)
-        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer
+        assert outputs(done, "execute_sql")["result"]["rows"] == [[len(PENDING)]], done.answer.text

@@ -73,7 +73,7 @@ async def test_a_question_is_answered_from_the_store_with_tables_and_sql_that_we
         await ann.does(c.Answer(text=json.dumps({"tables": ["orders"]})))
         await allow(ann)
         done = await ann.phase("resting", "failed")
-        assert (done.reason, done.answer) == ("answered", f"{PENDING} orders.")
+        assert (done.rest_reason, done.answer.text) == ("answered", f"{PENDING} orders.")
         assert tuple(walked(done)) == QUESTION
         assert f"<rows>\n[{PENDING}]\n</rows>" in model.prompts[-1].data
         spent = [call.action_id for event in await ann.events() for call in event.usage]
@@ -92,7 +92,7 @@ async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_
         assert spec.arguments == {"order_id": ORDER["order_id"], "reason": "no longer needed"}
         await allow(ann)
         done = await ann.phase("resting", "failed")
-        assert (done.answer, tuple(walked(done))) == ("Your order is cancelled.", COMPLAINT)
+        assert (done.answer.text, tuple(walked(done))) == ("Your order is cancelled.", COMPLAINT)
     worlds = Worlds(settings.retail_url, lambda: STORE)
     await worlds.open()
     assert (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]["status"] == "cancelled"

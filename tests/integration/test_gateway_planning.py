@@ -101,7 +101,7 @@ async def test_a_planned_path_waits_to_be_approved() -> None:
         )
         session = await world.story(plan["session_id"]).load()
         assert (session.settings.planning.temperature, session.settings.planning.max_retries) == (0, 5)
-        assert session.knowledge[0].text == "user: How many orders are pending?"
+        assert session.words.knowledge[0].text == "user: How many orders are pending?"
         where = f"/sessions/{plan['session_id']}"
         yes = {"type": "approval", "approved": True, "version": plan["version"], "hash": plan["hash"]}
         assert (await http.post(f"{where}/messages", json=yes)).status_code == 200

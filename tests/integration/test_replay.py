@@ -30,7 +30,7 @@ class Replay(Person):
 
     async def call(self, name: str, arguments: Any) -> str:
         """The tool's result, or its refusal, as the journal has it."""
-        turn = (await self.load()).session.turns + 1
+        turn = (await self.load()).session.counts.turns + 1
         spec = ActionSpec(id=f"{turn}.1", tool=name, arguments=arguments, effect=EFFECTS[name])
         await self.does(c.PlanTurn(sub_goal=name, actions=(spec,)))
         session = await self.phase("verifying")

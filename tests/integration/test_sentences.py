@@ -41,12 +41,12 @@ async def works(talk: Talk, workflow: Workflow, text: str) -> None:
         assert session.plan
         assert not session.plan.notes
         return
-    assert (session.phase, session.reason) == ("resting", "answered"), (session.question, session.answer)
+    assert (session.phase, session.rest_reason) == ("resting", "answered"), (session.question, session.answer.text)
     if workflow == "flow":
-        assert (outputs(session, "execute_sql") or {}).get("result"), session.answer
+        assert (outputs(session, "execute_sql") or {}).get("result"), session.answer.text
     else:
-        assert session.evidence, session.answer
-        assert session.confidence > 0.5, session.answer
+        assert session.answer.evidence, session.answer.text
+        assert session.answer.confidence > 0.5, session.answer.text
 
 
 def test_the_sentences_stand_in_the_documents() -> None:
@@ -75,7 +75,7 @@ async def test_the_examples_of_the_page_work(house: House, workflow: Workflow) -
 async def test_every_option_that_is_offered_works_when_it_is_chosen(house: House, workflow: Workflow) -> None:
     for hopeless in HOPELESS:
         asked = await house.talk(recall=False).says(hopeless, workflow=workflow)
-        assert asked.phase == "awaiting_input", asked.answer
+        assert asked.phase == "awaiting_input", asked.answer.text
         assert asked.question
         assert tuple(option.label for option in asked.question.options) == EXAMPLES[workflow]
     for option in EXAMPLES[workflow]:

@@ -52,7 +52,7 @@ async def stops(person: Watcher, server: Rehearsed) -> Session:
     calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls), seconds=5)
     session = await person.sees(lambda s: s.spent.calls == len(calls), seconds=5)
     assert time.monotonic() - began < 3
-    assert (session.phase, session.reason) == ("resting", "stopped")
+    assert (session.phase, session.rest_reason) == ("resting", "stopped")
     assert all(call["at"] < stop.at.timestamp() + 0.1 for call in calls)
     return session
 
@@ -150,6 +150,6 @@ async def test_stop_and_retry_faster_than_anything_ends(server: Rehearsed, perso
         await person.does(c.Stop())
         await person.does(c.Retry())
     session = await person.phase("awaiting_approval")
-    assert session.plans == 1
+    assert session.counts.plans == 1
     calls = await server.until(lambda calls: all(call["outcome"] != "running" for call in calls))
     assert [call["outcome"] for call in calls] == ["cancelled", "cancelled", "cancelled", "ok"]

@@ -267,7 +267,7 @@ async def test_a_spent_budget_asks_and_goes_on_once_it_is_raised() -> None:
     assert question.about == "budget"
     assert len(table.model.prompts) == 1
     await table.worker.on_delivery(await table.does(c.RaiseBudget(tokens=1000)))
-    assert (await table.session()).plans == 2
+    assert (await table.session()).counts.plans == 2
 
 
 # --- the real model client, and its faults

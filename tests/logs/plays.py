@@ -114,7 +114,9 @@ async def handed_over(play: Play) -> None:
     """Escalated, taken over by a person, and handed back."""
     session = await play.asks("agentflow", f"{CUSTOMER} I want to talk to a human.")
     if session.phase == "escalated":
-        look = ActionSpec(id=f"{session.turns + 1}.1", tool="get_order_details", arguments={"order_id": "#W3833642"})
+        look = ActionSpec(
+            id=f"{session.counts.turns + 1}.1", tool="get_order_details", arguments={"order_id": "#W3833642"}
+        )
         await play.does(c.TakeOver(sub_goal="Look at the order", actions=(look,)))
         await play.says("It has been seen to. Tell the customer so.")
 

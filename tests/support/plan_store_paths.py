@@ -43,7 +43,7 @@ class Walk(Conversation):
     async def ask(self, request: str, *nodes: str, proposal: NodeProposal | None = None) -> Session:
         """A request, and its path as it was planned."""
         session = await self.commit(c.Say(text=request, workflow="flow"))
-        return await self.commit(planned(*specs(*nodes or PLAIN, turn=session.turns + 1), proposal=proposal))
+        return await self.commit(planned(*specs(*nodes or PLAIN, turn=session.counts.turns + 1), proposal=proposal))
 
     async def step(self, **made: Any) -> Session:
         """The next node runs; it makes what it usually does, and this."""

@@ -143,8 +143,12 @@ class Play:
             assert len(self.played.questions) <= PATIENCE, self.played.questions[-1]
             await self._step(cast(Desk, self))
         played, session = self.played, self.session
-        played.answer, played.confidence, played.evidence = session.answer, session.confidence, list(session.evidence)
-        played.changed, played.turns = self._world.changed, session.turns
+        played.answer, played.confidence, played.evidence = (
+            session.answer.text,
+            session.answer.confidence,
+            list(session.answer.evidence),
+        )
+        played.changed, played.turns = self._world.changed, session.counts.turns
         return played
 
     async def _step(self, desk: Desk) -> None:

@@ -47,7 +47,7 @@ async def notes(bus: FakeBus, model: ScriptedModel) -> dict[str, Any]:
         "rules": "Read the notes before you add one." in model.prompts[0].text,
         "outcomes": [one.model_dump(mode="json", include={"ok", "result", "confirmed"}) for one in outcomes],
         "verdicts": [event.rule for event in events if isinstance(event, facts.TurnVerified)],
-        "answer": done.answer,
+        "answer": done.answer.text,
     }
 
 
@@ -56,7 +56,7 @@ async def words(bus: FakeBus) -> str:
     ann = Person(cast(Bus, bus), "words")
     settings = SessionSettings(planning=Planning(use_planning=False, flow="count_words"), confirm="nothing")
     await ann.does(c.Say(text="one two three", workflow="flow", settings=settings))
-    return (await ann.phase("resting", "failed")).answer
+    return (await ann.phase("resting", "failed")).answer.text
 
 
 async def main(home: Path) -> None:

@@ -53,7 +53,7 @@ class Walk(Story):
 
     async def plans(self, *path: str) -> Session:
         """The planner's turn: this path."""
-        turn = (await self.load()).turns + 1
+        turn = (await self.load()).counts.turns + 1
         specs = tuple(
             ActionSpec(id=f"{turn}.{n}", tool=tool, description=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
             for n, tool in enumerate(path, 1)

@@ -119,7 +119,7 @@ class Services:
             session_id = await self._due.get()
             story = Story(session_id, log=self._log)
             session = await story.load()
-            if "slow" in session.request and not self.go.is_set():
+            if "slow" in session.words.request and not self.go.is_set():
                 await self.go.wait()
             with suppress(Refused, LostRace):  # a person was faster: their event is on the feed as well
                 if session.work and (command := next_step(session)):
@@ -144,9 +144,9 @@ def next_step(session: Session) -> AnyCommand | None:
 
 def _planned(session: Session) -> AnyCommand:
     planning = session.settings.planning
-    if "fail" in session.request:
+    if "fail" in session.words.request:
         return c.Fail(reason="The model does not answer.")
-    if "which" in session.request and not session.dialogue:
+    if "which" in session.words.request and not session.words.dialogue:
         return c.Ask(text="Which flow should this go through?", options=("text_to_sql", "complaint_triage"))
     flow = PAGE.flow(planning.flow) or TEXT_TO_SQL
     tools = tuple(tool_of(flow.name, node) for node in full_path(flow))
@@ -157,7 +157,7 @@ def _planned(session: Session) -> AnyCommand:
     if session.settings.confirm == "path":
         steps = tuple(Step(text=f"About {split(tool)[1]}.", tool=tool) for tool in tools)
         return c.DraftPlan(goal="Walk it", steps=steps, notes="The ordinary way.", kind="path", path=path)
-    turn = session.turns + 1
+    turn = session.counts.turns + 1
     actions = tuple(
         ActionSpec(id=f"{turn}.{n}", tool=tool, depends_on=(f"{turn}.{n - 1}",) if n > 1 else ())
         for n, tool in enumerate(tools, 1)

@@ -50,4 +50,4 @@ class Watcher(Person):
 
 def in_review(number: int) -> Callable[[Session], bool]:
     """So many versions of the code, the last of them before the person."""
-    return lambda session: session.phase == "awaiting_approval" and session.codes == number
+    return lambda session: session.phase == "awaiting_approval" and session.counts.codes == number

@@ -20,7 +20,7 @@ from services.executor.tools import LARGEST, Call, Fixed, RegisteredTool, Regist
 from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
-from shared.domain.session import Session
+from shared.domain.session import Session, Words
 from shared.domain.state import Action, Code, Turn
 from shared.events import SessionEvent, facts, parse_event
 from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
@@ -34,7 +34,7 @@ from tests.support.needs import needs_landlock
 
 CODE = Code(4, 1, 2, "print(1)\n", "", "generator", "approved")
 SETTINGS = SessionSettings(approval="never")
-SESSION = Session("s", version=4, request="Look", workflow="agentflow", settings=SETTINGS)
+SESSION = Session("s", version=4, workflow="agentflow", settings=SETTINGS, words=Words(request="Look"))
 Run = Callable[[Call], Awaitable[Result]]
 
 

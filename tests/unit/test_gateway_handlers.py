@@ -69,7 +69,7 @@ async def test_what_still_holds_is_done_after_all(log: Overtaking, core: Core) -
     log.first = lambda: story.commit(c.Rename(title="Other"), user="alice")
     done = await act(m.Stop(type="stop"), "s", ALICE, core)
     assert done.version == 4
-    assert (await story.load()).reason == "stopped"
+    assert (await story.load()).rest_reason == "stopped"
 
 
 class Electing(Overtaking):

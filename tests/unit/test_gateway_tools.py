@@ -7,7 +7,7 @@ from pydantic import JsonValue
 
 from services.gateway.tools import own_actions
 from shared.domain.errors import Invalid
-from shared.domain.session import Session
+from shared.domain.session import Counts, Session
 from shared.events.values import ToolPolicy
 from shared.protocol.client import OwnAction
 from shared.tools import ToolSpec
@@ -30,7 +30,7 @@ def _tool(name: str, policy: ToolPolicy | None = None) -> ToolSpec:
 TOOLS = {
     tool.name: tool for tool in (_tool("find_order"), _tool("cancel_order", "always"), _tool("cancel_all", "deny"))
 }
-HERE = Session("s", turns=3)
+HERE = Session("s", counts=Counts(turns=3))
 
 
 def _own(tool: str, **more: object) -> OwnAction:

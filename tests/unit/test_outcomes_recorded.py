@@ -233,7 +233,7 @@ async def test_a_result_that_outlives_its_turn_is_stored_all_the_same() -> None:
     bench.shelf.gate.opened.set()
     await work
     assert (await bench.told())[-1] == "result.stored"
-    assert (await bench.story.load()).loose == ()
+    assert (await bench.story.load()).left_running == ()
 
 
 async def test_writes_that_were_never_called_are_not_in_doubt_when_the_executor_is_ended() -> None:

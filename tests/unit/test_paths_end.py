@@ -114,4 +114,4 @@ async def test_a_spent_budget_does_not_hold_back_what_a_path_has_found() -> None
     await room.commit(c.Start(), spend(20, action_id="1.1"), ended)
     await room.works("verifier", verify)
     await room.works("generator", write)
-    assert ((await room.load()).answer, (await room.load()).over_budget) == ("hot", True)
+    assert ((await room.load()).answer.text, (await room.load()).over_budget) == ("hot", True)

@@ -7,7 +7,7 @@ from services.planner.flow_prompt import PathReply
 from services.planner.prompt import PlanReply
 from services.planner.question import LONGEST_OPTION, Question
 from shared.domain import commands as c
-from shared.domain.session import Remark, Session
+from shared.domain.session import Remark, Session, Words
 
 REPLIES = (PlanReply, TurnReply, PathReply)
 
@@ -29,7 +29,7 @@ def test_options_alone_are_no_question(reply: type[Question]) -> None:
 @pytest.mark.parametrize("reply", REPLIES)
 def test_every_reply_may_be_words(reply: type[Question]) -> None:
     words = reply(reply=" It is short. ")
-    remarked = Session("s", remark=Remark(("why?",), "resting"))
+    remarked = Session("s", words=Words(remark=Remark(("why?",), "resting")))
     assert words.spoken(remarked, planned=()) == c.AnswerRemark(text="It is short.")
     assert words.spoken(remarked, planned=("something",)) is None
     assert words.spoken(Session("s"), planned=()) == c.Ask(text="It is short.")

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from services.planner.recall import cosine, rank, recall
-from shared.domain.session import Session
+from shared.domain.session import Session, with_counts, with_words
 from shared.events.values import SessionSettings
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
@@ -47,7 +47,9 @@ class Store:
 
 
 def beginning(request: str = "I want to return hiking boots", **changes: Any) -> Session:
-    return replace(Session("now"), owner="ann", request=request, turns=2, turns_before=2, **changes)
+    return replace(
+        with_counts(with_words(Session("now"), request=request), turns=2, turns_before=2), owner="ann", **changes
+    )
 
 
 # --- the ranking
@@ -102,7 +104,7 @@ async def test_the_first_turn_of_a_request_is_told_three_at_most() -> None:
 
 @pytest.mark.parametrize(
     "session",
-    [beginning(settings=SessionSettings(recall=False)), replace(beginning(), turns=3)],
+    [beginning(settings=SessionSettings(recall=False)), with_counts(beginning(), turns=3)],
     ids=["switched off", "a later turn"],
 )
 async def test_nothing_is_asked_where_it_is_off_or_too_late(session: Session) -> None:

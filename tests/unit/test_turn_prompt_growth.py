@@ -50,7 +50,7 @@ class Life(Story):
         self.told: Tokens = {}
 
     async def turn(self, *calls: tuple[str, dict[str, Any]], last: bool = False) -> None:
-        number = self.session.turns + 1
+        number = self.session.counts.turns + 1
         told = self.told[number] = {"planner": tokens(brief(self.session, PAGE, ()))}
         specs = tuple(
             ActionSpec(id=f"{number}.{i}", tool=name, arguments=given) for i, (name, given) in enumerate(calls, 1)
@@ -126,7 +126,7 @@ def grown(life: Life, late: int, early: int) -> dict[str, float]:
 def test_a_session_kept_alive_costs_the_same_at_every_turn() -> None:
     """Turn 50 is the second of its request as turn 5 is; turn 51 the one that is answered, as turn 6."""
     life = lived(many_requests)
-    assert len(life.session.rounds) == ROUNDS_KEPT
+    assert len(life.session.words.earlier) == ROUNDS_KEPT
     for late, early in ((50, 5), (51, 6), (49, 4)):
         assert grown(life, late, early)["planner"] <= MOST
         assert grown(life, late, early)["verifier"] <= MOST

@@ -37,7 +37,7 @@ def first(session_id: str = "s", after: int = 0) -> Delivery:
 def test_it_is_the_session() -> None:
     loaded = _begun(first())
     assert loaded is not None
-    assert (loaded.position, loaded.session.version, loaded.session.request) == (9, 1, "Hello")
+    assert (loaded.position, loaded.session.version, loaded.session.words.request) == (9, 1, "Hello")
     assert loaded.session.work is not None
 
 

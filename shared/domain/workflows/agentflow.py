@@ -1,7 +1,6 @@
 """Act with tools: turn after turn is planned, carried out and judged, until an answer can be given."""
 
-from shared.domain.changing import replace
-from shared.domain.session import Session
+from shared.domain.session import Session, with_next_draft
 from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
 from shared.events import facts
 
@@ -18,7 +17,7 @@ def escalates(session: Session, event: facts.TurnVerified) -> bool:
 
 def out_of_turns(session: Session, event: facts.TurnVerified) -> bool:
     """The request has had as many turns as its settings allow."""
-    had = session.turns - session.turns_before
+    had = session.counts.turns - session.counts.turns_before
     return had >= session.settings.max_turns and event.next_action != "complete"
 
 
@@ -29,9 +28,9 @@ def goes_on(session: Session, event: facts.TurnVerified) -> bool:
 
 def judged(session: Session, event: facts.TurnVerified) -> Session:
     """A turn that is planned again is told why."""
-    if session.unread or escalates(session, event) or out_of_turns(session, event):
+    if session.words.unread or escalates(session, event) or out_of_turns(session, event):
         return session
-    return replace(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
+    return with_next_draft(session, problems=(event.reasoning,) if event.next_action == "retry" else ())
 
 
 AFTER_TURNS = {

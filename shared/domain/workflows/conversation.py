@@ -1,7 +1,6 @@
 """Plan and code: a plan in words is reviewed, a program is written for it, checked and reviewed, and run on request."""
 
-from shared.domain.changing import replace
-from shared.domain.session import MAX_REPAIRS, Session, with_code
+from shared.domain.session import MAX_REPAIRS, Session, with_code, with_next_draft
 from shared.domain.workflow import (
     PLAN_REVIEW,
     Edge,
@@ -26,9 +25,9 @@ def run_failed(session: Session, event: facts.TurnVerified) -> bool:
 
 
 def _run_judged(session: Session, event: facts.TurnVerified) -> Session:
-    if session.unread or not run_failed(session, event):
+    if session.words.unread or not run_failed(session, event):
         return session
-    return with_code(replace(session, problems=(event.reasoning,)), repairs=0)
+    return with_code(with_next_draft(session, problems=(event.reasoning,)), repairs=0)
 
 
 CONVERSATION = Workflow(

@@ -41,7 +41,7 @@ def nodes(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
 
 def _takes_in(session: Session) -> Session:
     """The nodes have yet to take in what was said; for the next request it has been heard."""
-    return replace(session, memory=replace(session.memory, heard=session.feedback))
+    return replace(session, memory=replace(session.memory, heard=session.words.feedback))
 
 
 def _edited(plan: Plan) -> Plan:

@@ -92,15 +92,21 @@ class Then:
     event: SessionEvent
 
     def leaves(self, phase: str, whose: str, **state: Any) -> Self:
-        """The session is now in this phase, this one is due, and its state has these values."""
+        """The session is now in this phase, this one is due, and its fields (or its parts') have these values."""
         assert (self.session.phase, due(self.session)) == (phase, whose)
-        assert {name: getattr(self.session, name) for name in state} == state
+        assert {name: field(self.session, name) for name in state} == state
         return self
 
     @property
     def given(self) -> Given:
         """What came of it, as the beginning of the next sentence."""
         return Given(self.session)
+
+
+def field(session: Session, name: str) -> object:
+    """This field of the session, or of the first of its parts that has one of that name."""
+    parts = (session, session.words, session.next_draft, session.counts, session.answer)
+    return next(getattr(part, name) for part in parts if hasattr(part, name))
 
 
 def given(*lines: StoryLine, begin: Session | None = None) -> Given:
@@ -236,7 +242,7 @@ def waves(session: Session) -> tuple[str, ...]:
 
 
 def status(session: Session, action_id: str) -> str:
-    actions = (*(session.turn.actions if session.turn else ()), *session.loose)
+    actions = (*(session.turn.actions if session.turn else ()), *session.left_running)
     return next(action.status for action in actions if action.spec.id == action_id)
 
 

@@ -66,4 +66,4 @@ def test_folding_makes_no_action_of_its_own() -> None:
     other = event.actions[0].model_copy(update={"id": "9.1", "tool": "shop.other"})
     after = evolve(review.session, event.model_copy(update={"turn": 9, "actions": (other,)}))
     assert after.turn
-    assert (after.turns, after.turn.number, [action.spec for action in after.turn.actions]) == (9, 9, [other])
+    assert (after.counts.turns, after.turn.number, [action.spec for action in after.turn.actions]) == (9, 9, [other])

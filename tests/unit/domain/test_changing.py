@@ -10,11 +10,11 @@ from shared.domain.state import Spent
 
 
 def test_it_is_the_library_s_in_all_but_time() -> None:
-    session = Session("s", version=3, spent=Spent(1, 2, 0, 3, 0.5), feedback=("a",))
-    mine, theirs = (how(session, version=4, feedback=()) for how in (replace, dataclasses.replace))
+    session = Session("s", version=3, spent=Spent(1, 2, 0, 3, 0.5), title="a")
+    mine, theirs = (how(session, version=4, title="") for how in (replace, dataclasses.replace))
     assert mine == theirs
     assert vars(mine) == vars(theirs)
-    assert (session.version, session.feedback) == (3, ("a",))
+    assert (session.version, session.title) == (3, "a")
 
 
 def test_nobody_gets_a_field_that_there_is_not() -> None:

@@ -105,7 +105,7 @@ def test_replan_wants_something_else(
     before: tuple[StoryLine, ...], phase: str, target: str | None, kind: str, due: str
 ) -> None:
     told = given(*before).when(c.Reject(replan=True, target=target)).then(kind, replan=True)
-    told.leaves(phase, due, replan=True, question=None, turn=None)
+    told.leaves(phase, due, another=True, question=None, turn=None)
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_refusing_the_code_asks_for_feedback() -> None:
 
 def test_approved_code_rests_and_names_what_was_approved() -> None:
     told = given(*TO_CODE).when(approve).then("code.approved", code_version=4, hash=canonical_hash("print(1)"))
-    told.leaves("resting", "nobody", reason="answered")
+    told.leaves("resting", "nobody", rest_reason="answered")
     assert told.session.plan is not None
     assert told.session.plan.status == "completed"
 
@@ -288,7 +288,7 @@ def test_a_session_at_work_is_not_continued() -> None:
 )
 def test_complete_and_go_on_afterwards_with_everything_kept(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.Complete()).then("session.completed")
-    told.leaves("resting", "nobody", reason="completed", question=None, halted=None)
+    told.leaves("resting", "nobody", rest_reason="completed", question=None, resume_phase=None)
     told.given.when(c.Complete()).refused(OutOfTurn, "when it rests")
     plan = told.session.plan
     told.given.when(anew("more")).then("message.received", intent="request").leaves("planning", "planner", plan=plan)
@@ -316,8 +316,8 @@ def test_work_and_reviews_are_not_completed(before: tuple[StoryLine, ...]) -> No
 )
 def test_an_earlier_request_becomes_a_line_of_the_summary(before: tuple[StoryLine, ...], outcome: str) -> None:
     session = given(*before, anew("next")).session
-    assert session.rounds[-1].outcome == outcome
-    assert session.rounds[0].request == "write a calculator"
+    assert session.words.earlier[-1].outcome == outcome
+    assert session.words.earlier[0].request == "write a calculator"
 
 
 def test_the_summary_stays_bounded() -> None:
@@ -325,8 +325,8 @@ def test_the_summary_stays_bounded() -> None:
         one for number in range(ROUNDS_KEPT + 3) for one in (anew(f"{number} " + "x" * 900), c.Stop())
     ]
     session = given(*story).session
-    assert len(session.rounds) == ROUNDS_KEPT
-    assert {len(one.request) for one in session.rounds} == {400}
+    assert len(session.words.earlier) == ROUNDS_KEPT
+    assert {len(one.request) for one in session.words.earlier} == {400}
 
 
 def test_a_repeated_command_changes_nothing() -> None:
@@ -367,19 +367,19 @@ def test_a_session_begins_with_a_message(command: c.Stop) -> None:
 
 
 def test_knowledge_is_kept_whenever_it_is_given() -> None:
-    assert given(say(), say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
-    assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.knowledge == (NOTES,)
+    assert given(say(), say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
+    assert given(*TO_PLAN, say("and", knowledge=(NOTES,))).session.words.knowledge == (NOTES,)
 
 
 def test_what_fifty_messages_bring_stays_within_what_a_session_may_hold() -> None:
     big = "x" * 50_000
     files = tuple(Knowledge(name=f"file {number}", text=big) for number in range(5))
     attached = given(*(told for _ in range(10) for told in (say("next", knowledge=files), c.Stop()))).session
-    assert attached.knowledge == files
+    assert attached.words.knowledge == files
     steered = given(say(), *(say(f"{number:02}{big[2:]}") for number in range(50))).session
-    assert [text[:2] for text in steered.unread] == ["45", "46", "47", "48", "49"]
+    assert [text[:2] for text in steered.words.unread] == ["45", "46", "47", "48", "49"]
     criticised = given(*TO_CODE, *(told for _ in range(50) for told in (say(big), program("y = 2"), checked()))).session
-    assert criticised.wishes == (big,)
+    assert criticised.words.feedback_in_code == (big,)
     for session in (attached, steered, criticised):
         assert len(SESSION.dump_json(session)) < WORDS_KEPT + 60_000
 

@@ -54,25 +54,25 @@ def test_the_event_alone_makes_the_fork() -> None:
     ).session
     event = begun(parent)
     child = evolve(Session("s2"), parse_event(body_of(event)))
-    assert (child.title, child.knowledge, child.request, child.rounds) == (
-        "Mine", (NOTES,), "and floats", parent.rounds)  # fmt: skip
-    assert (child.plan and child.plan.number, child.plans, child.code, child.codes) == (2, 2, None, 1)
+    assert (child.title, child.words.knowledge, child.words.request, child.words.earlier) == (
+        "Mine", (NOTES,), "and floats", parent.words.earlier)  # fmt: skip
+    assert (child.plan and child.plan.number, child.counts.plans, child.code, child.counts.codes) == (2, 2, None, 1)
     assert given(begin=child).when(approve).then_event().version == 2
 
 
 def test_the_largest_session_can_be_forked() -> None:
     parent = largest()
-    assert len(parent.unread) > 3
+    assert len(parent.words.unread) > 3
     event = begun(parent)
     body = body_of(event)
     assert MAX_FORK // 2 < len(body) <= MAX_FORK
     child = evolve(Session("s2"), parse_event(body))
     assert child.code
     assert child.plan
-    assert (child.request, child.plan.steps, child.code.code) == (
-        parent.request, parent.plan and parent.plan.steps, parent.code and parent.code.code)  # fmt: skip
-    assert child.unread[-1] == parent.unread[-1]
-    words = len(json.dumps([*child.feedback, *child.unread], ensure_ascii=False).encode())
+    assert (child.words.request, child.plan.steps, child.code.code) == (
+        parent.words.request, parent.plan and parent.plan.steps, parent.code and parent.code.code)  # fmt: skip
+    assert child.words.unread[-1] == parent.words.unread[-1]
+    words = len(json.dumps([*child.words.feedback, *child.words.unread], ensure_ascii=False).encode())
     assert WORDS_KEPT - 50_000 < words <= WORDS_KEPT + 1_000
 
 

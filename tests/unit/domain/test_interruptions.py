@@ -92,7 +92,7 @@ def made_type(made: AnyCommand) -> str:
 
 def test_a_turn_planned_without_it_does_not_count_and_does_not_run() -> None:
     session = given(request("agentflow", max_turns=1), say("not that one"), turn(act("1.1", effect="write"))).session
-    assert (session.turn, session.turns, session.turns_before) == (None, 1, 1)
+    assert (session.turn, session.counts.turns, session.counts.turns_before) == (None, 1, 1)
 
 
 def test_a_draft_taken_back_for_it_is_no_longer_waiting_for_approval() -> None:
@@ -108,8 +108,8 @@ def test_words_during_a_run_wait_for_its_end() -> None:
 
 def test_what_was_said_before_a_stop_is_taken_in_by_the_next_work() -> None:
     session = given(*TO_PLAN, feedback("floats"), say("and tests"), c.Stop(), anew("go on")).session
-    assert session.request == "go on"
-    assert session.feedback == ("floats", "and tests")
+    assert session.words.request == "go on"
+    assert session.words.feedback == ("floats", "and tests")
 
 
 def test_a_new_plan_from_scratch_still_hears_what_no_draft_has_taken_in() -> None:
@@ -119,8 +119,8 @@ def test_a_new_plan_from_scratch_still_hears_what_no_draft_has_taken_in() -> Non
 
 def test_an_answer_ends_the_feedback_it_took_in() -> None:
     story = (*ESCALATED, say("try order 7"), turn(act("2.1")), c.Start(), done("2.1"), verdict())
-    assert given(*story).session.feedback == ("try order 7",)
-    given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", feedback=(), answer="It is done.")
+    assert given(*story).session.words.feedback == ("try order 7",)
+    given(*story).when(answer()).then("answer.given").leaves("resting", "nobody", feedback=(), text="It is done.")
 
 
 # --- stop and retry
@@ -144,7 +144,7 @@ def test_an_answer_ends_the_feedback_it_took_in() -> None:
 )
 def test_stop_rests_at_once_in_every_phase(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.Stop(reason="enough")).then("session.stopped", reason="enough")
-    told.leaves("resting", "nobody", reason="stopped", work=None, question=None)
+    told.leaves("resting", "nobody", rest_reason="stopped", work=None, question=None)
     told.given.when(c.Stop()).refused(OutOfTurn, "nothing to stop")
     told.given.when(anew("else")).then("message.received", intent="request").leaves("planning", "planner")
 
@@ -175,7 +175,7 @@ def test_retry_does_the_same_stage_again(
     before: tuple[StoryLine, ...], phase: str, service: str, end: AnyCommand
 ) -> None:
     told = given(*before, end).when(c.Retry()).then("session.retried")
-    told.leaves(phase, service, halted=None, failure=None)
+    told.leaves(phase, service, resume_phase=None, failure=None)
 
 
 @pytest.mark.parametrize(
@@ -227,7 +227,7 @@ def test_a_started_action_s_outcome_is_recorded_after_a_stop() -> None:
 
 def test_a_started_action_s_outcome_is_recorded_under_the_next_request() -> None:
     told = given(*STARTED, c.Stop(), anew("else")).when(done()).then("actions.finished")
-    told.leaves("planning", "nobody", loose=(), turn=None)
+    told.leaves("planning", "nobody", left_running=(), turn=None)
 
 
 @pytest.mark.parametrize("end", [c.Stop(), c.Fail(reason="crashed too often")])
@@ -243,14 +243,14 @@ def test_a_failure_keeps_stage_reason_and_raw() -> None:
         .when(c.Fail(reason=" ", raw="?" * 30_000, retryable=False))
         .then("session.failed", phase="coding", reason="no reason was given")
     )
-    told.leaves("failed", "nobody", halted="coding")
+    told.leaves("failed", "nobody", resume_phase="coding")
     assert told.session.failure is not None
     assert len(told.session.failure.raw) == 20_000
 
 
 def test_an_edit_after_a_failure_leaves_the_failure_behind() -> None:
     given(*TO_PLAN, feedback("x"), c.Fail(reason="no")).when(edit("mine")).then("plan.edited").leaves(
-        "awaiting_approval", "user", failure=None, halted=None
+        "awaiting_approval", "user", failure=None, resume_phase=None
     )
 
 
@@ -302,7 +302,7 @@ def test_what_a_pause_held_back_begins_with_resume(
     assert (held.session.phase, held.session.work, due(held.session)) == (phase, None, "nobody")
     told = given(*before, c.Pause(), command, say("and quickly")).when(c.Resume()).then("session.resumed")
     told.leaves(phase, service, paused=False)
-    assert "and quickly" in (*told.session.unread, *told.session.feedback)
+    assert "and quickly" in (*told.session.words.unread, *told.session.words.feedback)
 
 
 def test_a_session_that_came_to_rest_is_no_longer_paused() -> None:

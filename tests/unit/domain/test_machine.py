@@ -80,7 +80,7 @@ def shapes(draw: st.DrawFn) -> Shape:
 
 
 def specs(session: Session, shape: Shape) -> tuple[ActionSpec, ...]:
-    name = f"{session.turns + 1}.".__add__
+    name = f"{session.counts.turns + 1}.".__add__
     return tuple(
         act(
             name(str(i)),
@@ -140,7 +140,9 @@ def planned(session: Session, number: int, shape: Shape) -> AnyCommand:
         return turn(nothing=True)
     if session.workflow == "flow" and number % 4:
         walk = tuple(
-            spec.model_copy(update={"id": f"{session.turns + 1}.{n}", "depends_on": _before(session.turns + 1, n)})
+            spec.model_copy(
+                update={"id": f"{session.counts.turns + 1}.{n}", "depends_on": _before(session.counts.turns + 1, n)}
+            )
             for n, spec in enumerate(nodes(number), 1)
         )
         return turn(*walk, path=PathPlan(nodes=tuple(spec.tool for spec in walk)), final=True)
@@ -167,7 +169,7 @@ def _before(turn: int, number: int) -> tuple[str, ...]:
 
 def _outcome(session: Session, move: str, number: int) -> AnyCommand | None:
     """How an action that runs ends, also one that outlived its turn."""
-    going = [*running(session), *session.loose]
+    going = [*running(session), *session.left_running]
     if not going or move not in ("doubt", "bad", "good"):
         return None
     action = one_of(going, number)
@@ -262,7 +264,7 @@ class Schedules(RuleBasedStateMachine):
             assert (version, event.hash) == (seen.version, seen.hash)
         elif isinstance(event, facts.ApprovalGiven):
             assert (event.action_id, event.hash) == (seen.action_id, seen.hash)
-            assert before.since <= seen.version
+            assert before.since_version <= seen.version
 
     @precondition(lambda self: self.world.session.phase == "awaiting_approval")
     @rule()
@@ -370,7 +372,9 @@ class Schedules(RuleBasedStateMachine):
             self.look()
         elif worker.seen.version != self.world.session.version:
             worker.seen = self.world.session  # it lost the race and has read the tail
-        mine = worker.work == self.world.session.work or bool(running(self.world.session) or self.world.session.loose)
+        mine = worker.work == self.world.session.work or bool(
+            running(self.world.session) or self.world.session.left_running
+        )
         if not mine:
             self.workers.remove(worker)
 
@@ -404,7 +408,7 @@ class Schedules(RuleBasedStateMachine):
     @rule(late=st.booleans())
     def expire(self, late: bool) -> None:
         """The keeper's timer fires: that of what waits now, or of what waited before."""
-        self.world.append(c.Expire(requested_version=self.world.session.since - late), By("keeper", NOON))
+        self.world.append(c.Expire(requested_version=self.world.session.since_version - late), By("keeper", NOON))
 
     def spend(self, work: Work) -> None:
         """A model was called in this work: recorded in any phase, whatever became of it."""

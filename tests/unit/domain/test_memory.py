@@ -129,7 +129,7 @@ def test_a_new_request_begins_with_an_empty_page() -> None:
     assert (session.memory.planned, session.memory.executed, session.memory.closing) == (0, 0, "")
     again = given(begin=session).when(turn(act("3.1", effect="write", arguments={"id": "1.1"}))).then("turn.planned")
     assert _rulings(again.session) == ["proceed"]
-    assert again.session.turns == 3
+    assert again.session.counts.turns == 3
 
 
 def test_of_earlier_requests_what_is_short_is_kept_first() -> None:
@@ -144,17 +144,17 @@ def test_of_earlier_requests_what_is_short_is_kept_first() -> None:
 def test_words_that_a_turn_took_in_do_not_leak_into_the_next_request() -> None:
     """The answer to a question of the last request says nothing about this one."""
     asked = (*FLOW, c.Ask(text="Which order?"), say("#W1"))
-    assert given(*asked, *looked(1)).session.feedback == ("#W1",)
+    assert given(*asked, *looked(1)).session.words.feedback == ("#W1",)
     told = given(*asked, *looked(1), c.Stop(), anew("What is my balance?"))
-    assert (told.session.feedback, told.session.dialogue) == ((), ())
+    assert (told.session.words.feedback, told.session.words.dialogue) == ((), ())
     unheard = given(*asked, c.Stop(), anew("What is my balance?"))
-    assert unheard.session.feedback == ("#W1",)
+    assert unheard.session.words.feedback == ("#W1",)
 
 
 def test_words_said_after_the_last_turn_go_on_to_the_next_request() -> None:
     story = (*FLOW, say("first"), turn(act("1.1")), *looked(2), say("second"), c.Stop(), anew("else"))
     session = given(*story).session
-    assert session.feedback == ("second",)
+    assert session.words.feedback == ("second",)
 
 
 # --- outcomes that come late
@@ -166,7 +166,7 @@ def test_an_outcome_that_comes_late_is_remembered_and_counts_as_done() -> None:
     work = going.session.work
     left = given(c.Stop(), anew("and my invoice?"), begin=going.session)
     late = left.when(finish(action_id="1.1", ok=True, result="cancelled"), "executor", work=work)
-    told = late.then("actions.finished").leaves("planning", "nobody", loose=())
+    told = late.then("actions.finished").leaves("planning", "nobody", left_running=())
     assert [(deed.turn, deed.text) for deed in told.session.memory.deeds] == [(0, "cancelled")]
     assert told.session.memory.executed == 1
     again = told.given.when(turn(act("2.1", effect="write", arguments={"order": 1}))).then("turn.planned")
@@ -248,11 +248,13 @@ def test_what_was_recalled_stays_for_the_request() -> None:
 
 def test_a_problem_is_told_until_the_next_turn_takes_it_in() -> None:
     retried = (*FLOW, turn(), c.Start(), finish(action_id="1.1", ok=False, error="no"), verdict("retry", "failure"))
-    assert given(*retried).session.problems == ("seen",)
+    assert given(*retried).session.next_draft.problems == ("seen",)
     mended = given(*retried, say("hurry"), turn(act("2.1")))
-    assert mended.session.problems == ("seen",), "planned again for the word: the problem is still to be mended"
+    assert mended.session.next_draft.problems == ("seen",), (
+        "planned again for the word: the problem is still to be mended"
+    )
     story = (*retried, turn(act("2.1")), c.Start(), say("hurry"), finish(action_id="2.1", ok=True), verdict())
-    assert given(*story).session.problems == ()
+    assert given(*story).session.next_draft.problems == ()
 
 
 # --- forks
@@ -266,8 +268,14 @@ def test_a_fork_in_the_middle_carries_words_but_neither_deeds_nor_licences() -> 
     assert parent.turn is not None
     assert parent.turn.actions[0].spec.decision == "proceed"
     child = story(parent).fork("s2").session
-    assert (child.memory, child.turn, child.turns, child.loose, child.policies) == (memory.Memory(), None, 0, (), {})
-    assert (child.request, child.feedback, child.phase) == (parent.request, ("hurry",), "resting")
+    assert (child.memory, child.turn, child.counts.turns, child.left_running, child.policies) == (
+        memory.Memory(),
+        None,
+        0,
+        (),
+        {},
+    )
+    assert (child.words.request, child.words.feedback, child.phase) == (parent.words.request, ("hurry",), "resting")
     child = story(child).apply(anew("go on"))
     told = given(begin=child).when(turn(write.model_copy(update={"id": "1.1"}))).then("turn.planned")
     told.leaves("awaiting_approval", "user")

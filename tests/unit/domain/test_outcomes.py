@@ -75,9 +75,9 @@ def test_a_result_may_be_stored_when_its_turn_is_over() -> None:
     """Also the outcome may come that late; it is remembered once."""
     left = given(*ONE, c.Stop(), anew("something else"))
     known = left.when(LARGE, "executor", work=WORK).then("actions.finished").leaves("planning", "nobody")
-    assert [action.storing for action in known.session.loose] == [True]
+    assert [action.storing for action in known.session.left_running] == [True]
     told = known.given.when(STORE, "executor", work=WORK).then("result.stored", action_id="1.1")
-    told.leaves("planning", "nobody", loose=())
+    told.leaves("planning", "nobody", left_running=())
     assert [deed.text for deed in told.session.memory.deeds] == ["the beg…"]
 
 
@@ -109,7 +109,7 @@ def test_what_outlived_its_turn_is_in_doubt_whoever_is_due() -> None:
     later = given(*THREE, c.Stop(), say("something else"), turn(act("2.1"))).session
     assert (later.phase, len(abandoned(later, WORK))) == ("executing", 3)
     ended = given(*abandoned(later, WORK), begin=later).session
-    assert (ended.loose, ended.phase) == ((), "executing")
+    assert (ended.left_running, ended.phase) == ((), "executing")
 
 
 def test_what_a_retry_took_up_is_not_the_first_work_s_any_more() -> None:

@@ -266,11 +266,11 @@ def test_a_path_whose_steps_name_no_nodes_keeps_what_was_planned() -> None:
 
 def test_what_was_said_of_a_path_in_review_is_known_to_its_nodes_but_not_to_the_next_request() -> None:
     shown = given(*ASKED, drafted(), feedback("only in Texas"), drafted())
-    assert shown.session.feedback == ("only in Texas",)
+    assert shown.session.words.feedback == ("only in Texas",)
     walking = given(approve, begin=shown.session)
-    assert walking.session.feedback == ("only in Texas",)
+    assert walking.session.words.feedback == ("only in Texas",)
     asked = given(c.Stop(), anew("how many users"), begin=walking.session).session
-    assert (asked.request, asked.feedback) == ("how many users", ())
+    assert (asked.words.request, asked.words.feedback) == ("how many users", ())
 
 
 # --- what it leaves behind
@@ -279,17 +279,17 @@ def test_what_was_said_of_a_path_in_review_is_known_to_its_nodes_but_not_to_the_
 def test_a_fork_knows_what_the_paths_before_it_made() -> None:
     before = (*PLANNED, *walk(1, sql="select 1"), *walk(2), *walk(3), *walk(4, answer="7"))
     parent = given(*before, verdict("complete"), answer("7")).session
-    assert story(parent).fork("s2").session.before["sql"][-1]["sql"] == "select 1"
+    assert story(parent).fork("s2").session.flow_results["sql"][-1]["sql"] == "select 1"
 
 
 def test_the_next_request_knows_what_the_path_made_but_not_what_is_large() -> None:
     story = (*PLANNED, *walk(1, sql="select 1"), *walk(2, rows="x" * 5_000), *walk(3), *walk(4, answer="7"))
     answered = given(*story, verdict("complete"), answer("7"))
     after = given(anew("only in Texas"), begin=answered.session).session
-    assert after.before == {"sql": ({"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"},)}
+    assert after.flow_results == {"sql": ({"request": "how many orders", "sql": "select 1", "made": 3, "answer": "7"},)}
     other = replace(answered.session.turn, actions=()) if answered.session.turn else None
     assert other is not None
-    assert kept(other, "x", after.before) == after.before
+    assert kept(other, "x", after.flow_results) == after.flow_results
 
 
 def test_of_one_flow_the_last_three_runs_are_known() -> None:
@@ -338,7 +338,7 @@ def test_an_answer_is_accepted_saved_and_taken_back() -> None:
     saved = liked.given.when(c.Judge(accepted=True, saved=True)).then("answer.judged", saved=True)
     back = saved.given.when(c.Judge(accepted=False)).then("answer.judged").leaves("resting", "nobody", accepted=False)
     given(anew("more"), begin=saved.session).when(c.Judge(accepted=False)).refused(OutOfTurn, "no answer")
-    assert back.session.saved is False
+    assert back.session.answer.saved is False
 
 
 @pytest.mark.parametrize(
@@ -363,4 +363,4 @@ def test_only_what_a_path_found_is_saved() -> None:
 
 def test_the_next_request_is_not_judged_yet() -> None:
     after = given(*ANSWERED, c.Judge(accepted=True), anew("next")).session
-    assert (after.accepted, after.saved) == (False, False)
+    assert (after.answer.accepted, after.answer.saved) == (False, False)

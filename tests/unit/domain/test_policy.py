@@ -249,7 +249,7 @@ def test_a_budget_that_ends_in_the_middle_asks_and_goes_on_where_it_stood(phase:
     ends = {"planning": 1, "verifying": 4, "answering": 5}
     whole = (*FREE, turn(write("1.1")), c.Start(), done(), verdict())
     asked = given(*whole[: ends[phase]]).when(c.Ask(text="spent", about="budget")).then("question.asked")
-    asked.leaves("awaiting_input", "user", halted=phase)
+    asked.leaves("awaiting_input", "user", resume_phase=phase)
     told = asked.given.when(c.RaiseBudget(tokens=5)).then("budget.raised")
     assert told.session.phase == phase
     if phase == "verifying":

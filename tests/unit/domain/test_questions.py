@@ -41,14 +41,14 @@ def test_the_planner_asks_and_takes_the_answer_in() -> None:
     told.given.when(c.Answer(text="yes", action_id="request-1")).refused(Stale, "no longer open")
     told.given.when(c.Answer(text=" ")).refused(Invalid, "empty")
     heard = told.given.when(say("yes")).then("question.answered", question_id="request-2")
-    heard.leaves("planning", "planner", feedback=("yes",), asked="floats?", question=None)
+    heard.leaves("planning", "planner", feedback=("yes",), last_question="floats?", question=None)
     heard.given.when(c.Answer(text="yes")).refused(OutOfTurn, "No question")
-    heard.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", asked="", feedback=())
+    heard.given.when(draft()).then("plan.drafted").leaves("awaiting_approval", "user", last_question="", feedback=())
 
 
 def test_an_answer_that_brings_a_file_keeps_it() -> None:
     told = given(*ASKED).when(say("see there", knowledge=(NOTES,))).then("message.received", intent="feedback")
-    told.leaves("planning", "planner", knowledge=(NOTES,), feedback=("see there",), asked="floats?")
+    told.leaves("planning", "planner", knowledge=(NOTES,), feedback=("see there",), last_question="floats?")
 
 
 def test_the_generator_s_question_goes_back_to_the_generator() -> None:
@@ -72,7 +72,7 @@ def test_an_answer_to_nothing_changes_nothing() -> None:
     answered = before.when(say("yes")).then("question.answered").event
     rests = given(say(), c.Stop()).session
     after = evolve(rests, answered)
-    assert (after.phase, after.feedback) == ("resting", ())
+    assert (after.phase, after.words.feedback) == ("resting", ())
 
 
 # --- budgets
@@ -105,7 +105,7 @@ def test_a_budget_is_not_raised_by_nothing() -> None:
 
 def test_giving_up_stops_and_can_be_thought_over() -> None:
     told = given(*over(token_budget=100)).when(c.Answer(text=GIVE_UP)).then("session.stopped")
-    told.leaves("resting", "nobody", halted="coding")
+    told.leaves("resting", "nobody", resume_phase="coding")
     raised = told.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
     raised.given.when(c.Retry()).then("session.retried").leaves("coding", "generator")
 
@@ -125,7 +125,7 @@ def test_an_answer_about_the_budget_from_an_old_log_goes_on() -> None:
     fields = {"id": "x", "session_id": "s1", "version": asked.version + 1, "at": NOON, "actor": ANN}
     old = facts.QuestionAnswered.model_validate(fields | {"question_id": "budget-5", "text": "go on"})
     after = evolve(asked, old)
-    assert (after.phase, after.feedback, due(after)) == ("coding", ("go on",), "generator")
+    assert (after.phase, after.words.feedback, due(after)) == ("coding", ("go on",), "generator")
 
 
 def test_every_call_of_a_work_is_a_fact_of_its_own_and_due_nobody() -> None:

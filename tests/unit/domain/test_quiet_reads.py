@@ -73,7 +73,7 @@ def test_a_stop_ends_what_is_running_and_refuses_what_comes_of_it_later() -> Non
     cut_off = stopped.session.turn.actions[0]
     assert (cut_off.status, cut_off.explanation) == ("failed", "Stopped by the person.")
     stopped.given.when(done("1.1")).refused(OutOfTurn, "not running")
-    assert stopped.session.loose == ()
+    assert stopped.session.left_running == ()
 
 
 def test_after_a_failure_a_retry_runs_again_what_was_running_beside_what_is_ready() -> None:
@@ -88,7 +88,7 @@ def test_after_a_failure_a_retry_runs_again_what_was_running_beside_what_is_read
 def test_what_is_running_of_a_turn_that_is_left_ends_with_it() -> None:
     told = given(*MIXED, c.Fail(reason="no room")).when(anew("another thing")).then("message.received")
     assert [(one.id, one.reason) for one in told.event.ended[:2]] == [("1.1", "superseded"), ("1.2", "superseded")]
-    assert told.session.loose == ()
+    assert told.session.left_running == ()
 
 
 def test_nothing_begins_while_the_session_is_paused() -> None:

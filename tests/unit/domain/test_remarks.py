@@ -5,11 +5,12 @@ from datetime import UTC, datetime
 import pytest
 
 from shared.domain import commands as c
+from shared.domain.changing import replace
 from shared.domain.decide import AnyCommand, due
 from shared.domain.errors import OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
-from shared.domain.session import SERVICE_OF, Session, put_back, set_aside
+from shared.domain.session import SERVICE_OF, Session, put_back, set_aside, with_words
 from shared.events import facts
 from tests.unit.domain.spec import (
     ASKED,
@@ -54,8 +55,8 @@ def service(before: tuple[StoryLine, ...]) -> str:
 
 def same(session: Session, before: Session) -> bool:
     """But for its version, the ids of commands, and what was said."""
-    kept = {"version": session.version, "recent": session.recent, "reply": session.reply}
-    return vars(session) == vars(before) | kept
+    before = with_words(before, reply=session.words.reply)
+    return session == replace(before, version=session.version, recent_commands=session.recent_commands)
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
@@ -65,10 +66,12 @@ def test_a_remark_makes_a_service_due_and_an_answer_in_words_leaves_all_as_it_wa
     start = given(*before).session
     told = given(*before).when(say("why so short?")).then("message.received", intent="remark", workflow=None)
     told.leaves("coding" if before == TO_CODE else "planning", service(before), plan=start.plan, code=start.code)
-    told.leaves(told.session.phase, service(before), turn=start.turn, answer=start.answer, since=start.since)
+    told.leaves(
+        told.session.phase, service(before), turn=start.turn, text=start.answer.text, since_version=start.since_version
+    )
     said = told.given.when(WORDS).then("remark.answered", text=WORDS.text)
     assert same(said.session, start)
-    assert said.session.reply == WORDS.text
+    assert said.session.words.reply == WORDS.text
     assert due(said.session) == ("user" if start.asking else "nobody")
 
 
@@ -85,7 +88,7 @@ def test_a_draft_that_takes_the_remark_in_is_what_feedback_would_have_led_to(bef
 @pytest.mark.parametrize("before", AT_REST)
 def test_at_rest_a_draft_begins_a_round(before: tuple[StoryLine, ...]) -> None:
     start = given(*before).session
-    number = f"{start.turns + 1}.1"
+    number = f"{start.counts.turns + 1}.1"
     made = draft("b", goal="other") if start.workflow == "conversation" else turn(act(number, arguments={"id": "1.1"}))
     event = given(*before, say("another")).when(made).then_event()
     assert isinstance(event, facts.PlanDrafted | facts.TurnPlanned)
@@ -132,11 +135,11 @@ def test_a_second_remark_is_answered_with_the_first() -> None:
     late.refused(OutOfTurn, "no longer yours")
     told.given.when(draft("b")).then("plan.drafted").leaves("awaiting_approval", "user", remark=None, feedback=())
     begun = given(*TO_DONE, say("a list"), say("of friends"), draft("b")).session
-    assert begun.request == "a list\nof friends"
+    assert begun.words.request == "a list\nof friends"
 
 
 def test_what_a_remark_brings_is_known() -> None:
-    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), WORDS).session.knowledge == (NOTES,)
+    assert given(*TO_PLAN, say("see there", knowledge=(NOTES,)), WORDS).session.words.knowledge == (NOTES,)
 
 
 # --- decisions while it is being answered
@@ -168,8 +171,8 @@ def test_what_is_there_can_be_decided_on_and_the_words_wait_for_the_next_draft(
     if trouble and isinstance(decision, c.Say):
         return  # to a question they are the answer
     told = given(*before, say("why?"), *trouble).when(decision).then(kind)  # type: ignore[arg-type]
-    assert (told.session.phase, told.session.remark) == (phase, None)
-    assert "why?" in (*told.session.unread, *told.session.feedback)
+    assert (told.session.phase, told.session.words.remark) == (phase, None)
+    assert "why?" in (*told.session.words.unread, *told.session.words.feedback)
 
 
 def test_a_remark_makes_no_approval_good_that_is_stale() -> None:
@@ -180,7 +183,7 @@ def test_a_remark_makes_no_approval_good_that_is_stale() -> None:
 def test_the_answer_can_be_judged_while_a_remark_on_it_is_answered() -> None:
     told = given(*DONE_TURN, say("why?")).when(c.Judge(accepted=True)).then("answer.judged")
     told.leaves("planning", "nobody", accepted=True)
-    assert told.session.remark is not None
+    assert told.session.words.remark is not None
     told.given.when(WORDS).then("remark.answered").leaves("resting", "nobody", accepted=True)
 
 
@@ -211,8 +214,8 @@ def test_a_failure_is_tried_again_or_asked_again(before: tuple[StoryLine, ...]) 
         .then("message.received", intent="remark")
         .leaves(again.session.phase, service(before))
     )
-    assert asked.session.remark is not None
-    assert asked.session.remark.texts == ("why?", "well?")
+    assert asked.session.words.remark is not None
+    assert asked.session.words.remark.texts == ("why?", "well?")
 
 
 @pytest.mark.parametrize("before", [*IN_REVIEW, *AT_REST])
@@ -228,10 +231,10 @@ def test_a_question_on_the_way_is_part_of_the_remark(before: tuple[StoryLine, ..
 def test_an_answer_on_the_way_is_taken_in_by_the_draft() -> None:
     asked = (*DONE_TURN, say("cancel it"), c.Ask(text="which order?"), say("#W1"))
     session = given(*asked, turn(act("2.1"))).session
-    assert (session.request, session.feedback) == ("cancel it", ("#W1",))
-    assert [(one.question, one.answer) for one in session.dialogue] == [("which order?", "#W1")]
+    assert (session.words.request, session.words.feedback) == ("cancel it", ("#W1",))
+    assert [(one.question, one.answer) for one in session.words.dialogue] == [("which order?", "#W1")]
     noted = given(*TO_PLAN, say("no"), c.Ask(text="why?"), say("see", knowledge=(NOTES,)), draft("b")).session
-    assert (noted.feedback, noted.remark) == ((), None)
+    assert (noted.words.feedback, noted.words.remark) == ((), None)
 
 
 def test_a_budget_that_is_raised_goes_on_with_the_remark() -> None:
@@ -251,36 +254,36 @@ def test_a_paused_session_answers_when_it_goes_on() -> None:
 def test_the_clock_of_an_approval_does_not_begin_anew() -> None:
     story: tuple[StoryLine, ...] = (*TO_PLAN, say("why?"), c.Ask(text="why what?"), say("all"), WORDS)
     for ended in range(len(TO_PLAN), len(story) + 1):
-        assert given(*story[:ended]).session.since == 2
+        assert given(*story[:ended]).session.since_version == 2
 
 
 def test_a_fork_takes_the_words_over_but_not_the_work() -> None:
     parent = given(*TO_PLAN, say("floats")).session
     fork = c.Fork(parent_id="s1", parent_version=parent.version, carried=carried(parent))
     child = evolve(Session("s2"), Given(Session("s2")).when(fork).then_event())
-    assert (child.phase, child.remark, child.unread) == ("awaiting_approval", None, ("floats",))
+    assert (child.phase, child.words.remark, child.words.unread) == ("awaiting_approval", None, ("floats",))
 
 
 def test_words_said_before_are_not_mixed_with_a_remark() -> None:
     waves = turn(act("1.1"), act("1.2", "1.1", ask="a write"))
     story = (request("agentflow"), waves, c.Start(), say("hurry"), done(), say("why?"))
     session = given(*story).session
-    assert (session.unread, session.feedback) == (("hurry",), ())
-    assert given(*story, WORDS).session.unread == ("hurry",)
-    assert given(*story, turn(act("2.1"))).session.feedback == ("why?", "hurry")
+    assert (session.words.unread, session.words.feedback) == (("hurry",), ())
+    assert given(*story, WORDS).session.words.unread == ("hurry",)
+    assert given(*story, turn(act("2.1"))).session.words.feedback == ("why?", "hurry")
 
 
 def test_what_was_answered_about_a_remark_outlives_it() -> None:
     answered = (say("floats"), c.Ask(text="how many digits?"), c.Answer(text="two"))
-    assert given(*TO_PLAN, *answered, approve).session.feedback == ("floats", "two")
-    assert given(*TO_DONE, *answered, anew("another")).session.feedback == ("floats", "two")
+    assert given(*TO_PLAN, *answered, approve).session.words.feedback == ("floats", "two")
+    assert given(*TO_DONE, *answered, anew("another")).session.words.feedback == ("floats", "two")
 
 
 def test_a_draft_without_a_remark_begins_no_round() -> None:
     event = given(*TO_PLAN, feedback("b")).when(draft("b")).then_event()
     assert isinstance(event, facts.PlanDrafted)
     forged = event.model_copy(update={"begins_round": True})
-    assert evolve(given(*TO_PLAN, feedback("b")).session, forged).rounds == ()
+    assert evolve(given(*TO_PLAN, feedback("b")).session, forged).words.earlier == ()
 
 
 STRAY = {"id": "x", "session_id": "s1", "version": 9, "at": datetime(2030, 1, 1, tzinfo=UTC), "actor": "user:ann"}
@@ -293,8 +296,8 @@ def test_a_published_remark_is_understood_wherever_the_session_stands(
     before: tuple[StoryLine, ...], phase: str
 ) -> None:
     session = evolve(given(*before).session, facts.MessageReceived(**STRAY, text="and floats", intent="remark"))
-    assert (session.phase, session.remark) == (phase, None)
-    assert "and floats" in (*session.unread, *session.feedback)
+    assert (session.phase, session.words.remark) == (phase, None)
+    assert "and floats" in (*session.words.unread, *session.words.feedback)
 
 
 def test_a_published_answer_without_a_remark_changes_nothing() -> None:

@@ -61,8 +61,8 @@ def test_a_fork_goes_on_with_plan_and_code_but_not_with_approvals() -> None:
     child = fork_of(parent)
     begun: dict[str, Any] = {"parent_id": "s1", "parent_version": parent.version, "carried": carried(parent)}
     check(child, fact(facts.SessionForked, session_id="s2", **begun))
-    assert (child.id, child.version, child.owner, child.parent) == ("s2", 1, "bob", "s1")
-    assert (child.phase, child.spent.calls, child.request) == ("awaiting_approval", 0, parent.request)
+    assert (child.id, child.version, child.owner, child.parent_id) == ("s2", 1, "bob", "s1")
+    assert (child.phase, child.spent.calls, child.words.request) == ("awaiting_approval", 0, parent.words.request)
     assert child.plan is not None
     assert child.code is not None
     assert (child.plan.version, child.plan.status, child.code.version, child.code.status) == (
@@ -91,8 +91,8 @@ def test_a_fork_shows_what_was_last_under_way(before: tuple[StoryLine, ...], pha
 
 def test_a_fork_keeps_the_words_that_no_draft_has_taken_in() -> None:
     child = fork_of(given(*TO_PLAN, feedback("floats"), say("tests"), c.Stop()).session)
-    assert child.feedback == ("floats",)
-    assert child.unread == ("tests",)
+    assert child.words.feedback == ("floats",)
+    assert child.words.unread == ("tests",)
     given(begin=child).when(feedback("go on")).then("message.received", intent="feedback").leaves(
         "planning", "planner", feedback=("floats", "go on", "tests")
     )
@@ -110,13 +110,13 @@ def test_a_fork_begins_a_session() -> None:
 @pytest.mark.parametrize("before", [TO_PLAN, (*TO_PLAN, approve), (*TO_PLAN, approve, program())])
 def test_a_plan_is_cancelled_before_or_during_its_work(before: tuple[StoryLine, ...]) -> None:
     told = given(*before).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
-    told.leaves("resting", "nobody", reason="stopped")
+    told.leaves("resting", "nobody", rest_reason="stopped")
     told.given.when(c.CancelPlan()).refused(OutOfTurn, "cancelled already")
 
 
 def test_a_plan_is_deleted_at_rest_and_the_reason_of_the_rest_stays() -> None:
     told = given(*TO_DONE, c.Complete()).when(c.DeletePlan()).then("plan.deleted", plan_version=2)
-    told.leaves("resting", "nobody", plan=None, code=None, reason="completed")
+    told.leaves("resting", "nobody", plan=None, code=None, rest_reason="completed")
     told.given.when(c.DeletePlan()).refused(OutOfTurn, "no plan")
     given(*TO_PLAN, feedback("x")).when(c.DeletePlan()).refused(OutOfTurn, "stop or cancel it first")
     given(*TO_DONE).when(c.CancelPlan()).refused(OutOfTurn, "completed already")
@@ -141,7 +141,7 @@ def test_the_session_s_own_matters_change_nobody_s_turn(
     session = given(*before).session
     told = given(*before).when(command).then(kind)
     whose = "user" if session.asking else "nobody"
-    told.leaves(session.phase, whose, work=session.work, since=session.since, **state)
+    told.leaves(session.phase, whose, work=session.work, since_version=session.since_version, **state)
 
 
 def test_a_workflow_is_chosen_at_rest() -> None:
@@ -166,7 +166,7 @@ def test_another_workflow_does_not_take_up_what_was_stopped_in_the_last_one() ->
 def test_the_commands_remembered_are_bounded() -> None:
     story = [c.Rename(title=f"{number}") for number in range(COMMANDS_KEPT + 5)]
     session = given(say(), *story, draft()).session
-    assert len(session.recent) == COMMANDS_KEPT
+    assert len(session.recent_commands) == COMMANDS_KEPT
 
 
 # --- facts from elsewhere

@@ -96,7 +96,7 @@ def test_an_action_has_an_id_that_no_other_of_the_session_has() -> None:
     assert waves(again.session) == ("2.1",)
     assert again.session.turn is not None
     assert [a.spec.depends_on for a in again.session.turn.actions] == [(), ("2.1",)]
-    assert [a.spec.id for a in again.session.loose] == ["1.1"]
+    assert [a.spec.id for a in again.session.left_running] == ["1.1"]
 
 
 def test_a_turn_in_a_conversation_is_refused() -> None:
@@ -174,7 +174,7 @@ def test_replanning_while_actions_wait_wants_another_plan() -> None:
 
 def test_nobody_decided_in_time() -> None:
     actions = given(*GUARDED, allow("1.1"))
-    assert actions.session.since == 2
+    assert actions.session.since_version == 2
     actions.when(c.Expire(requested_version=1)).refused(OutOfTurn, "has been decided")
     told = actions.when(c.Expire(requested_version=2)).then("approval.expired", requested_version=2, denied=("1.2",))
     told.leaves("executing", "executor")
@@ -184,8 +184,8 @@ def test_nobody_decided_in_time() -> None:
 
 def test_a_plan_that_nobody_decided_about_rests_and_comes_back() -> None:
     told = given(say(), draft()).when(c.Expire(requested_version=2)).then("approval.expired", denied=())
-    told.leaves("resting", "nobody", reason="stopped")
-    told.given.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user", since=4)
+    told.leaves("resting", "nobody", rest_reason="stopped")
+    told.given.when(c.Retry()).then("session.retried").leaves("awaiting_approval", "user", since_version=4)
 
 
 # --- skip, doubt, questions
@@ -327,11 +327,11 @@ def test_the_verdict_on_a_turn(next_action: str, phase: str, due: str, problems:
 
 def test_the_answer_rests() -> None:
     told = given(*STARTED, done(), verdict()).when(answer()).then("answer.given", evidence=("1.1",))
-    told.leaves("resting", "nobody", reason="answered", answer="It is done.", confidence=0.9, evidence=("1.1",))
-    assert told.given.session.rounds == ()
-    after = told.given.when(anew("and my invoice?")).then("message.received").leaves("planning", "planner", answer="")
-    assert (after.session.confidence, after.session.evidence) == (0, ())
-    assert after.session.rounds[0].outcome == "answered: It is done."
+    told.leaves("resting", "nobody", rest_reason="answered", text="It is done.", confidence=0.9, evidence=("1.1",))
+    assert told.given.session.words.earlier == ()
+    after = told.given.when(anew("and my invoice?")).then("message.received").leaves("planning", "planner", text="")
+    assert (after.session.answer.confidence, after.session.answer.evidence) == (0, ())
+    assert after.session.words.earlier[0].outcome == "answered: It is done."
 
 
 def test_the_turns_of_a_request_are_bounded_and_end_with_an_answer() -> None:
@@ -405,7 +405,7 @@ def test_a_plan_ends_with_the_verdict_on_it(next_action: str, how: str, becomes:
 def test_a_plan_cancelled_while_it_is_carried_out_keeps_its_outcomes() -> None:
     work = given(*steps_plan(), approve).session.work
     told = given(*steps_plan(), approve, c.Start()).when(c.CancelPlan()).then("plan.cancelled", plan_version=2)
-    told.leaves("resting", "nobody", reason="stopped")
+    told.leaves("resting", "nobody", rest_reason="stopped")
     assert [status(told.session, one) for one in ("1.1", "1.2")] == ["started", "skipped"]
     told.given.when(done("1.1"), "executor", work=work).then("actions.finished").leaves("resting", "nobody")
 

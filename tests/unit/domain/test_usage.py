@@ -28,7 +28,7 @@ def test_whatever_is_recorded_carries_the_calls_that_its_maker_names() -> None:
     event = decide(before, draft(), by)
     after = evolve(before, event)
     assert (after.spent.calls, after.spent.tokens, after.spent.cached_tokens, after.spent.cost) == (2, 30, 8, 1.0)
-    assert (after.phase, after.plans) == ("awaiting_approval", 1)
+    assert (after.phase, after.counts.plans) == ("awaiting_approval", 1)
     assert parse_event(dump_event(event)) == event
 
 
@@ -54,7 +54,10 @@ def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_agai
     story = (request("agentflow", token_budget=100), turn(READ, NEXT, other), c.Start(), spend(100), NO_BUDGET)
     assert given(*story).session.phase == "executing"  # the other one is still running
     asked = (
-        given(*story).when(done("1.3")).then("actions.finished").leaves("awaiting_input", "user", halted="executing")
+        given(*story)
+        .when(done("1.3"))
+        .then("actions.finished")
+        .leaves("awaiting_input", "user", resume_phase="executing")
     )
     assert asked.session.question
     assert (asked.session.question.about, asked.session.question.options) == ("budget", BUDGET_OPTIONS)
@@ -65,7 +68,7 @@ def test_an_action_that_found_the_budget_spent_asks_after_its_wave_and_runs_agai
 
 def test_who_gives_up_can_think_it_over() -> None:
     stopped = given(*SPENT, NO_BUDGET).when(c.Answer(text=GIVE_UP)).then("session.stopped")
-    stopped.leaves("resting", "nobody", halted="executing")
+    stopped.leaves("resting", "nobody", resume_phase="executing")
     raised = stopped.given.when(c.RaiseBudget(tokens=500)).then("budget.raised").leaves("resting", "nobody")
     again = raised.given.when(c.Retry()).then("session.retried").leaves("executing", "executor")
     assert statuses(again.session) == {"1.1": "planned", "1.2": "planned"}

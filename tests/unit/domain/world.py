@@ -59,11 +59,11 @@ def ends(action: Action, *, ok: bool = True, result: JsonValue = 1, size: int | 
 
 def good(session: Session) -> AnyCommand:
     """What a worker that does its job says next; every other remark asks for nothing but words."""
-    if session.remark and session.version % 2:
+    if session.words.remark and session.version % 2:
         return c.AnswerRemark(text="because")
     match session.phase:
         case "planning":
-            number = f"{session.turns + 1}.1"
+            number = f"{session.counts.turns + 1}.1"
             return draft() if session.workflow == "conversation" else turn(act(number))
         case "coding":
             return program(f"print({session.version})")
@@ -72,7 +72,7 @@ def good(session: Session) -> AnyCommand:
             starts = to_start(session) or not now
             return c.Start() if starts else ends(now[0])
         case "verifying":
-            return verdict("continue" if session.turns % 2 else "complete") if session.turn else checked()
+            return verdict("continue" if session.counts.turns % 2 else "complete") if session.turn else checked()
     return answer()
 
 
@@ -141,7 +141,11 @@ class World:
         by = By(ANN, NOON)
         parent = self.session
         event = decide(child, c.Fork(parent_id=parent.id, parent_version=parent.version, carried=carried(parent)), by)
-        kept = [text for text in self.words if text in (*parent.feedback, *parent.unread, *parent.request.splitlines())]
+        kept = [
+            text
+            for text in self.words
+            if text in (*parent.words.feedback, *parent.words.unread, *parent.words.request.splitlines())
+        ]
         self.__init__(forks=forks)  # type: ignore[misc]
         self.session = self.read = child
         self.accept(event, by)
@@ -240,7 +244,7 @@ class World:
 
     def _settled(self, before: Session, event: SessionEvent, after: Session) -> None:
         """Which changes must not be made again for this request. A new request begins with none."""
-        if after.request != before.request or isinstance(event, facts.SessionForked):
+        if after.words.request != before.words.request or isinstance(event, facts.SessionForked):
             self.settled.clear()
         for was, action in _changed(before, after):
             happened = action.status == "finished" or (action.status == "denied" and was != "denied")
@@ -248,7 +252,7 @@ class World:
                 self.settled.add(key_of(action.spec.tool, action.spec.arguments))
         outcomes = event.outcomes if isinstance(event, facts.ActionsFinished) else ()
         done = {outcome.action_id for outcome in outcomes if outcome.ok}
-        for late in before.loose:
+        for late in before.left_running:
             if late.spec.id in done and late.spec.effect != "read":
                 self.settled.add(key_of(late.spec.tool, late.spec.arguments))
 
@@ -258,7 +262,7 @@ class World:
         if isinstance(event, TAKES_IN):
             after = evolve(before, event)
             drafted_in = drafting(before) if isinstance(event, DRAFTS) else before
-            for text in set(drafted_in.feedback) - set(after.feedback):
+            for text in set(drafted_in.words.feedback) - set(after.words.feedback):
                 said = self.words.pop(text, 0)
                 assert by.work is None or said <= by.work.version
         planned = isinstance(event, facts.TurnPlanned | facts.PlanDrafted) and before.phase == "planning"
@@ -287,7 +291,7 @@ class World:
         assert session.version == len(self.log)
         assert self.read == session
         assert SESSION.validate_json(SESSION.dump_json(session)) == session
-        assert session.since <= session.version
+        assert session.since_version <= session.version
         assert (session.question is None) or session.phase == "awaiting_input"
         assert (session.failure is not None) == (session.phase == "failed")
         assert not session.paused or session.phase not in ("resting", "failed")
@@ -334,17 +338,22 @@ class World:
         assert work is not None or session.paused or session.phase not in SERVICE_OF
 
     def _kept(self, session: Session) -> None:
-        rounds = [line for one in session.rounds for line in one.request.splitlines()]
+        rounds = [line for one in session.words.earlier for line in one.request.splitlines()]
         for text in [text for text in self.words if text in rounds]:
             del self.words[text]  # an earlier request: from here on the summary has it
-        known = (*session.request.splitlines(), *session.feedback, *session.unread, *_words_of(session))
+        known = (
+            *session.words.request.splitlines(),
+            *session.words.feedback,
+            *session.words.unread,
+            *_words_of(session),
+        )
         lost = [text for text in self.words if text not in known]
 
         assert not lost, f"nobody will read {lost}"
 
     def _remark(self, session: Session) -> None:
         """While one is answered, what was there before it is there, and can be decided on."""
-        if session.remark is None:
+        if session.words.remark is None:
             return
         assert session.phase in ("planning", "coding", "awaiting_input", "failed")
         at = put_back(session)
@@ -368,7 +377,7 @@ class World:
 
 def _words_of(session: Session) -> tuple[str, ...]:
     """What was said since the remark that waits for its answer."""
-    remark = session.remark
+    remark = session.words.remark
     return (*remark.texts, *(said.answer for said in remark.dialogue)) if remark else ()
 
 
@@ -404,10 +413,10 @@ def ways_on(session: Session) -> None:
         said = person(session, c.Say(text="x"))
         assert said is not None
         assert said.phase == "planning"
-        assert session.halted is None or person(session, c.Retry()) is not None
+        assert session.resume_phase is None or person(session, c.Retry()) is not None
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())
         assert stopped is not None
         at = put_back(session)  # a remark is taken back, and what was there is there again
-        assert stopped.phase == (at.phase if session.remark else "resting")
+        assert stopped.phase == (at.phase if session.words.remark else "resting")
         assert due(stopped) == ("user" if stopped.asking else "nobody")
