@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 import typer
 
 from cli import containers, keeping
-from cli.tasks import app as tasks
+from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
 if TYPE_CHECKING:

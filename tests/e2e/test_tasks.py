@@ -9,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from cli.tasks.generator import TaskGenerator
+from cli.tasks.stages import QUESTIONS, Candidate, Options, Result
 from packs.retail.generate import generate
 from packs.retail.tasks.briefs import DEALT, Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.validate import validate_all
-from sdk import Parley, ParleyDown, Refused, TaskGenerator
-from sdk.stages import QUESTIONS, Candidate, Options, Result
+from sdk import Parley, ParleyDown, Refused
 from shared.events.values import SessionSettings
 from tests.e2e.command import Cli, ended
 from tests.e2e.running import Parley as Running

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from cli.tasks.batch import Batch
+from cli.tasks.stages import Result
+from cli.tasks.trace import trace
 from sdk import Parley
-from sdk.batch import Batch
 from sdk.errors import NotAllowed, ParleyDown, Refused
-from sdk.stages import Result
-from sdk.trace import trace
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
+from cli.tasks.stages import Candidate, Options, Rejected, _differences
+from cli.tasks.trace import Trace, trace
 from packs.retail.tasks.briefs import Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, TaskCall
 from sdk.client import Parley
-from sdk.stages import Candidate, Options, Rejected, _differences
-from sdk.trace import Trace, trace
 from shared.events import SessionEvent, facts
 from shared.events.values import ActionAttempt, ActionSpec, Outcome
 from tests.support.store import STORE

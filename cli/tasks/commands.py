@@ -46,7 +46,7 @@ def tasks(context: typer.Context) -> None:
     if not sys.stdin.isatty():
         print(context.get_help())
         raise typer.Exit(2)
-    from cli.tasks_ask import ask
+    from cli.tasks.ask import ask
 
     _run(ask)
 
@@ -66,7 +66,7 @@ def generate(
     url: Url = "",
 ) -> None:
     """Make tasks with the running Parley. Cut off, the same command goes on where it was."""
-    from cli import tasks_generate as making
+    from cli.tasks import generate as making
 
     wanted = making.Wanted(
         number=number,
@@ -93,7 +93,7 @@ def compare(
     url: Url = "",
 ) -> None:
     """Make one brief into a task twice, directly and by the loop, side by side."""
-    from cli import tasks_generate as making
+    from cli.tasks import generate as making
 
     wanted = making.Wanted(user=user, kinds=kinds, max_turns=max_turns, out=out, seed=seed)
     _run(lambda settings: making.compare(making.Place(settings, url=url, data=data), wanted))
@@ -110,7 +110,7 @@ def scenarios(
     url: Url = "",
 ) -> None:
     """One task, a comparison and a batch (-n), each into its JSON file."""
-    from cli import tasks_generate as making
+    from cli.tasks import generate as making
 
     wanted = making.Wanted(number=number, max_turns=max_turns, out=out, concurrency=concurrency, seed=seed)
     _run(lambda settings: making.scenarios(making.Place(settings, url=url, data=data), wanted))
@@ -121,7 +121,7 @@ def validate(
     file: File, data: Data = None, as_json: Annotated[bool, typer.Option("--json", help="The reports.")] = False
 ) -> None:
     """Replay each task on a fresh store and check it; exit code 1 if any is not valid."""
-    from cli import tasks_files as files
+    from cli.tasks import files as files
 
     _run(lambda settings: files.validate(settings, file, data, as_json=as_json))
 
@@ -133,7 +133,7 @@ def correct(
     data: Data = None,
 ) -> None:
     """Put right the form of tasks, list every correction, and reject what cannot be corrected (exit code 1)."""
-    from cli import tasks_files as files
+    from cli.tasks import files as files
 
     _run(lambda settings: files.correct(settings, file, out, data))
 
@@ -148,6 +148,6 @@ def export(
     data: Data = None,
 ) -> None:
     """Write valid tasks the way tau-bench keeps its own."""
-    from cli import tasks_files as files
+    from cli.tasks import files as files
 
     _run(lambda settings: files.export(settings, file, out, data, tau_bench))

@@ -11,14 +11,15 @@ from typing import Any, NamedTuple, cast
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from cli import tasks_show as show
 from cli.gateway import find_gateway
 from cli.running import Declined, Unreachable
-from cli.tasks_files import shop_of
+from cli.tasks import show
+from cli.tasks.batch import write
+from cli.tasks.files import shop_of
+from cli.tasks.generator import TaskGenerator
+from cli.tasks.stages import Result
 from packs.retail.tasks.briefs import DEALT, Kind, NoScenario
-from sdk import NotAllowed, Parley, ParleyDown, ParleyError, TaskGenerator
-from sdk.batch import write
-from sdk.stages import Result
+from sdk import NotAllowed, Parley, ParleyDown, ParleyError
 from shared.settings import Settings
 
 _FIRST_PATIENCE = 3  # seconds; later one that is away may be starting again

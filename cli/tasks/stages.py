@@ -12,6 +12,7 @@ from typing import Any, NotRequired, TypedDict
 
 from pydantic import JsonValue
 
+from cli.tasks.trace import Trace, trace
 from packs.retail.policy import RULES
 from packs.retail.tasks.briefs import Brief
 from packs.retail.tasks.correct import Corrected, correct
@@ -20,7 +21,6 @@ from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import WRITES, Task, TaskCall
 from packs.retail.tasks.validate import Check, validate
 from sdk.client import Parley, Session
-from sdk.trace import Trace, trace
 from shared.events import facts
 from shared.events.values import Knowledge, SessionSettings
 from shared.repair.values import NOT_READ, parsed

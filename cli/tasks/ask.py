@@ -2,7 +2,7 @@
 
 import typer
 
-from cli.tasks_generate import Place, Wanted, generate
+from cli.tasks.generate import Place, Wanted, generate
 from shared.settings import Settings
 
 MOST = 10_000

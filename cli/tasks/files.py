@@ -7,6 +7,7 @@ from pathlib import Path
 from pydantic import JsonValue
 
 from cli.running import Declined
+from cli.tasks.batch import write
 from cli.tools import base
 from cli.visible import print_visible, visible
 from packs.retail.tasks import correct as correcting
@@ -16,7 +17,6 @@ from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task
 from packs.retail.tasks.validate import Report, parse
 from packs.retail.tasks.validate import validate_all as judge
-from sdk.batch import write
 from shared.settings import Settings
 
 _SHOWN = 200  # characters of a value that a line quotes

@@ -8,11 +8,11 @@ from rich.table import Table
 from rich.text import Text
 
 from cli.chat.text import short
+from cli.tasks.generator import TaskGenerator
+from cli.tasks.stages import Result
 from cli.visible import visible
 from packs.retail.tasks.diversity import diversity
 from packs.retail.tasks.task import Task
-from sdk.stages import Result
-from sdk.tasks import TaskGenerator
 
 _SHOWN = 160  # characters of what was wrong
 

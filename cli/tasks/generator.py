@@ -13,14 +13,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from cli.tasks.batch import Batch, Progress, write
+from cli.tasks.stages import Candidate, Options, Result
 from packs.retail.data import Data, fingerprint
 from packs.retail.tasks.briefs import DEALT, Brief, Deck, Kind
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, same_calls, same_words
-from sdk.batch import Batch, Progress, write
 from sdk.client import Parley
 from sdk.errors import Refused
-from sdk.stages import Candidate, Options, Result
 
 ATTEMPTS = 5  # candidates for one task before it is given up
 

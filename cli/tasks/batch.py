@@ -9,8 +9,8 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
+from cli.tasks.stages import Result
 from sdk.errors import ParleyError, Refused
-from sdk.stages import Result
 
 Progress = Callable[[int, int, Result], None]  # how many are done, of how many, and the newest
 Make = Callable[[int, int], Awaitable[Result]]  # number of the task, attempt
