@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, JsonValue
 
 from shared.domain.session import SERVICE_OF
 from shared.protocol import server as s
-from shared.store_api import SessionSummary
+from shared.protocol.pages import SessionSummary
 
 Wait = Literal[
     "work",

@@ -17,8 +17,8 @@ from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from services.gateway.flow_models import FlowList
 from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionPage
 from shared.protocol.server import SERVER_MESSAGES
-from shared.store_api import LibraryPage, MemoryPage, ProposalPage, SessionPage
 from shared.tools import Preview, ToolPage
 
 Rest = ToolPage | Preview | SessionPage | MemoryPage | FlowList | LibraryPage | ProposalPage

@@ -13,8 +13,8 @@ from sdk.rest import Rest, plain
 from shared.events import SessionEvent
 from shared.events.values import Knowledge, SessionSettings, Workflow
 from shared.protocol.client import CLIENT_MESSAGES
+from shared.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionPage
 from shared.protocol.server import Error, Event, Snapshot
-from shared.store_api import JournalPage, LibraryPage, MemoryPage, SessionPage
 from shared.tools import Preview, ToolPage
 
 _DUE = frozenset({"awaiting_approval", "awaiting_input", "escalated", "resting", "failed"})

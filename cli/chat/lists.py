@@ -7,7 +7,7 @@ from rich.text import Text
 from cli.chat.text import short
 from cli.visible import visible
 from sdk import Parley, ParleyError
-from shared.store_api import LibraryPage, MemoryPage, SessionSummary
+from shared.protocol.pages import LibraryPage, MemoryPage, SessionSummary
 from shared.tools import ToolPage
 
 NAMES = ("tools", "inbox", "memories", "library")

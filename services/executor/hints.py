@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import structlog
 
 from shared.store import Asks
-from shared.store_api.library import LibraryPage
+from shared.protocol.pages import LibraryPage
 
 log = structlog.get_logger("executor")
 HINTS = 3

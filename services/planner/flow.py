@@ -20,7 +20,7 @@ from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
 from shared.llm.errors import ModelFailed
-from shared.store_api.library import LibraryEntry
+from shared.protocol.pages import LibraryEntry
 from shared.worker import Desk
 
 log = structlog.get_logger("planner")

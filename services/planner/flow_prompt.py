@@ -13,7 +13,7 @@ from shared.flows import FlowPage, FlowSpec, shortened
 from shared.llm import Message
 from shared.llm.remark import REMARK_RULES, remark_sections
 from shared.llm.sections import prompt
-from shared.store_api.library import LibraryEntry
+from shared.protocol.pages import LibraryEntry
 
 ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
 RULES = f"""

@@ -7,7 +7,7 @@ from services.planner.recall import Asks
 from shared.bus import Bus
 from shared.domain.session import Session
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
-from shared.store_api.library import LibraryEntry, LibraryPage
+from shared.protocol.pages import LibraryEntry, LibraryPage
 
 log = structlog.get_logger("planner")
 EXAMPLES = 3

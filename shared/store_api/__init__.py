@@ -3,17 +3,24 @@
 An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`.
 """
 
-from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
-from shared.store_api.library import (
+from shared.protocol.pages import (
+    JournalPage,
     LibraryEntry,
     LibraryPage,
-    ListLibrary,
-    ListProposals,
+    MemoryPage,
+    MemoryRecord,
     Proposal,
     ProposalPage,
+    SessionPage,
+    SessionSummary,
+)
+from shared.store_api.base import PREFIX, Code, Failed, Message, Problem, StoreError, Verb
+from shared.store_api.library import (
+    ListLibrary,
+    ListProposals,
     SimilarEntries,
 )
-from shared.store_api.memories import ListMemories, Memories, MemoryPage, MemoryRecord, RecallMemories
+from shared.store_api.memories import ListMemories, Memories, RecallMemories
 from shared.store_api.messages import (
     CodeHistory,
     CodeRecord,
@@ -25,7 +32,6 @@ from shared.store_api.messages import (
     GetSession,
     Health,
     HealthReport,
-    JournalPage,
     ListDead,
     ListPlans,
     ListSessions,
@@ -42,9 +48,7 @@ from shared.store_api.messages import (
     Purged,
     PurgeSession,
     ReadJournal,
-    SessionPage,
     SessionPart,
-    SessionSummary,
     StepChange,
     UsageReport,
     UsageRow,

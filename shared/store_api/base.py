@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from shared.protocol.pages import Message as Message
 
 PREFIX = "plan_store."
 
@@ -27,11 +27,6 @@ class StoreError(Exception):
     def __init__(self, code: Code, message: str) -> None:
         super().__init__(message)
         self.code: Code = code
-
-
-class Message(BaseModel):
-    # defer_build: a process uses few of these, and a validator takes a moment to make
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Problem(Message):

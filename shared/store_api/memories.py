@@ -2,9 +2,10 @@
 
 from typing import Annotated
 
-from pydantic import AwareDatetime, Field
+from pydantic import Field
 
 from shared.events.values import SessionId
+from shared.protocol.pages import MemoryRecord
 from shared.store_api.base import Message
 from shared.store_api.messages import Limit, Offset, User
 
@@ -33,26 +34,5 @@ class ListMemories(Message):
     offset: Offset = 0
 
 
-class MemoryRecord(Message):
-    """What one request came to: `round` counts those of its session, from 1, `version` is that of its first event.
-
-    `score` orders the records of one answer and means nothing beyond it; 0: not found by its words.
-    """
-
-    session_id: str
-    round: int
-    version: int
-    request: str
-    outcome: str
-    lesson: str
-    at: AwareDatetime
-    score: float
-
-
 class Memories(Message):
     items: tuple[MemoryRecord, ...]
-
-
-class MemoryPage(Message):
-    items: tuple[MemoryRecord, ...]
-    total: int

@@ -5,8 +5,7 @@ from typing import Annotated, Literal
 from pydantic import AwareDatetime, Base64Bytes, Field
 
 from shared.domain.session import Session
-from shared.events import SessionEvent
-from shared.events.values import Check, PlanKind, Service, SessionId, Step, Workflow
+from shared.events.values import Check, PlanKind, SessionId, Step
 from shared.protocol.views import PlannedPathView
 from shared.store_api.base import Message
 
@@ -69,30 +68,6 @@ class ListSessions(Message):
     offset: Offset = 0
 
 
-class SessionSummary(Message):
-    id: str
-    owner: str
-    title: str
-    request: str
-    workflow: Workflow
-    phase: str
-    state: str
-    paused: bool
-    version: int
-    position: int
-    created_at: AwareDatetime
-    updated_at: AwareDatetime
-    work_service: Service | None
-    work_version: int | None
-    work_since: AwareDatetime | None
-    parent: str | None
-
-
-class SessionPage(Message):
-    sessions: tuple[SessionSummary, ...]
-    total: int
-
-
 class PurgeSession(OfSession):
     """Only for its owner, and not while work is going on. What was forked from it lives on."""
 
@@ -108,13 +83,6 @@ class ReadJournal(OfSession):
 
     after: Annotated[int, Field(ge=0, le=2**48)] = 0
     limit: Limit = 200
-
-
-class JournalPage(Message):
-    """`version` is the session's newest: more is to be read while the last event's is lower."""
-
-    events: tuple[SessionEvent, ...]
-    version: int
 
 
 # --- plans and code

@@ -32,9 +32,9 @@ from shared.events.values import Artefact, Planning, Service, SessionSettings, W
 from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, accept, commit
+from shared.protocol.pages import LibraryPage
 from shared.settings import Settings
 from shared.store import StoreDown
-from shared.store_api.library import LibraryPage
 from shared.testing import InMemoryLog
 from shared.worker import Desk, Drafts, Handler, Here, Kit
 

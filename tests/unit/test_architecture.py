@@ -75,6 +75,7 @@ CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
+SPOKEN = ("sdk", "shared/events", "shared/protocol", "shared/tools", "shared/__init__")
 RUN_FLOWS = ("flows", "parley/flow.py", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
 LONGER = {"shared/events/facts.py": 440, "shared/domain/commands.py": 320}  # each on one page: lists, not logic
@@ -338,6 +339,22 @@ def test_no_way_of_asking_for_a_workflow_is_overlooked(tmp_path: Path, source: s
     module = tmp_path / "module.py"
     module.write_text(source)
     assert asks_for_workflow(module)
+
+
+def test_the_client_brings_only_what_it_speaks() -> None:
+    """Whoever talks to Parley imports its messages and events, and none of what services are made of."""
+    found, waiting = set[Path](), list(sources("sdk"))
+    while waiting:
+        path = waiting.pop()
+        found.add(path)
+        waiting += {one for dotted in imports(path) for one in module(dotted)} - found
+    assert [name(path) for path in found if not within(path, *SPOKEN)] == []
+
+
+def module(dotted: str) -> list[Path]:
+    """The file of a module of ours, or of a package; none for what lies elsewhere."""
+    path = ROOT.joinpath(*dotted.split("."))
+    return [one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()]
 
 
 def test_a_module_is_short_enough_to_read() -> None:

@@ -11,8 +11,8 @@ from pydantic import ValidationError
 
 from packs.database.pack import DatabasePack
 from services.executor.hints import Hints
+from shared.protocol.pages import LibraryEntry, LibraryPage
 from shared.settings import Settings
-from shared.store_api.library import LibraryEntry, LibraryPage
 from shared.testing import InMemoryLog, InMemoryStore
 from sql.database import BadDatabase
 from sql.outcome import Refused

@@ -19,8 +19,8 @@ from shared.events.values import NodeProposal, PathPlan, Planning, SessionSettin
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, chain_problems, chains, full_path, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
 from shared.log import Loaded
+from shared.protocol.pages import LibraryEntry
 from shared.settings import Settings
-from shared.store_api.library import LibraryEntry
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit
 from tests.unit.domain.spec import given

@@ -1,0 +1,108 @@
+"""Lists that the REST API answers with, as plan_store made them: sessions, journals, memories, the library."""
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict
+
+from shared.events import SessionEvent
+from shared.events.values import Service, Workflow
+
+
+class Message(BaseModel):
+    # defer_build: a process uses few of these, and a validator takes a moment to make
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
+
+
+class SessionSummary(Message):
+    id: str
+    owner: str
+    title: str
+    request: str
+    workflow: Workflow
+    phase: str
+    state: str
+    paused: bool
+    version: int
+    position: int
+    created_at: AwareDatetime
+    updated_at: AwareDatetime
+    work_service: Service | None
+    work_version: int | None
+    work_since: AwareDatetime | None
+    parent: str | None
+
+
+class SessionPage(Message):
+    sessions: tuple[SessionSummary, ...]
+    total: int
+
+
+class JournalPage(Message):
+    """`version` is the session's newest: more is to be read while the last event's is lower."""
+
+    events: tuple[SessionEvent, ...]
+    version: int
+
+
+class MemoryRecord(Message):
+    """What one request came to: `round` counts those of its session, from 1, `version` is that of its first event.
+
+    `score` orders the records of one answer and means nothing beyond it; 0: not found by its words.
+    """
+
+    session_id: str
+    round: int
+    version: int
+    request: str
+    outcome: str
+    lesson: str
+    at: AwareDatetime
+    score: float
+
+
+class MemoryPage(Message):
+    items: tuple[MemoryRecord, ...]
+    total: int
+
+
+class LibraryEntry(Message):
+    """What one request came to: `round` counts those of its session, from 1, `version` is that of the judgement.
+
+    In round 0 is what a fork took over. `path` is the walked one: where it made no question, no SQL or used no tables,
+    these are empty. `answer` is its beginning.
+    """
+
+    session_id: str
+    round: int
+    version: int
+    request: str
+    flows: tuple[str, ...]
+    path: tuple[str, ...]
+    question: str
+    sql: str
+    tables: tuple[str, ...]
+    answer: str
+    accepted: bool
+    saved: bool
+    at: AwareDatetime
+
+
+class LibraryPage(Message):
+    items: tuple[LibraryEntry, ...]
+    total: int
+
+
+class Proposal(Message):
+    """A node that a flow does not have, what it would do, and which request wanted it."""
+
+    session_id: str
+    version: int
+    flow: str
+    name: str
+    description: str
+    why: str
+    request: str
+    at: AwareDatetime
+
+
+class ProposalPage(Message):
+    items: tuple[Proposal, ...]
+    total: int
