@@ -13,7 +13,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from cli.running import Declined, Unreachable, bus
+from cli.command import Declined, Unreachable
+from cli.running import bus
 from shared.bus import BusDown
 from shared.bus.log_format import WrongFormat, require_format
 from shared.bus.provision import ProvisionError, provision

@@ -7,7 +7,8 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.chat.text import short
-from cli.running import LOCAL_USER, Declined, Unreachable, bus, query
+from cli.command import Declined, Unreachable
+from cli.running import LOCAL_USER, bus, query
 from cli.visible import print_visible, visible
 from shared.domain import commands as c
 from shared.domain.commands import By

@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 from cli.checks import table
+from cli.command import Declined, Unreachable
 from cli.diagnosis import Folded, Found, conclusion, examined
 from cli.doctor import check_model
 from cli.home import attached
-from cli.running import Declined, Unreachable, bus
+from cli.running import bus
 from shared.bus import Bus, BusDown, Consumer
 from shared.domain.session import Session
 from shared.log import Loaded, Log, LogDown, UpgradeNeeded, accept

@@ -9,8 +9,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from cli.checks import Check, said
+from cli.command import Unreachable
 from cli.nats_server import without_secrets
-from cli.running import Unreachable, bus
+from cli.running import bus
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
 from packs.retail.tables import bases

@@ -1,7 +1,8 @@
 """Does any session wait for a newer release of Parley?"""
 
 from cli.checks import Check
-from cli.running import Declined, Unreachable, bus, query
+from cli.command import Declined, Unreachable
+from cli.running import bus, query
 from shared.settings import Settings
 from shared.store import Store
 from shared.store_api import HEALTH, Health

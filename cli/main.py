@@ -51,7 +51,7 @@ def _settings() -> "Settings":
 
 
 def _run(name: str, command: "Callable[[Settings], Awaitable[int]]") -> None:
-    from cli.running import run
+    from cli.command import run
 
     settings = _settings()
     raise typer.Exit(run(name, lambda: command(settings)))

@@ -21,10 +21,10 @@ from starlette.datastructures import Headers
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from cli.command import Declined
 from cli.gateway import Gateway, explained, find_gateway
 from cli.mcp_state import Sessions, SessionState, Summary, state_of
 from cli.ports import is_free, who_listens
-from cli.running import Declined
 from sdk import Parley, ParleyError
 from shared.events.values import SessionSettings, Workflow
 from shared.settings import Settings

@@ -2,9 +2,9 @@
 
 import asyncio
 
+from cli.command import Unreachable
 from cli.home import attached
 from cli.nats_server import without_secrets
-from cli.running import Unreachable
 from shared.bus import BusDown
 from shared.bus import provision as bus
 from shared.settings import Settings

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_snake
 
 from cli.chat.first import known as known
-from cli.running import LOCAL_USER, Declined, Unreachable, bus
+from cli.command import Declined, Unreachable
+from cli.running import LOCAL_USER, bus
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
 from shared.domain.commands import By

@@ -2,12 +2,9 @@
 
 import asyncio
 import contextlib
-import logging
-import sys
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 
-import structlog
-
+from cli.command import Declined, Unreachable
 from cli.home import attached
 from cli.nats_server import probe, without_secrets
 from shared.bus import Bus
@@ -19,17 +16,12 @@ from shared.store_api import Message, Verb
 LOCAL_USER = "local"  # whom a gateway without accounts takes everybody for
 
 
-class Unreachable(Exception):
-    """Something this command needs is not there; the message says where it looked and what to do."""
-
-
-class Declined(Exception):
-    """The command cannot be carried out as given; the message says why."""
-
-
 @contextlib.asynccontextmanager
 async def bus(settings: Settings) -> AsyncIterator[Bus]:
-    """The bus of the running Parley (or of NATS_URL). Raises Unreachable, at once, where no NATS answers."""
+    """The bus of the running Parley (or of NATS_URL).
+
+    Raises Unreachable, at once, where no NATS answers; Declined where a newer release has continued the session.
+    """
     named = "NATS_URL" if "nats_url" in settings.model_fields_set else f"PARLEY_HOME={settings.parley_home}"
     settings = attached(settings)
     shown = without_secrets(settings.nats_url)
@@ -48,6 +40,8 @@ async def bus(settings: Settings) -> AsyncIterator[Bus]:
         raise Unreachable(f"NATS at {shown} does not let us in: is the user or token in NATS_URL right?") from error
     try:
         yield found
+    except UpgradeNeeded as error:
+        raise Declined(str(error)) from error
     finally:
         await found.stop()
 
@@ -64,30 +58,3 @@ async def query[Q: Message, A: Message](store: Store, verb: Verb[Q, A], request:
     except StoreRefused as error:
         raise Declined(str(error)) from error
     return verb.answer.model_validate(answer, extra="allow")  # a newer plan_store may say more
-
-
-def quiet() -> None:
-    """The bus tells its own story in a log; a command's output is its own, and stdout may be read by a program."""
-    structlog.configure(
-        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
-        logger_factory=structlog.PrintLoggerFactory(sys.stderr),
-    )
-
-
-def run(name: str, command: Callable[[], Awaitable[int]]) -> int:
-    """Run a command to its exit code; what it cannot do is said on stderr."""
-    quiet()
-    try:
-        return asyncio.run(_awaited(command))
-    except (Unreachable, Declined, UpgradeNeeded) as error:
-        print(f"parley {name}: {error}", file=sys.stderr)
-        return 1
-    except KeyboardInterrupt:
-        return 130
-    except BrokenPipeError:  # the reader has seen enough
-        sys.stderr.close()
-        return 0
-
-
-async def _awaited(command: Callable[[], Awaitable[int]]) -> int:
-    return await command()

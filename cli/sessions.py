@@ -11,7 +11,8 @@ from rich.text import Text
 from cli.chat import render
 from cli.chat.export import CannotExport, Format, export, newest_code
 from cli.chat.text import short
-from cli.running import Declined, bus, query
+from cli.command import Declined
+from cli.running import bus, query
 from cli.visible import print_visible, visible
 from shared.events import SessionEvent
 from shared.settings import Settings

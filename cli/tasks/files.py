@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from cli.running import Declined
+from cli.command import Declined
 from cli.tasks.batch import write
 from cli.tools import base
 from cli.visible import print_visible, visible

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple, cast
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from cli.command import Declined, Unreachable
 from cli.gateway import find_gateway
-from cli.running import Declined, Unreachable
 from cli.tasks import show
 from cli.tasks.batch import write
 from cli.tasks.files import shop_of

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 import structlog
 
-from shared.store import Asks
 from shared.protocol.pages import LibraryPage
+from shared.store import Asks
 
 log = structlog.get_logger("executor")
 HINTS = 3

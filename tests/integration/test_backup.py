@@ -11,8 +11,8 @@ from typing import cast
 import pytest
 
 from cli.backup import backup, restore
+from cli.command import Declined
 from cli.nats_server import NatsServer, nats_server
-from cli.running import Declined
 from services.plan_store.ahead import DatabaseAhead
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import rebuild

@@ -12,8 +12,8 @@ import pytest
 import structlog
 
 from cli import dead, publish, sessions, tail
+from cli.command import Declined, Unreachable, quiet
 from cli.provision import provision
-from cli.running import Declined, Unreachable, quiet
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -141,6 +141,13 @@ async def test_a_command_is_decided_on_what_the_log_holds(
     [*_, event] = await InMemoryStore(bus.log).events(session_id)
     assert (event.type, event.actor) == ("plan.approved", "user:ann")
     assert (await loaded(bus, session_id)).phase == "coding"
+
+
+async def test_a_session_of_a_newer_release_is_left_to_it(settings: Settings, bus: Bus, session_id: str) -> None:
+    newer = json.loads(dump_event(rename(session_id, 1))) | {"needs": 99}
+    await publish.raw(settings, f"session.{session_id}.nobody.{newer['type']}", json.dumps(newer).encode())
+    with pytest.raises(Declined, match="A newer release of Parley has continued"):
+        await publish.command(settings, '{"stop": {}}', session_id=session_id)
 
 
 async def test_an_event_that_no_reader_would_take_is_not_published(

@@ -6,9 +6,9 @@ from collections.abc import AsyncIterator
 import pytest
 
 from cli.checks import Check
+from cli.command import Declined
 from cli.doctor_session import doctor_session, fold
 from cli.doctor_upgrade import check_upgrade
-from cli.running import Declined
 from services.plan_store.app import PlanStore
 from services.planner.prompt import PlanReply
 from shared.bus import Bus, Delivery, Park

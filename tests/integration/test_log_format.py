@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cli.backup import backup, restore
+from cli.command import Declined
 from cli.nats_server import nats_server
-from cli.running import Declined
 from services.plan_store.app import PlanStore
 from services.plan_store.rebuild import RebuildRefused, rebuild
 from shared.bus import Bus

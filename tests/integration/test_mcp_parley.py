@@ -15,9 +15,9 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from cli import mcp as module
+from cli.command import Declined
 from cli.gateway import Gateway
 from cli.ports import free_port
-from cli.running import Declined
 from shared.domain import commands as c
 from shared.events.values import ActionSpec
 from shared.log import Loaded

@@ -343,16 +343,27 @@ def test_no_way_of_asking_for_a_workflow_is_overlooked(tmp_path: Path, source: s
 
 def test_the_client_brings_only_what_it_speaks() -> None:
     """Whoever talks to Parley imports its messages and events, and none of what services are made of."""
-    found, waiting = set[Path](), list(sources("sdk"))
+    assert [name(path) for path in reached(*sources("sdk")) if not within(path, *SPOKEN)] == []
+
+
+def test_talking_to_the_gateway_needs_no_nats() -> None:
+    """`parley chat` and `parley mcp` start sooner, and where neither broker nor services are installed."""
+    talking = reached(*sources("cli/chat"), ROOT / "cli/mcp.py", ROOT / "cli/command.py")
+    assert [name(path) for path in talking if within(path, "shared/bus", "shared/log", "retail", "sql", "flows")] == []
+
+
+def reached(*paths: Path) -> set[Path]:
+    """These modules, and all of ours that importing them brings along."""
+    found, waiting = set[Path](), list(paths)
     while waiting:
         path = waiting.pop()
         found.add(path)
-        waiting += {one for dotted in imports(path) for one in module(dotted)} - found
-    assert [name(path) for path in found if not within(path, *SPOKEN)] == []
+        waiting += {one for dotted in imports(path) for one in files(dotted)} - found
+    return found
 
 
-def module(dotted: str) -> list[Path]:
-    """The file of a module of ours, or of a package; none for what lies elsewhere."""
+def files(dotted: str) -> list[Path]:
+    """Where a module or package of ours is; none for what lies elsewhere."""
     path = ROOT.joinpath(*dotted.split("."))
     return [one for one in (path.with_suffix(".py"), path / "__init__.py") if one.is_file()]
 

@@ -9,10 +9,11 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from cli.checks import Check, table
+from cli.command import Unreachable
 from cli.doctor import check_nats
 from cli.home import Running, announce, hold
 from cli.main import app
-from cli.running import Unreachable, bus
+from cli.running import bus
 from shared.settings import Settings
 
 NOBODY = "nats://127.0.0.1:9"
