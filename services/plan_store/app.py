@@ -54,9 +54,9 @@ class PlanStore:
         async def expired(delivery: Delivery) -> None:
             await patiently(partial(keeper.expired, delivery))
 
-        self.bus.consume("plan_store", partial(project, projector), limit=AT_ONCE)
-        self.bus.consume("dead_letters", dead_letter, stream="DEAD_LETTERS")
-        self.bus.consume("timers", expired, stream="TIMERS")
+        self.bus.broker.subscriber(durable="plan_store", limit=AT_ONCE)(partial(project, projector))
+        self.bus.broker.subscriber(durable="dead_letters")(dead_letter)
+        self.bus.broker.subscriber(durable="timers")(expired)
         await self.bus.start()  # it refuses a log that this release cannot read: nothing is answered from such a one
         requests = Requests(self.bus.log, self.database, projector, lambda: self.bus.max_payload)
         for subject, respond in requests.responders().items():

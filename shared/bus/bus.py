@@ -1,7 +1,6 @@
 """The bus as services see it."""
 
 import asyncio
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -14,25 +13,24 @@ from nats.aio.msg import Msg
 from shared.bus.api import AMBIGUOUS
 from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
-from shared.bus.consuming import Handler, quietly
+from shared.bus.consuming import quietly
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.bus.jetstream import JetStreamLog
 from shared.bus.log_format import WrongFormat, log_of_this_format
 from shared.bus.logouts import end_login, ended_logins
 from shared.bus.replication import Replication
+from shared.bus.requests import ERROR, ERROR_CODE, TOO_LARGE, Answer, has_inbox, payload_limit, respond
 from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
-from shared.bus.users import ANSWER_WITHIN, INBOX
-from shared.bus.watched import Consumer, consumer_of, watched
+from shared.bus.watched import Consumer, consumer_of
 from shared.events.values import Artefact
 from shared.settings import Settings
-from shared.telemetry import metrics, names, tracing
+from shared.telemetry import metrics, tracing
 
 if TYPE_CHECKING:
-    from shared.bus.consumers import Consumers
+    from shared.bus.broker import Broker
 
-ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # as services on NATS say it
 FLUSH, FLUSH_ENDS = 2.0, 120  # seconds that a subscriber waits for the server, and until it is given up
 log = structlog.get_logger("bus")
 Listener = Callable[[str, bytes], Awaitable[None]]
@@ -44,13 +42,13 @@ class Subscription(Protocol):
 
 
 class Bus:
-    """One process's place on the bus. `consume` before `start`; everything else after it."""
+    """One process's place on the bus. Subscribers are declared before `start`; everything else comes after it."""
 
     def __init__(self, settings: Settings, name: str) -> None:
         self._settings = settings
         self._name = name
         self._client: Client | None = None
-        self._consumers: Consumers | None = None
+        self._broker: Broker | None = None
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._replication = Replication()
@@ -66,22 +64,27 @@ class Bus:
                 self._read_replication(self._client)
 
     async def start(self) -> None:
-        """Connect and, once log and consumers are provisioned, begin to consume. Raises WrongFormat."""
+        """Connect and, once log and consumers are provisioned, start the subscribers. Raises WrongFormat."""
+        if self._broker:
+            await self._broker.start()
+        else:
+            await self.ready_to_read()
+
+    async def ready_to_read(self) -> None:
+        """Connect, and wait until the log is provisioned. Raises WrongFormat."""
         await self.connect()
         try:
             await log_of_this_format(self.client)
         except WrongFormat:
             await self.stop()  # nothing is read or written here
             raise
-        if self._consumers:
-            await self._consumers.start(self.client)
 
     async def stop(self) -> None:
         """Fetch no more, let running handlers end within the grace, then leave."""
         for task in self._tasks:
             task.cancel()
-        if self._consumers:
-            await self._consumers.stop()
+        if self._broker:
+            await self._broker.stop()
         if self._client:
             await quietly(self._client.close())
 
@@ -125,13 +128,14 @@ class Bus:
 
     # --- durable work
 
-    def consume(self, durable: str, handler: Handler, *, stream: str = SESSIONS, limit: int | None = None) -> None:
-        """Work a provisioned durable consumer, `limit` messages at once (default: settings.worker_concurrency)."""
-        if self._consumers is None:
-            from shared.bus.consumers import Consumers  # noqa: PLC0415  only who consumes waits for FastStream to load
+    @property
+    def broker(self) -> "Broker":
+        """FastStream's broker, on which a service declares its subscribers before `start`."""
+        if self._broker is None:
+            from shared.bus.broker import Broker  # noqa: PLC0415  only who consumes waits for FastStream to load
 
-            self._consumers = Consumers(self._settings, self._name)
-        self._consumers.add(stream, durable, watched(durable, handler), limit)
+            self._broker = Broker(self._settings, self._name, self)
+        return self._broker
 
     async def outstanding(self, durable: str, stream: str = SESSIONS) -> int:
         """Messages that this consumer has not been given, or has not acknowledged yet."""
@@ -199,7 +203,9 @@ class Bus:
                 raise MessageTooLarge((reply.headers or {}).get(ERROR, subject))
             return reply.data
         except nats.errors.MaxPayloadError as error:
-            raise MessageTooLarge(f"The request on {subject} has {len(data)} bytes: {self._limit}.") from error
+            raise MessageTooLarge(
+                f"The request on {subject} has {len(data)} bytes: {payload_limit(self.client)}."
+            ) from error
         except (nats.errors.Error, TimeoutError) as error:
             raise BusDown(f"Nobody answers on {subject}: {error!r}") from error
 
@@ -230,44 +236,22 @@ class Bus:
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> Subscription:
         """Answer requests, several at once; replicas of one `queue` share them (without one, all are asked).
 
-        What is asked after this returns is heard. A handler that returns None leaves the answer to another. An answer
-        goes to an inbox and nowhere else: who asks could have us publish what they may not.
+        What is asked after this returns is heard. A handler that returns None leaves the answer to another.
         """
 
-        async def respond(message: Msg) -> None:
-            try:
-                parent = (message.headers or {}).get(tracing.HEADER)
-                attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
-                with tracing.within(subject, kind="server", parent=parent, attributes=attributes):
-                    began = time.perf_counter()
-                    answer = await handler(message.subject, message.data)
-                    if answer is not None and time.perf_counter() - began < ANSWER_WITHIN:
-                        metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
-                        await self._respond(message, answer)
-            except (BusDown, *AMBIGUOUS) as error:  # NATS went away meanwhile: whoever asked asks again
-                log.warning("request_unanswered", subject=message.subject, error=repr(error))
-            except Exception:
-                log.exception("request_failed", subject=message.subject)
+        async def answer(message: Msg) -> bytes | None:
+            return await handler(message.subject, message.data)
+
+        return await self.answer_messages(subject, answer, queue=queue)
+
+    async def answer_messages(self, subject: str, answer: Answer, *, queue: str = "") -> Subscription:
+        """As `answer`, with a handler of nats-py's messages."""
 
         async def received(message: Msg) -> None:
-            if not message.reply.startswith(INBOX):
-                log.warning("no_inbox", subject=message.subject, reply=message.reply)
-                return
-            self._in_background(respond(message), "answer")
+            if has_inbox(message):
+                self._in_background(respond(self.client, message, answer, subject=subject), "answer")
 
         return await self._subscribed(subject, received, queue)
-
-    async def _respond(self, message: Msg, answer: bytes) -> None:
-        try:
-            await message.respond(answer)
-        except nats.errors.MaxPayloadError:  # without a word whoever asked would wait, and ask again
-            error = f"The answer on {message.subject} has {len(answer)} bytes: {self._limit}."
-            log.warning("answer_too_large", subject=message.subject, bytes=len(answer), limit=self.max_payload)
-            await self.client.publish(message.reply, headers={ERROR_CODE: TOO_LARGE, ERROR: error})
-
-    @property
-    def _limit(self) -> str:
-        return f"the server's max_payload is {self.max_payload}"
 
     # --- timers
 

@@ -5,7 +5,7 @@ Configurations are JetStream's own JSON: durations in nanoseconds, only what Par
 
 from typing import Any
 
-from shared.services import CONSUMERS
+from shared.services import CONSUMERS, Consumer
 from shared.settings import Settings
 
 SESSIONS, TIMERS, DEAD_LETTERS, USED_TICKETS = "SESSIONS", "TIMERS", "DEAD_LETTERS", "USED_TICKETS"
@@ -99,21 +99,27 @@ def streams(settings: Settings) -> list[Config]:
     ]
 
 
+def durable_named(name: str) -> Consumer:
+    """Raises LookupError for a name that is not provisioned."""
+    for consumer in CONSUMERS:
+        if consumer.name == name:
+            return consumer
+    raise LookupError(f"No durable consumer is named {name}: see shared/services.py")
+
+
 def consumers(settings: Settings) -> list[tuple[str, Config]]:
-    """(stream, configuration) of every durable consumer. The broker gives nothing up: tries are counted by who knows
-    which deliveries were one (see consuming.py)."""
-    ack_wait = int(settings.ack_wait * NANO)
+    """(stream, configuration) of every durable consumer.
 
-    def durable(name: str, filter_subject: str) -> Config:
-        return {
-            "name": name,
-            "durable_name": name,
-            "filter_subject": filter_subject,
-            "ack_policy": "explicit",
-            "deliver_policy": "all",
-            "ack_wait": ack_wait,
-            "max_deliver": -1,
-            "max_ack_pending": 1000,
-        }
-
-    return [(stream, durable(name, filter_subject)) for stream, name, filter_subject in CONSUMERS]
+    The broker gives nothing up: the middleware counts the tries, which knows which deliveries were one.
+    """
+    common: Config = {
+        "ack_policy": "explicit",
+        "deliver_policy": "all",
+        "ack_wait": int(settings.ack_wait * NANO),
+        "max_deliver": -1,
+        "max_ack_pending": 1000,
+    }
+    return [
+        (stream, {"name": name, "durable_name": name, "filter_subject": subject} | common)
+        for stream, name, subject in CONSUMERS
+    ]

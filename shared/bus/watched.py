@@ -10,7 +10,7 @@ from nats.aio.client import Client
 from nats.js.api import ConsumerInfo
 
 from shared.bus.api import AMBIGUOUS
-from shared.bus.consuming import Delivery, Handler
+from shared.bus.consuming import Delivery
 from shared.bus.errors import Park
 from shared.bus.topology import SESSIONS
 from shared.events import Due, SessionEvent
@@ -18,28 +18,24 @@ from shared.log import subject_of
 from shared.telemetry import metrics, names, tracing
 
 
-def watched(durable: str, handler: Handler) -> Handler:
-    """The handler, with its deliveries counted, timed and traced."""
-    redeliveries = metrics.REDELIVERIES.labels(durable)
-
-    async def handle(delivery: Delivery) -> None:
-        if delivery.deliveries > 1:
-            redeliveries.inc()
-        with metrics.timed(metrics.HANDLER, "interrupted", consumer=durable) as timing, _span(durable, delivery):
-            try:
-                await handler(delivery)
-                timing.outcome = "done"
-            except Park:
-                timing.outcome = "parked"
-                raise
-            except Exception:
-                timing.outcome = "failed"
-                raise
-
-    return handle
+@contextlib.contextmanager
+def watched(delivery: Delivery) -> Iterator[None]:
+    """Count, time and trace what the block does with a delivery."""
+    if delivery.deliveries > 1:
+        metrics.REDELIVERIES.labels(delivery.consumer).inc()
+    with metrics.timed(metrics.HANDLER, "interrupted", consumer=delivery.consumer) as timing, _span(delivery):
+        try:
+            yield
+            timing.outcome = "done"
+        except Park:
+            timing.outcome = "parked"
+            raise
+        except Exception:
+            timing.outcome = "failed"
+            raise
 
 
-def _span(durable: str, delivery: Delivery) -> tracing.Recording:
+def _span(delivery: Delivery) -> tracing.Recording:
     """An advisory is of no session, and so of no trace."""
     tokens = delivery.subject.split(".")
     if tokens[0] not in ("session", "timerfired") or len(tokens) < 3:
@@ -49,13 +45,15 @@ def _span(durable: str, delivery: Delivery) -> tracing.Recording:
         names.MESSAGING_OPERATION: "process",
         names.MESSAGING_OPERATION_TYPE: "process",
         names.SUBJECT: delivery.subject,
-        names.CONSUMER: durable,
+        names.CONSUMER: delivery.consumer,
         names.EVENT: ".".join(tokens[3:]) or tokens[2],
         names.POSITION: delivery.position,
         names.DELIVERIES: delivery.deliveries,
     }
     parent = delivery.headers.get(tracing.HEADER)
-    return tracing.of_session(f"process {durable}", tokens[1], kind="consumer", parent=parent, attributes=attributes)
+    return tracing.of_session(
+        f"process {delivery.consumer}", tokens[1], kind="consumer", parent=parent, attributes=attributes
+    )
 
 
 @contextlib.contextmanager

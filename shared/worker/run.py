@@ -79,7 +79,7 @@ async def _start(  # noqa: PLR0913, PLR0917  what a service consists of
     drafts, store = Drafts(bus), Store(bus)
     handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
     worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
-    bus.consume(service, worker.on_delivery)
+    bus.broker.subscriber(durable=service)(worker.on_delivery)
     await drafts.start()
     await bus.answer(f"{PING}.{service}", _pong)
     await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)

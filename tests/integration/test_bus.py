@@ -15,6 +15,7 @@ from shared.bus.provision import check, provision
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.log import Loaded, LostRace, commit, guard
+from shared.services import Consumer
 from shared.settings import Settings
 from tests.conftest import person
 from tests.support.inbox import Inbox, api, consuming, settled, store
@@ -142,7 +143,7 @@ async def test_a_parked_message_becomes_a_dead_letter_and_the_next_goes_on(setti
             raise Park("no event:\nnot at all")
 
     inbox, dead = Inbox(picky), Inbox()
-    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters", stream="DEAD_LETTERS"):
+    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters"):
         await store(bus, b"garbage", b"good")
         await dead.until(1)
         await settled(bus)
@@ -179,7 +180,7 @@ async def test_what_ends_each_replica_that_has_it_in_hand_is_given_up(settings: 
     for _ in range(short.max_deliver):
         await killed.fetch(1, timeout=30)
     inbox, dead = Inbox(), Inbox()
-    async with consuming(short, inbox), consuming(short, dead, durable="dead_letters", stream="DEAD_LETTERS"):
+    async with consuming(short, inbox), consuming(short, dead, durable="dead_letters"):
         await dead.until(1)
     assert json.loads(dead.got[0].data)["reason"].startswith("given up after 2 deliveries: it ended its worker")
     assert (inbox.got, broker_gave_up) == ([], [])
@@ -199,7 +200,7 @@ async def test_stop_lets_handlers_end_and_hands_over_what_does_not(settings: Set
     leaving, staying = Inbox(work), Inbox()
     hasty = settings.model_copy(update={"graceful_timeout": 0.5})
     replica = Bus(hasty, "leaving")
-    replica.consume("planner", leaving, limit=2)
+    replica.broker.subscriber(durable="planner", limit=2)(leaving)
     await replica.start()
     await store(bus, b"quick", b"never", b"waits")
     await leaving.until(2)
@@ -247,7 +248,7 @@ async def test_consumers_wait_until_they_are_provisioned(nats: NatsServer, setti
     await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
     inbox = Inbox()
     replica = Bus(settings, "early")
-    replica.consume("planner", inbox)
+    replica.broker.subscriber(durable="planner")(inbox)
     starting = asyncio.create_task(replica.start())
     await store(bus, b"work")
     assert (await api(bus, "CONSUMER.NAMES.SESSIONS", {}))["consumers"].count("planner") == 0
@@ -262,17 +263,17 @@ async def test_a_consumer_that_goes_while_a_process_starts_is_waited_for(
     settings: Settings, bus: Bus, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """FastStream would make it again, with settings of its own; a service's user may not, and the service would end."""
-    look = consumers._until_provisioned
+    look = consumers.until_provisioned
 
-    async def last_seen(client: Client, durable: consumers.Durable) -> None:
+    async def last_seen(client: Client, durable: Consumer) -> None:
         await look(client, durable)
         await api(bus, "CONSUMER.DELETE.SESSIONS.planner", {})
 
     inbox = Inbox()
     replica = Bus(settings, "late")
-    replica.consume("planner", inbox)
+    replica.broker.subscriber(durable="planner")(inbox)
     with monkeypatch.context() as patched:
-        patched.setattr(consumers, "_until_provisioned", last_seen)
+        patched.setattr(consumers, "until_provisioned", last_seen)
         await replica.start()
     await store(bus, b"work")
     assert await provision(settings) == ["consumer SESSIONS/planner: made"]
@@ -349,7 +350,7 @@ async def test_timers_fire_are_replaced_and_cancelled(settings: Settings, bus: B
     fired = Inbox()
     soon = datetime.now(UTC) + timedelta(seconds=1)
     later = soon + timedelta(hours=1)
-    async with consuming(settings, fired, durable="timers", stream="TIMERS"):
+    async with consuming(settings, fired, durable="timers"):
         await bus.arm("s1", "approval", soon, b"fires")
         await bus.arm("s2", "approval", soon, b"replaced")
         await bus.arm("s2", "approval", later, b"later")

@@ -98,7 +98,7 @@ async def test_whoever_had_it_is_gone(settings: Settings, ann: Person, capsys: S
     inbox = Inbox(hang)
     slow = settings.model_copy(update={"graceful_timeout": 0.0})
     bus = Bus(slow, "replica")
-    bus.consume("planner", inbox)
+    bus.broker.subscriber(durable="planner")(inbox)
     await bus.start()
     await ann.does(c.Say(text="A calculator"))
     await inbox.until(1)

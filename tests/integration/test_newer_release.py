@@ -179,7 +179,7 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
     settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings = settings.model_copy(update={"max_deliver": 2, "stuck_work_timeout": 1.0})
-    monkeypatch.setattr("shared.bus.consuming.DELAYS", (0.05,))
+    monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
     ann, store = Person(bus, session_id), Store(bus)
     await ann.does(c.Say(text="x", workflow="agentflow", settings=SessionSettings(approval="never")))
     before = await ann.load()
@@ -209,7 +209,7 @@ async def test_a_message_that_cannot_be_handled_is_given_up(
 ) -> None:
     """The broker gives nothing up any more: the tries are counted here."""
     settings = settings.model_copy(update={"max_deliver": 2})
-    monkeypatch.setattr("shared.bus.consuming.DELAYS", (0.05,))
+    monkeypatch.setattr("shared.bus.middleware.DELAYS", (0.05,))
     tried: list[int] = []
 
     async def fails(delivery: Delivery) -> None:
@@ -223,7 +223,7 @@ async def test_a_message_that_cannot_be_handled_is_given_up(
 
     await bus.subscribe("$JS.EVENT.ADVISORY.CONSUMER.MSG_TERMINATED.SESSIONS.planner", gave_up)
     replica = Bus(settings, "planner")
-    replica.consume("planner", fails)
+    replica.broker.subscriber(durable="planner")(fails)
     await replica.start()
     try:
         await Person(bus, session_id).does(c.Say(text="A calculator"))

@@ -158,7 +158,7 @@ async def test_work_that_its_worker_gives_up_fails_and_can_be_retried(
         raise Park("cannot do this")
 
     worker = Bus(settings, "planner")
-    worker.consume("planner", give_up)
+    worker.broker.subscriber(durable="planner")(give_up)
     await worker.start()
     try:
         async with told(bus, f"{session_id}.*.session.failed") as failed:
@@ -185,7 +185,7 @@ async def test_work_that_was_lost_is_found_by_the_sweep(settings: Settings, bus:
 
     taken, busy = asyncio.Event(), asyncio.Event()
     worker = Bus(settings, "planner")
-    worker.consume("planner", lose)
+    worker.broker.subscriber(durable="planner")(lose)
     await worker.start()
     try:
         impatient = settings.model_copy(update={"stuck_work_timeout": 0.4})

@@ -107,7 +107,7 @@ async def test_leaving_while_the_server_is_away(settings: Settings, nats: NatsSe
 
     inbox = Inbox(stubborn)
     replica = Bus(settings.model_copy(update={"graceful_timeout": 0.1}), "leaving")
-    replica.consume("planner", inbox)
+    replica.broker.subscriber(durable="planner")(inbox)
     await replica.start()
     await store(bus, b"work")
     await inbox.until(1)
@@ -172,7 +172,7 @@ async def test_plan_store_away_while_there_is_work(
     replica = Bus(settings, "planner")
     await replica.connect()
     kit = Kit("planner", Store(replica, wait=0.2), replica.log, server.model, Drafts(replica), settings)
-    replica.consume("planner", Worker(kit, draft_plan).on_delivery)
+    replica.broker.subscriber(durable="planner")(Worker(kit, draft_plan).on_delivery)
     await replica.start()
     await person.does(c.Say(text=REQUEST))  # nobody need be asked of a session that begins
     await person.phase("awaiting_approval")

@@ -116,7 +116,7 @@ async def test_what_blocks_a_service_twice_is_a_dead_letter_and_the_rest_is_done
         await store(bus, b"innocent-1", b"innocent-2")
         await services.until(("began.innocent-1", "1"), ("began.innocent-2", "1"))
         await store(bus, how.encode())
-        async with consuming(patient, dead, durable="dead_letters", stream="DEAD_LETTERS"):
+        async with consuming(patient, dead, durable="dead_letters"):
             await services.until(("began." + how, "2"))
             await dead.until(1, seconds=100)
         await store(bus, b"another")
@@ -171,7 +171,7 @@ async def test_a_message_with_two_strikes_is_given_up_unhandled(bus: Bus, settin
     inbox, dead = Inbox(refuse_first), Inbox()
     for _ in range(2):
         await Strikes(bus.client).add([REPLY], "shared/repair/values.py:75 in fits")
-    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters", stream="DEAD_LETTERS"):
+    async with consuming(settings, inbox), consuming(settings, dead, durable="dead_letters"):
         await store(bus, b"struck", b"another")
         await dead.until(1)
         await settled(bus)

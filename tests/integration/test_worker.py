@@ -367,7 +367,7 @@ async def test_garbage_for_a_worker_is_put_aside_and_others_go_on(
     async with (
         rehearsed(settings) as server,
         working(server.settings, server.model, "planner"),
-        consuming(settings, dead, durable="dead_letters", stream="DEAD_LETTERS"),
+        consuming(settings, dead, durable="dead_letters"),
     ):
         await store(bus, b"garbage", subject="session.x.planner.x")
         await person.does(c.Say(text="Help me create a simple calculator"))

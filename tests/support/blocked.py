@@ -40,7 +40,7 @@ async def live(stop: asyncio.Event) -> None:
         block(words)
         await bus.publish(f"delta.done.{words}", str(delivery.deliveries).encode())
 
-    bus.consume("planner", handle)
+    bus.broker.subscriber(durable="planner")(handle)
     await bus.start()
     log.info("ready")
     await stop.wait()

@@ -5,7 +5,10 @@ import hashlib
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from faststream.nats import NatsBroker
+
 from shared.bus import BusDown, Delivery
+from shared.bus.requests import Request
 from shared.events.values import Artefact
 from shared.log import Raw
 from shared.testing import InMemoryLog
@@ -31,6 +34,7 @@ class FakeBus:
         self._consumers: dict[str, Consumer] = {}
         self._reconnected: list[Callable[[], Awaitable[None]]] = []
         self._tasks: set[asyncio.Task[None]] = set()
+        self.broker = FakeBroker(self)
 
     @property
     def ready(self) -> bool:
@@ -50,6 +54,9 @@ class FakeBus:
     # --- requests
 
     async def answer(self, subject: str, handler: Responder, *, queue: str = "") -> None:
+        self.respond(subject, handler)
+
+    def respond(self, subject: str, handler: Responder) -> None:
         self._responders.append((subject, handler))
 
     async def request(self, subject: str, data: bytes, *, timeout: float = 5) -> bytes:  # noqa: ASYNC109
@@ -107,7 +114,7 @@ class FakeBus:
             if _fits(pattern, subject) and not (self.lossy and pattern.startswith("feed.")):
                 await handler(subject, data)
 
-    def consume(self, durable: str, handler: Consumer, **_: Any) -> None:
+    def consume(self, durable: str, handler: Consumer) -> None:
         """Deliver what is stored from now on, once: to a worker what makes it due, to the plan store everything."""
         self._consumers[durable] = handler
 
@@ -123,6 +130,27 @@ class FakeBus:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+
+
+class FakeBroker(NatsBroker):
+    """Declares subscribers on a bus in memory; never connected."""
+
+    def __init__(self, bus: FakeBus) -> None:
+        super().__init__(logger=None)
+        self._bus = bus
+
+    def subscriber(self, subject: str = "", *, durable: str = "", **_: Any) -> Any:  # type: ignore[override]
+        def declare(handler: Any) -> Any:
+            if durable:
+                self._bus.consume(durable, handler)
+            else:
+                self._bus.respond(subject, lambda asked, data: handler(Request(asked, data)))
+            return handler
+
+        return declare
+
+    async def start(self) -> None: ...
+    async def stop(self, *_: Any) -> None: ...
 
 
 class FeedingLog(InMemoryLog):

@@ -45,7 +45,7 @@ class Inbox:
 async def consuming(settings: Settings, handler: Handler, **how: Any) -> AsyncIterator[Bus]:
     """A replica of the planner."""
     bus = Bus(settings, "replica")
-    bus.consume(how.pop("durable", "planner"), handler, **how)
+    bus.broker.subscriber(durable=how.pop("durable", "planner"), **how)(handler)
     await bus.start()
     try:
         yield bus

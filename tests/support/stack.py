@@ -49,7 +49,7 @@ async def working(
             opens = plain(handlers[service]) if handlers else OPENS[service]
             handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
             worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
-            bus.consume(service, worker.on_delivery)
+            bus.broker.subscriber(durable=service)(worker.on_delivery)
             await drafts.start()
             await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
             await bus.start()

@@ -1,0 +1,65 @@
+"""Requests on core NATS, and how one is answered: with a span and a figure, only to an inbox, and never without a word
+where the answer is too large."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import NamedTuple
+
+import nats.errors
+import structlog
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+
+from shared.bus.api import AMBIGUOUS
+from shared.bus.errors import BusDown
+from shared.bus.users import ANSWER_WITHIN, INBOX
+from shared.telemetry import metrics, names, tracing
+
+ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # as services on NATS say it
+log = structlog.get_logger("bus")
+Answer = Callable[[Msg], Awaitable[bytes | None]]
+
+
+class Request(NamedTuple):
+    """A request, with the subject that was asked: one that is subscribed to with a wildcard holds an id."""
+
+    subject: str
+    data: bytes
+
+
+def has_inbox(message: Msg) -> bool:
+    """Whether the request may be answered. A caller could otherwise make this service publish on its behalf."""
+    if message.reply.startswith(INBOX):
+        return True
+    log.warning("no_inbox", subject=message.subject, reply=message.reply)
+    return False
+
+
+async def respond(client: Client, message: Msg, answer: Answer, *, subject: str) -> None:
+    """Send the answer, unless it is None or comes too late. `subject`: as subscribed to, a label of few values."""
+    try:
+        parent = (message.headers or {}).get(tracing.HEADER)
+        attributes = {names.RPC: names.NATS, names.RPC_METHOD: subject}
+        with tracing.within(subject, kind="server", parent=parent, attributes=attributes):
+            began = time.perf_counter()
+            data = await answer(message)
+            if data is not None and time.perf_counter() - began < ANSWER_WITHIN:
+                metrics.REQUEST.labels(subject).observe(time.perf_counter() - began)
+                await _send(client, message, data)
+    except (BusDown, *AMBIGUOUS) as error:  # NATS went away meanwhile: whoever asked asks again
+        log.warning("request_unanswered", subject=message.subject, error=repr(error))
+    except Exception:
+        log.exception("request_failed", subject=message.subject)
+
+
+async def _send(client: Client, message: Msg, data: bytes) -> None:
+    try:
+        await message.respond(data)
+    except nats.errors.MaxPayloadError:  # without a word whoever asked would wait, and ask again
+        error = f"The answer on {message.subject} has {len(data)} bytes: {payload_limit(client)}."
+        log.warning("answer_too_large", subject=message.subject, bytes=len(data), limit=client.max_payload)
+        await client.publish(message.reply, headers={ERROR_CODE: TOO_LARGE, ERROR: error})
+
+
+def payload_limit(client: Client) -> str:
+    return f"the server's max_payload is {client.max_payload}"

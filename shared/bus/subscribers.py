@@ -1,0 +1,213 @@
+"""FastStream's subscribers as Parley needs them: one for a provisioned durable consumer, one for requests.
+
+What they rest on inside of FastStream is held against the installed version by tests/unit/test_faststream.py.
+"""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from contextlib import AsyncExitStack
+from typing import TYPE_CHECKING, Any, cast
+
+from faststream import AckPolicy, StreamMessage
+from faststream._internal.endpoint.subscriber import SubscriberUsecase
+from faststream._internal.endpoint.subscriber.call_item import CallsCollection
+from faststream.nats import ConsumerConfig, JStream, NatsMessage, PullSub
+from faststream.nats.configs import NatsBrokerConfig
+from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscriberSpecificationConfig
+from faststream.nats.subscriber.specification import NatsSubscriberSpecification
+from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscriber
+from faststream.response import Response, ensure_response
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from pydantic import BaseModel
+
+from shared.bus import consumers
+from shared.bus.api import AMBIGUOUS
+from shared.bus.consuming import Delivery, Slots, acknowledge, delivery_of, quietly
+from shared.bus.requests import Request
+from shared.services import Consumer
+
+if TYPE_CHECKING:
+    from shared.bus.bus import Bus, Subscription
+
+FETCH = 1.5  # seconds that one request for messages waits at the server
+
+
+class OneHandler(SubscriberUsecase[Msg]):
+    """A subscriber with one handler, which publishes nothing."""
+
+    async def process_message(self, msg: Msg) -> Response:
+        """FastStream's own steps at half their cost: without filters, replies, and values to inject."""
+        (call,) = self.calls
+        async with AsyncExitStack() as stack:
+            middlewares = [make(msg, context=self._outer_config.context) for make in self._broker_middlewares]
+            for middleware in middlewares:
+                await stack.enter_async_context(middleware)
+            message = await call.is_suitable(msg, {})
+            scopes = (middleware.consume_scope for middleware in reversed(middlewares))
+            return ensure_response(await call.call(message=cast("NatsMessage", message), _extra_middlewares=scopes))
+        return ensure_response(None)  # a middleware has dealt with what was raised
+
+
+class DurableSubscriber(OneHandler, PullStreamSubscriber):
+    """Works a durable consumer, `limit` messages at once.
+
+    FastStream's own would declare the consumer with settings of its own, fetch a batch and wait for the slowest of it.
+    `client`: the connection that is asked about the consumer, once there is one.
+    """
+
+    def __init__(  # noqa: PLR0913  a subscriber has as many sides
+        self,
+        broker_config: NatsBrokerConfig,
+        durable: Consumer,
+        *,
+        limit: int,
+        grace: float,
+        inbox_prefix: bytes,
+        client: Callable[[], Client],
+    ) -> None:
+        options = {"stream": durable.stream, "durable": durable.name, "inbox_prefix": inbox_prefix}
+        config, specification, calls = _declared(broker_config, durable.subject, options=options)
+        stream = JStream(durable.stream, declare=False)
+        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=FETCH), stream=stream)
+        self.add_call(parser_=_parse, decoder_=_decode, dependencies_=())
+        self.durable = durable
+        self._slots = Slots(limit)
+        self._grace = grace
+        self._client = client
+
+    async def _create_subscription(self) -> None:
+        """Bind to the consumer, once it is provisioned: nothing is declared here."""
+        if self.subscription:
+            return
+        await consumers.until_provisioned(self._client(), self.durable)
+        self.subscription = await self.jetstream.pull_subscribe_bind(**self.extra_options)
+        self.add_task(self._consume_pull, func_kwargs={"cb": self.consume})
+        self.add_task(consumers.watch, (self._client(), self.durable))
+
+    async def _consume_pull(self, cb: Callable[[Msg], Coroutine[Any, Any, Any]]) -> None:
+        """Fetch as many messages as there are free slots: each begins at once, and none grows old here.
+
+        Without a leader, or when it was deleted, a consumer refuses at once. Asking again at once would be a hot and
+        silent loop, on a machine that may just be electing a leader.
+        """
+        subscription = self.subscription
+        while subscription and self.running and not self._slots.draining:
+            await self._slots.available()
+            try:
+                messages = await subscription.fetch(batch=max(self._slots.free, 1), timeout=FETCH)
+            except TimeoutError:  # none came
+                continue
+            except AMBIGUOUS:
+                await asyncio.sleep(consumers.LOOK_AGAIN)
+                continue
+            for message in messages:
+                if self._slots.draining:
+                    await acknowledge(message, b"-NAK")
+                else:
+                    self._slots.start(cb(message))
+
+    async def stop(self) -> None:
+        """Fetch no more, and let running handlers end within the grace."""
+        subscription, self.subscription = self.subscription, None
+        if subscription:
+            await quietly(subscription.unsubscribe())
+        await self._slots.drain(self._grace)
+        await super().stop()
+
+    def get_log_context(self, message: StreamMessage[Msg] | None) -> dict[str, str]:
+        """Nothing: FastStream would put the subject together again for each message, and logs none."""
+        return {}
+
+
+class RequestSubscriber(OneHandler, CoreSubscriber):
+    """Answers requests with what its handler returns, several at once; None leaves the answer to another process.
+
+    FastStream's own would answer one after the other, wherever the caller asks it to, with headers.
+    `request` and `answer`: their models, for the documents.
+    """
+
+    def __init__(  # noqa: PLR0913  a subscriber has as many sides
+        self,
+        broker_config: NatsBrokerConfig,
+        subject: str,
+        *,
+        queue: str,
+        request: type[BaseModel] | None,
+        answer: type[BaseModel] | None,
+        bus: "Bus",
+    ) -> None:
+        config, specification, calls = _declared(broker_config, subject, queue=queue, payload=request)
+        super().__init__(config, specification, calls, queue=queue)
+        self.add_call(parser_=_parse, decoder_=_decode_request, dependencies_=())
+        self.request, self.answer = request, answer
+        self._bus = bus
+        self._answering: Subscription | None = None
+
+    async def _create_subscription(self) -> None:
+        """On the connection that does not buffer while it is down: an answer that comes late helps nobody."""
+        if self._answering is None:
+            self._answering = await self._bus.answer_messages(
+                self.subject.broker_address, self._answer, queue=self.queue
+            )
+
+    async def _answer(self, message: Msg) -> bytes | None:
+        return cast("bytes | None", (await self.process_message(message)).body)
+
+    async def stop(self) -> None:
+        if self._answering:
+            await self._answering.stop()
+            self._answering = None
+        await super().stop()
+
+
+class _Specification(NatsSubscriberSpecification):
+    """FastStream's own for the documents; `payload` instead of the handler's parameter, which is read from it."""
+
+    payload: type[BaseModel] | None = None
+
+    def get_payloads(self) -> list[tuple[dict[str, Any], str]]:
+        if self.payload is None:
+            return super().get_payloads()
+        return [(self.payload.model_json_schema(), self.call_name)]
+
+
+def _declared(
+    broker_config: NatsBrokerConfig,
+    subject: str,
+    *,
+    queue: str = "",
+    options: dict[str, Any] | None = None,
+    payload: type[BaseModel] | None = None,
+) -> tuple[NatsSubscriberConfig, _Specification, CallsCollection[Msg]]:
+    """What every subscriber of FastStream's is made of."""
+    calls = CallsCollection[Msg]()
+    config = NatsSubscriberConfig(
+        _outer_config=broker_config,
+        _ack_policy=AckPolicy.MANUAL,  # its default drops a message whose handler fails
+        subject=subject,
+        sub_config=ConsumerConfig(),
+        extra_options=options or {},
+        no_reply=True,
+    )
+    described = NatsSubscriberSpecificationConfig(
+        subject=subject, queue=queue or None, title_=None, description_=None, include_in_schema=True
+    )
+    specification = _Specification(_outer_config=broker_config, specification_config=described, calls=calls)
+    specification.payload = payload
+    return config, specification, calls
+
+
+async def _parse(message: Msg) -> NatsMessage:
+    """As FastStream does it, without the two random ids and the pattern that nobody asks for."""
+    return NatsMessage(message, message.data, headers=message.headers, correlation_id=message.reply or message.subject)
+
+
+async def _decode(message: NatsMessage) -> Delivery:
+    """What a handler gets. A message of FastStream's test broker comes from no consumer: it is a first delivery."""
+    raw = message.raw_message
+    return delivery_of(raw) if raw.reply else Delivery(raw.subject, raw.data, 0, 1, raw.headers or {})
+
+
+async def _decode_request(message: NatsMessage) -> Request:
+    return Request(message.raw_message.subject, message.body)
