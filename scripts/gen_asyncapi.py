@@ -19,7 +19,6 @@ from shared.protocol.server import Delta
 
 type Document = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
-VERBS = [verb for verb in vars(store_api).values() if isinstance(verb, store_api.Verb)]
 REF = "#/components/schemas/{model}"
 GUARD = {
     "type": "object",
@@ -42,7 +41,7 @@ def asyncapi(reach: Reach) -> Document:
     for model in EVENT_CLASSES:
         _event(model, reach, channels, operations, messages)
     _others(channels, operations, messages)
-    for verb in VERBS:
+    for verb in store_api.VERBS:
         _verb(verb, channels, operations, messages)
     version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
     return {
@@ -63,7 +62,7 @@ def asyncapi(reach: Reach) -> Document:
 
 def _schemas() -> Document:
     models: list[type[Any]] = [*EVENT_CLASSES, Delta, Deadline, store_api.Failed]
-    for verb in VERBS:
+    for verb in store_api.VERBS:
         models += [verb.request, verb.answer]
     wanted: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
         (model.__name__, "validation", TypeAdapter(model)) for model in models

@@ -56,13 +56,20 @@ def _handlers() -> Iterator[tuple[str, tuple[str, str, tuple[Path, ...]]]]:
     """Durable name -> service, handler in words, and the sources in which its commands are."""
     for app in sorted(SERVICES.glob("*/app.py")):
         service = app.parent.name
-        for call in _calls(app):
-            match _name(call.func), call.args:
-                case "run_worker", [ast.Constant(value=str(name)), handler]:
-                    yield name, (service, f"`{_name(handler)}`", (app.parent / "handlers.py",))
-                case "consume", [ast.Constant(value=str(name)), handler]:
-                    source = (app.parent / "keeper.py",) if name in ("dead_letters", "timers") else ()
-                    yield name, (service, f"`{_name(handler)}`", source)
+        for node in ast.walk(ast.parse(app.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.AsyncFunctionDef) and (name := _durable(node)):
+                source = app.parent / ("keeper.py" if name in ("dead_letters", "timers") else "handlers.py")
+                yield name, (service, f"`{node.name}`", (source,))
+
+
+def _durable(function: ast.AsyncFunctionDef) -> str:
+    """The durable consumer of which this function is the subscriber; "" for any other."""
+    for decorator in function.decorator_list:
+        for keyword in decorator.keywords if isinstance(decorator, ast.Call) else ():
+            match keyword:
+                case ast.keyword(arg="durable", value=ast.Constant(value=str(name))):
+                    return name
+    return ""
 
 
 def _calls(source: Path) -> Iterator[ast.Call]:

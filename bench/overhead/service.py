@@ -5,21 +5,22 @@ tests of code but accepts the code without running them: running programs would 
 """
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
 from bench.overhead.kinds import CHECKS, call, reply_to
-from services.executor.app import executing
-from services.generator.handlers import write
-from services.planner.app import planning
+from services.executor import app as executor
+from services.generator import app as generator
+from services.planner import app as planner
 from services.verifier.handlers import verify
 from services.verifier.prompt import TestsReply, tests_brief, tests_shown
+from shared.bus import Delivery
 from shared.domain import commands as c
-from shared.events.values import Service
 from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role
-from shared.worker import Desk, Opens, plain, run_worker
+from shared.settings import Settings
+from shared.worker import Desk, Parts, WorkerApplication, serve, worker_application
 from shared.worker.late import LateModel
 
 
@@ -59,13 +60,23 @@ async def accept_code(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
     return c.VerifyCode(checks=CHECKS, tests=reply.tests)
 
 
-OPENS: dict[Service, Opens] = {
-    "planner": planning,
-    "executor": executing,
-    "generator": plain(write),
-    "verifier": plain(accept_code),
+def checking(settings: Settings, parts: Parts) -> WorkerApplication:
+    app = worker_application("verifier", settings, parts)
+
+    @app.broker.subscriber(durable="verifier")
+    async def check(delivery: Delivery) -> None:
+        await app.work(delivery, accept_code)
+
+    return app
+
+
+BUILD: dict[str, Callable[[Settings, Parts], WorkerApplication]] = {
+    "planner": planner.build,
+    "executor": executor.build,
+    "generator": generator.build,
+    "verifier": checking,
 }
 
 if __name__ == "__main__":
-    (name,) = [service for service in OPENS if service == sys.argv[1]]
-    run_worker(name, OPENS[name], Instant)
+    settings = Settings()
+    serve(BUILD[sys.argv[1]](settings, Parts(model=Instant(settings))))

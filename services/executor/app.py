@@ -1,7 +1,8 @@
-"""Run the executor: `python -m services.executor.app`."""
+"""The executor's application: `python -m services.executor.app`."""
 
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
+from typing import NamedTuple
 
 import structlog
 
@@ -16,17 +17,68 @@ from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
 from services.executor.sources.packs import Packs
 from services.executor.tools import Fixed, Registry, Source
-from shared.flows import FLOWS_LIST
+from shared.bus import Delivery
+from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.settings import Settings
-from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW
-from shared.worker import Handler, Here, run_worker
+from shared.tools import (
+    TOOLS_CHECK,
+    TOOLS_LIST,
+    TOOLS_PREVIEW,
+    CheckCalls,
+    ListTools,
+    Preview,
+    PreviewCall,
+    ToolPage,
+    Violations,
+)
+from shared.worker import Here, Parts, WorkerApplication, serve, worker_application
 
 log = structlog.get_logger("executor")
 
 
+class Tools(NamedTuple):
+    """The tools at hand: what runs them, and what answers about them."""
+
+    executor: Executor
+    requests: Requests
+    guide: PathGuide
+
+
+def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+    app = worker_application("executor", settings, parts)
+    tools = app.opened(lambda: executing(app.here))
+
+    @app.broker.subscriber(durable="executor")
+    async def execute(delivery: Delivery) -> None:
+        """Run the actions that are due."""
+        await app.work(delivery, tools().executor.run_wave)
+
+    @app.broker.subscriber(TOOLS_LIST, queue="executor", request=ListTools, answer=ToolPage)
+    async def list_tools(subject: str, data: bytes) -> bytes:
+        """The tools there are, those that fit a query first."""
+        return await tools().requests.list(subject, data)
+
+    @app.broker.subscriber(TOOLS_PREVIEW, queue="executor", request=PreviewCall, answer=Preview)
+    async def preview_call(subject: str, data: bytes) -> bytes:
+        """What a call would change."""
+        return await tools().requests.preview(subject, data)
+
+    @app.broker.subscriber(TOOLS_CHECK, queue="executor", request=CheckCalls, answer=Violations)
+    async def check_calls(subject: str, data: bytes) -> bytes:
+        """Which calls the packs' rules forbid, and why."""
+        return await tools().requests.check(subject, data)
+
+    @app.broker.subscriber(FLOWS_LIST, queue="executor", request=ListFlows, answer=FlowPage)
+    async def list_flows(subject: str, data: bytes) -> bytes | None:
+        """The flows there are, with their nodes."""
+        return await tools().guide.list(subject, data)
+
+    return app
+
+
 @asynccontextmanager
-async def executing(here: Here) -> AsyncIterator[Handler]:
-    """The executor's handler, with its tools at hand and its requests answered."""
+async def executing(here: Here) -> AsyncIterator[Tools]:
+    """The executor's tools, open as long as it runs."""
     async with AsyncExitStack() as opened:
         loaded = LoadedPacks(here.settings.parley_packs_dir)
         await loaded.open(here.settings, opened)
@@ -41,11 +93,7 @@ async def executing(here: Here) -> AsyncIterator[Handler]:
         guide = PathGuide(nodes, here.store)
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
-        await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
-        await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
-        await here.bus.answer(TOOLS_CHECK, requests.check, queue="executor")
-        await here.bus.answer(FLOWS_LIST, guide.list, queue="executor")
-        yield Executor(registry, here.bus, guide).run_wave
+        yield Tools(Executor(registry, here.bus, guide), requests, guide)
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: tuple[str, ...]) -> tuple[Source, ...]:
@@ -66,4 +114,4 @@ async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: tuple[s
 
 
 if __name__ == "__main__":
-    run_worker("executor", executing)
+    serve(build(Settings()))

@@ -1,7 +1,21 @@
-"""Run the generator: `python -m services.generator.app`."""
+"""The generator's application: `python -m services.generator.app`."""
 
 from services.generator.handlers import write
-from shared.worker import plain, run_worker
+from shared.bus import Delivery
+from shared.settings import Settings
+from shared.worker import Parts, WorkerApplication, serve, worker_application
+
+
+def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+    app = worker_application("generator", settings, parts)
+
+    @app.broker.subscriber(durable="generator")
+    async def generate(delivery: Delivery) -> None:
+        """Write the program, or the answer, that is due."""
+        await app.work(delivery, write)
+
+    return app
+
 
 if __name__ == "__main__":
-    run_worker("generator", plain(write))
+    serve(build(Settings()))

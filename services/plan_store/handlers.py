@@ -168,4 +168,4 @@ def _refusal(verb: str, error: Exception) -> bytes:
     return api.Failed(error=api.Problem(code=code, message=message)).model_dump_json().encode()
 
 
-_REQUESTS = {verb.request.__name__ for verb in vars(api).values() if isinstance(verb, api.Verb)}
+_REQUESTS = {verb.request.__name__ for verb in api.VERBS}

@@ -1,4 +1,4 @@
-"""Run the planner: `python -m services.planner.app`."""
+"""The planner's application: `python -m services.planner.app`."""
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -10,8 +10,10 @@ from services.planner.flows import KnownFlows, accepted
 from services.planner.handlers import Planner
 from services.planner.paths import Paths
 from services.planner.recall import recall
+from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
-from shared.worker import Handler, Here, run_worker
+from shared.settings import Settings
+from shared.worker import Handler, Here, Parts, WorkerApplication, serve, worker_application
 
 
 @asynccontextmanager
@@ -25,5 +27,17 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
         await embeddings.aclose()
 
 
+def build(settings: Settings, parts: Parts | None = None) -> WorkerApplication:
+    app = worker_application("planner", settings, parts)
+    handler = app.opened(lambda: planning(app.here))
+
+    @app.broker.subscriber(durable="planner")
+    async def plan(delivery: Delivery) -> None:
+        """Make the plan, the turn or the path that is due, or ask."""
+        await app.work(delivery, handler())
+
+    return app
+
+
 if __name__ == "__main__":
-    run_worker("planner", planning)
+    serve(build(Settings()))

@@ -13,7 +13,6 @@ from faststream.nats import NatsBroker
 from faststream.nats.configs import NatsBrokerConfig
 from faststream.security import SASLPlaintext
 from nats.aio.msg import Msg
-from pydantic import BaseModel
 
 from shared.bus.connection import address, options, until_there
 from shared.bus.consuming import quietly
@@ -56,12 +55,13 @@ class Broker(NatsBroker):
         *,
         durable: str = "",
         limit: int | None = None,
-        request: type[BaseModel] | None = None,
-        answer: type[BaseModel] | None = None,
+        request: type[Any] | None = None,
+        answer: type[Any] | None = None,
         **more: Any,
-    ) -> Any:
+    ) -> SubscriberUsecase[Any]:
         """`durable`: a handler of this provisioned consumer's deliveries, `limit` at once (default:
-        settings.worker_concurrency). `answer`: a handler that answers requests. Else FastStream's own."""
+        settings.worker_concurrency). `answer`: a handler that answers requests, given their subject and body; the
+        types of both are for the documents. Else FastStream's own."""
         if answer:
             return self._registered(
                 RequestSubscriber(
@@ -74,7 +74,8 @@ class Broker(NatsBroker):
                 )
             )
         if not durable:
-            return super().subscriber(subject, queue, **more)
+            plain: SubscriberUsecase[Any] = super().subscriber(subject, queue, **more)
+            return plain
         return self._registered(
             DurableSubscriber(
                 cast("NatsBrokerConfig", self.config),

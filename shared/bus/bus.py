@@ -124,7 +124,7 @@ class Bus:
 
     @property
     def log(self) -> JetStreamLog:
-        return JetStreamLog(self.client, self._replication)
+        return JetStreamLog(lambda: self.client, self._replication)
 
     # --- durable work
 

@@ -1,11 +1,14 @@
 """JetStreamLog: the session log on a real NATS JetStream."""
 
 import json
+from collections.abc import Callable
 from datetime import UTC, datetime
+from functools import cached_property
 
 import nats.js.errors
 from nats.aio.client import Client
 from nats.aio.subscription import Subscription
+from nats.js import JetStreamContext
 from nats.js.api import RawStreamMsg
 
 from shared.bus.api import AMBIGUOUS, stream_info
@@ -32,10 +35,21 @@ class JetStreamLog:
     between: whoever appended looks again.
     """
 
-    def __init__(self, client: Client, replication: Replication) -> None:
-        self._client = client
+    def __init__(self, client: Callable[[], Client], replication: Replication) -> None:
+        """`client` raises BusDown until there is one: the log is down until then."""
+        self._connected = client
         self._replication = replication
-        self._jetstream = client.jetstream(timeout=APPEND_TIMEOUT)
+
+    @cached_property
+    def _client(self) -> Client:
+        try:
+            return self._connected()
+        except BusDown as error:
+            raise LogDown(str(error)) from error
+
+    @cached_property
+    def _jetstream(self) -> JetStreamContext:
+        return self._client.jetstream(timeout=APPEND_TIMEOUT)
 
     @property
     def clustered(self) -> bool:

@@ -3,7 +3,6 @@ where the answer is too large."""
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
 import nats.errors
 import structlog
@@ -18,13 +17,6 @@ from shared.telemetry import metrics, names, tracing
 ERROR, ERROR_CODE, TOO_LARGE = "Nats-Service-Error", "Nats-Service-Error-Code", "413"  # as services on NATS say it
 log = structlog.get_logger("bus")
 Answer = Callable[[Msg], Awaitable[bytes | None]]
-
-
-class Request(NamedTuple):
-    """A request, with the subject that was asked: one that is subscribed to with a wildcard holds an id."""
-
-    subject: str
-    data: bytes
 
 
 def has_inbox(message: Msg) -> bool:

@@ -19,12 +19,11 @@ from faststream.nats.subscriber.usecases import CoreSubscriber, PullStreamSubscr
 from faststream.response import Response, ensure_response
 from nats.aio.client import Client
 from nats.aio.msg import Msg
-from pydantic import BaseModel
+from pydantic import TypeAdapter
 
 from shared.bus import consumers
 from shared.bus.api import AMBIGUOUS
 from shared.bus.consuming import Delivery, Slots, acknowledge, delivery_of, quietly
-from shared.bus.requests import Request
 from shared.services import Consumer
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class DurableSubscriber(OneHandler, PullStreamSubscriber):
         client: Callable[[], Client],
     ) -> None:
         options = {"stream": durable.stream, "durable": durable.name, "inbox_prefix": inbox_prefix}
-        config, specification, calls = _declared(broker_config, durable.subject, options=options)
+        config, specification, calls = _declared(broker_config, durable.filter_subject, options=options)
         stream = JStream(durable.stream, declare=False)
         super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=FETCH), stream=stream)
         self.add_call(parser_=_parse, decoder_=_decode, dependencies_=())
@@ -124,7 +123,7 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
     """Answers requests with what its handler returns, several at once; None leaves the answer to another process.
 
     FastStream's own would answer one after the other, wherever the caller asks it to, with headers.
-    `request` and `answer`: their models, for the documents.
+    `request` and `answer`: their types, for the documents.
     """
 
     def __init__(  # noqa: PLR0913  a subscriber has as many sides
@@ -133,8 +132,8 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
         subject: str,
         *,
         queue: str,
-        request: type[BaseModel] | None,
-        answer: type[BaseModel] | None,
+        request: type[Any] | None,
+        answer: type[Any],
         bus: "Bus",
     ) -> None:
         config, specification, calls = _declared(broker_config, subject, queue=queue, payload=request)
@@ -164,12 +163,12 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
 class _Specification(NatsSubscriberSpecification):
     """FastStream's own for the documents; `payload` instead of the handler's parameter, which is read from it."""
 
-    payload: type[BaseModel] | None = None
+    payload: type[Any] | None = None
 
     def get_payloads(self) -> list[tuple[dict[str, Any], str]]:
         if self.payload is None:
             return super().get_payloads()
-        return [(self.payload.model_json_schema(), self.call_name)]
+        return [(TypeAdapter(self.payload).json_schema(), self.call_name)]
 
 
 def _declared(
@@ -178,7 +177,7 @@ def _declared(
     *,
     queue: str = "",
     options: dict[str, Any] | None = None,
-    payload: type[BaseModel] | None = None,
+    payload: type[Any] | None = None,
 ) -> tuple[NatsSubscriberConfig, _Specification, CallsCollection[Msg]]:
     """What every subscriber of FastStream's is made of."""
     calls = CallsCollection[Msg]()
@@ -209,5 +208,6 @@ async def _decode(message: NatsMessage) -> Delivery:
     return delivery_of(raw) if raw.reply else Delivery(raw.subject, raw.data, 0, 1, raw.headers or {})
 
 
-async def _decode_request(message: NatsMessage) -> Request:
-    return Request(message.raw_message.subject, message.body)
+async def _decode_request(message: NatsMessage) -> tuple[str, bytes]:
+    """FastStream gives a handler of two parameters the subject, which a wildcard may have fitted, and the body."""
+    return message.raw_message.subject, message.body

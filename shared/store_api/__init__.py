@@ -77,6 +77,8 @@ PROPOSAL_LIST = Verb("proposals.list", ListProposals, ProposalPage)
 DEAD_LIST = Verb("dead.list", ListDead, DeadPage)
 HEALTH = Verb("service.health", Health, HealthReport)
 
+VERBS = tuple(verb for verb in tuple(globals().values()) if isinstance(verb, Verb))
+
 __all__ = [
     "CODE_VERSIONS",
     "DEAD_LIST",
@@ -99,6 +101,7 @@ __all__ = [
     "SESSION_PART",
     "SESSION_PURGE",
     "USAGE_TOTALS",
+    "VERBS",
     "Code",
     "CodeHistory",
     "CodeRecord",

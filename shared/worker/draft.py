@@ -17,12 +17,8 @@ class Drafts:
         self._bus = bus
         self._current: dict[str, Delta] = {}
 
-    async def start(self) -> None:
-        """Answer `draft.get.<session_id>` with the text so far, where this process is the one that writes."""
-        if self._bus:
-            await self._bus.answer("draft.get.*", self._so_far)
-
-    async def _so_far(self, subject: str, _: bytes) -> bytes | None:
+    async def so_far(self, subject: str, _: bytes) -> bytes | None:
+        """For `draft.get.<session_id>`: the text so far, where this process is the one that writes."""
         draft = self._current.get(subject.rsplit(".", 1)[1])
         return draft.model_dump_json().encode() if draft else None
 

@@ -6,88 +6,37 @@ import gc
 import signal
 import sys
 from collections.abc import Awaitable, Callable, Coroutine
-from typing import Any, NamedTuple
+from typing import Any
 
 import structlog
 import uvloop
 
-from shared.bus import Bus
+from shared.bus.application import Application
 from shared.bus.log_format import WrongFormat
 from shared.environment import keep_files_private
-from shared.events.values import Service
 from shared.logging import configure_logging
-from shared.services import PING
 from shared.settings import Settings
-from shared.store import Asks, Store
 from shared.telemetry.running import observed
 from shared.watchdog.service import WATCHDOG
-from shared.worker.desk import Kit
-from shared.worker.draft import Drafts
 from shared.worker.health import health
-from shared.worker.late import LateModel
-from shared.worker.worker import Handler, Worker
 
 log = structlog.get_logger("service")
 LEAVING = 5.0  # seconds beyond the grace of the handlers: saying goodbye to NATS and the model
-WARM_UP_AFTER = 4.0  # seconds: on a small machine the other services are still starting
 
 
-class Here(NamedTuple):
-    """Where a service works: what its handler may need besides the desk."""
-
-    settings: Settings
-    bus: Bus
-    store: Asks
-
-
-Opens = Callable[[Here], contextlib.AbstractAsyncContextManager[Handler]]
-
-
-def plain(handler: Handler) -> Opens:
-    """A handler that needs nothing besides its desk."""
-    return lambda _: contextlib.nullcontext(handler)
-
-
-def run_worker(service: Service, opens: Opens, model_of: type[LateModel] = LateModel) -> None:
-    """The whole of a worker's `python -m services.<name>.app`; what `opens` makes is open as long as it runs."""
-    settings = Settings()
+def serve(app: Application) -> None:
+    """The whole of a service's `python -m services.<name>.app`."""
 
     async def live(stop: asyncio.Event) -> None:
-        bus = Bus(settings, service)
-        model = model_of(settings)
-        async with health(settings.health_port, lambda: bus.ready), contextlib.AsyncExitStack() as opened:
-            opened.push_async_callback(model.aclose)
-            opened.push_async_callback(bus.stop)
-            if await started(_start(service, opens, settings, bus, model, opened), stop):
-                log.info("ready")
-                asyncio.get_running_loop().call_later(WARM_UP_AFTER, model.load)
-                await stop.wait()
-                await bus.stop()  # no new work, and what is in hand ends, before what it needs is closed
+        async with health(app.settings.health_port, lambda: app.ready):
+            try:
+                if await started(app.start(), stop):
+                    log.info("ready")
+                    await stop.wait()
+            finally:
+                await app.stop()
 
-    run(service, settings, live)
-
-
-async def _start(  # noqa: PLR0913, PLR0917  what a service consists of
-    service: Service,
-    opens: Opens,
-    settings: Settings,
-    bus: Bus,
-    model: LateModel,
-    opened: contextlib.AsyncExitStack,
-) -> None:
-    await bus.connect()
-    drafts, store = Drafts(bus), Store(bus)
-    handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
-    worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
-    bus.broker.subscriber(durable=service)(worker.on_delivery)
-    await drafts.start()
-    await bus.answer(f"{PING}.{service}", _pong)
-    await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
-    await bus.start()
-
-
-async def _pong(_: str, __: bytes) -> bytes:
-    return b"ok"
+    run(app.service, app.settings, live)
 
 
 async def started(start: Coroutine[Any, Any, None], stop: asyncio.Event) -> bool:

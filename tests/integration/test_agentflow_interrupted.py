@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import BaseModel
@@ -23,8 +23,8 @@ from shared.events.values import Effect, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
-from shared.tools import TOOLS_LIST, ToolSpec
-from shared.worker import Handler, Here
+from shared.tools import TOOLS_LIST, ToolPage, ToolSpec
+from shared.worker import Parts, WorkerApplication
 from tests.support import stack
 from tests.support.stack import Person, working
 
@@ -76,13 +76,14 @@ def answer(text: str) -> AnswerReply:
 def bench(monkeypatch: pytest.MonkeyPatch) -> Bench:
     bench = Bench()
 
-    @asynccontextmanager
-    async def executing(here: Here) -> AsyncIterator[Handler]:
+    def build(settings: Settings, parts: Parts) -> WorkerApplication:
         registry = Registry(bench.tools())
-        await here.bus.answer(TOOLS_LIST, Requests(registry, here.store).list, queue="executor")
-        yield Executor(registry, here.bus).run_wave
+        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_wave)(settings, parts)
+        requests = Requests(registry, app.here.store)
+        app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
+        return app
 
-    monkeypatch.setitem(stack.OPENS, "executor", executing)
+    monkeypatch.setitem(stack.BUILD, "executor", build)
     return bench
 
 

@@ -103,9 +103,8 @@ async def test_whoever_had_it_is_gone(settings: Settings, ann: Person, capsys: S
     await ann.does(c.Say(text="A calculator"))
     await inbox.until(1)
     await bus.client.close()  # as the server sees a process that was killed
-    assert bus._consumers
-    assert bus._consumers._broker
-    await bus._consumers._broker.stop()
+    assert bus.broker._connection
+    await bus.broker._connection.close()
     code, text = await told(settings, ann, capsys)
     assert code == 1
     assert "Whoever had it is gone, or hangs; the next planner is given it" in text

@@ -10,7 +10,7 @@ import re
 from collections.abc import AsyncIterator, Callable, Iterable, Sequence
 from contextlib import asynccontextmanager
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from pydantic import ValidationError
@@ -33,8 +33,8 @@ from shared.events import SessionEvent, facts
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Reply
 from shared.settings import Settings
-from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, ToolSpec
-from shared.worker import Handler, Here
+from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
+from shared.worker import Parts, WorkerApplication
 from tests.support import stack
 from tests.support.stack import Person, working
 from tests.support.store import STORE
@@ -172,17 +172,17 @@ async def shop(
     worlds = Worlds(settings.retail_url, lambda: data)
     await worlds.open()
 
-    @asynccontextmanager
-    async def executing(here: Here) -> AsyncIterator[Handler]:
+    def build(settings: Settings, parts: Parts) -> WorkerApplication:
         packs = (Retail(worlds),)
         registry = Registry(Fixed(*tools), Packs(packs))
-        requests = Requests(registry, here.store, packs)
-        await here.bus.answer(TOOLS_LIST, requests.list, queue="executor")
-        await here.bus.answer(TOOLS_PREVIEW, requests.preview, queue="executor")
-        await here.bus.answer(TOOLS_CHECK, requests.check, queue="executor")
-        yield Executor(registry, here.bus).run_wave
+        app = stack.doing("executor", Executor(registry, cast(Bus, parts.bus)).run_wave)(settings, parts)
+        requests = Requests(registry, app.here.store, packs)
+        app.broker.subscriber(TOOLS_LIST, queue="executor", answer=ToolPage)(requests.list)
+        app.broker.subscriber(TOOLS_PREVIEW, queue="executor", answer=Preview)(requests.preview)
+        app.broker.subscriber(TOOLS_CHECK, queue="executor", answer=Violations)(requests.check)
+        return app
 
-    patch.setitem(stack.OPENS, "executor", executing)
+    patch.setitem(stack.BUILD, "executor", build)
     model = Gullible()
     try:
         async with working(settings, model):

@@ -26,7 +26,7 @@ from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.nats import kill9
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.serving import serving
-from tests.support.stack import OPENS, Person, working
+from tests.support.stack import BUILD, Person, working
 from tests.support.watcher import REQUEST, Watcher, in_review
 
 AWAY = 7.0  # seconds
@@ -256,7 +256,7 @@ async def processes(settings: Settings) -> AsyncIterator[Processes]:
     await plan_store.start()
     running = Processes(settings)
     try:
-        await asyncio.gather(*(running.start(name) for name in OPENS))
+        await asyncio.gather(*(running.start(name) for name in BUILD))
         yield running
     finally:
         await running.stop()

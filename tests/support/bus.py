@@ -8,7 +8,6 @@ from typing import Any
 from faststream.nats import NatsBroker
 
 from shared.bus import BusDown, Delivery
-from shared.bus.requests import Request
 from shared.events.values import Artefact
 from shared.log import Raw
 from shared.testing import InMemoryLog
@@ -144,7 +143,7 @@ class FakeBroker(NatsBroker):
             if durable:
                 self._bus.consume(durable, handler)
             else:
-                self._bus.respond(subject, lambda asked, data: handler(Request(asked, data)))
+                self._bus.respond(subject, handler)
             return handler
 
         return declare

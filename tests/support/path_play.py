@@ -36,6 +36,7 @@ from shared.protocol.pages import LibraryPage
 from shared.settings import Settings
 from shared.store import StoreDown
 from shared.testing import InMemoryLog
+from shared.tools import TOOLS_LIST
 from shared.worker import Desk, Drafts, Handler, Here, Kit
 
 DUTY: dict[str, Service] = {
@@ -141,7 +142,10 @@ async def housed(settings: Settings, model: Rules | None = None) -> AsyncIterato
     house = House(settings, model or Rules(), {"verifier": verify, "generator": write}, bus)
     here = Here(settings, cast(Bus, bus), house.shelves)
     async with AsyncExitStack() as opened:
-        house.handlers["executor"] = await opened.enter_async_context(executing(here))
+        tools = await opened.enter_async_context(executing(here))
+        await bus.answer(TOOLS_LIST, tools.requests.list)
+        await bus.answer(FLOWS_LIST, tools.guide.list)
+        house.handlers["executor"] = tools.executor.run_wave
         house.handlers["planner"] = await opened.enter_async_context(planning(here))
         yield house
 

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import asynccontextmanager
 from typing import cast
 
-from services.executor.app import executing
-from services.generator.handlers import write
-from services.planner.app import planning
-from services.verifier.handlers import verify
-from shared.bus import Bus
+from services.executor import app as executor
+from services.generator import app as generator
+from services.planner import app as planner
+from services.verifier import app as verifier
+from shared.bus import Bus, Delivery
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.events import SessionEvent
@@ -20,15 +20,31 @@ from shared.settings import Settings
 from shared.store import Asks
 from shared.story import Story
 from shared.testing import InMemoryStore
-from shared.worker import Drafts, Handler, Here, Kit, Opens, Worker, plain
+from shared.worker import Handler, Parts, WorkerApplication, worker_application
 from tests.support.bus import FakeBus
 
-OPENS: dict[Service, Opens] = {
-    "planner": planning,
-    "generator": plain(write),
-    "verifier": plain(verify),
-    "executor": executing,
+Build = Callable[[Settings, Parts], WorkerApplication]
+BUILD: dict[Service, Build] = {
+    "planner": planner.build,
+    "generator": generator.build,
+    "verifier": verifier.build,
+    "executor": executor.build,
 }
+
+
+def doing(service: Service, handler: Handler) -> Build:
+    """An application whose work is this handler."""
+
+    def build(settings: Settings, parts: Parts) -> WorkerApplication:
+        app = worker_application(service, settings, parts)
+
+        @app.broker.subscriber(durable=service)
+        async def work(delivery: Delivery) -> None:
+            await app.work(delivery, handler)
+
+        return app
+
+    return build
 
 
 @asynccontextmanager
@@ -40,24 +56,17 @@ async def working(
     within: tuple[FakeBus, Asks] | None = None,
 ) -> AsyncIterator[list[Bus]]:
     """These services (default: all four) run until the block ends, each on its own bus, or all on that of `within`."""
-    buses: list[Bus] = []
-    async with AsyncExitStack() as opened:
-        for service in services or tuple(OPENS):
-            bus = cast(Bus, within[0]) if within else Bus(settings, service)
-            await bus.connect()
-            drafts, store = Drafts(bus), within[1] if within else InMemoryStore(bus.log)
-            opens = plain(handlers[service]) if handlers else OPENS[service]
-            handler = await opened.enter_async_context(opens(Here(settings, bus, store)))
-            worker = Worker(Kit(service, store, bus.log, model, drafts, settings), handler)
-            bus.broker.subscriber(durable=service)(worker.on_delivery)
-            await drafts.start()
-            await bus.subscribe("feed.*.*.session.stopped", worker.on_stopped)
-            await bus.start()
-            buses.append(bus)
-        try:
-            yield buses
-        finally:
-            await asyncio.gather(*(bus.stop() for bus in buses))
+    apps: list[WorkerApplication] = []
+    for service in services or tuple(BUILD):
+        build = doing(service, handlers[service]) if handlers else BUILD[service]
+        bus = cast(Bus, within[0]) if within else Bus(settings, service)
+        apps.append(build(settings, Parts(bus, within[1] if within else InMemoryStore(bus.log), model)))
+    try:
+        for app in apps:
+            await app.start()
+        yield [app.bus for app in apps]
+    finally:
+        await asyncio.gather(*(app.stop() for app in apps))
 
 
 class Person:
