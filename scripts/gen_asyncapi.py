@@ -1,21 +1,32 @@
-"""docs/asyncapi.json: AsyncAPI 3.0.0 of everything that travels on NATS."""
+"""docs/asyncapi.json: FastStream's AsyncAPI document of what the services declare, with every event."""
 
+import re
 import tomllib
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
-from pydantic import TypeAdapter
+from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
 from scripts.gen_events import examples, type_of
 from scripts.gen_reach import Reach
 from scripts.gen_tables import flat
+from services.executor import app as executor
+from services.generator import app as generator
+from services.plan_store.app import PlanStore
 from services.plan_store.keeper import Deadline
+from services.planner import app as planner
+from services.verifier import app as verifier
 from shared import store_api
+from shared.bus.application import Application, asyncapi_of
+from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
+from shared.bus.topology import SESSIONS, TIMERS, Durable
 from shared.events import EVENT_CLASSES, dump_event, parse_event
 from shared.events.values import SESSION_ID
 from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID
 from shared.protocol.server import Delta
+from shared.settings import Settings
 
 type Document = dict[str, Any]
 ROOT = Path(__file__).resolve().parent.parent
@@ -32,38 +43,84 @@ GUARD = {
 SESSION_PARAMETER = {"session_id": {"description": f"a session's id: {SESSION_ID}"}}
 
 
+class Declared(NamedTuple):
+    """A subscriber that a service declares, and what FastStream's document says of it."""
+
+    service: str
+    subscriber: DurableSubscriber | RequestSubscriber
+    description: str
+    payload: str  # its schema, by name
+    bindings: Document
+
+
 def asyncapi(reach: Reach) -> Document:
     """The whole document; the same code gives the same one."""
-    schemas = _schemas()
+    written, declared = _written_by_faststream()
+    schemas = written["components"]["schemas"] | _schemas(declared)
     channels: Document = {}
     operations: Document = {}
     messages: Document = {}
     for model in EVENT_CLASSES:
         _event(model, reach, channels, operations, messages)
     _others(channels, operations, messages)
-    for verb in store_api.VERBS:
-        _verb(verb, channels, operations, messages)
-    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    for one in declared:
+        match one.subscriber:
+            case RequestSubscriber() as subscriber:
+                _request(one, subscriber, channels, operations, messages)
+            case DurableSubscriber() as subscriber:
+                _work(one, subscriber.durable, reach, channels, operations)
     return {
-        "asyncapi": "3.0.0",
-        "info": {
-            "title": "Parley",
-            "version": version,
-            "description": "What travels on NATS. In words, with the rules: docs/events.md.",
-            "license": {"name": "Apache-2.0"},
-        },
-        "defaultContentType": "application/json",
+        "asyncapi": written["asyncapi"],
+        "info": written["info"],
+        "defaultContentType": written["defaultContentType"],
         "servers": {"nats": {"host": "127.0.0.1:4222", "protocol": "nats", "description": "set by NATS_URL"}},
         "channels": channels,
         "operations": operations,
-        "components": {"messages": messages, "schemas": schemas},
+        "components": {"messages": messages, "schemas": {name: _plain(schema) for name, schema in schemas.items()}},
     }
 
 
-def _schemas() -> Document:
+def applications() -> list[Application]:
+    """All of them, with the subscribers that they declare."""
+    settings = Settings(database_url="", parley_home=ROOT / ".parley")
+    workers = (planner.build, generator.build, verifier.build, executor.build)
+    return [PlanStore(settings), *(build(settings) for build in workers)]
+
+
+def _written_by_faststream() -> tuple[Document, list[Declared]]:
+    """FastStream's own document of what the services declare, and each subscriber's part in it."""
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"]
+    apps = applications()
+    about = "What travels on NATS. In words, with the rules: docs/events.md."
+    written = asyncapi_of(*apps, title="Parley", version=version, description=about, licence="Apache-2.0")
+    declared = []
+    for app in apps:
+        ours = [one for one in app.broker.subscribers if isinstance(one, DurableSubscriber | RequestSubscriber)]
+        for subscriber in sorted(ours, key=lambda one: one.subject.template):
+            (key,) = subscriber.schema()
+            channel = written["channels"][key]
+            (message,) = channel["messages"].values()
+            payload = resolved(written, message["$ref"])["payload"]["$ref"].rpartition("/")[2]
+            words = flat(channel.get("description") or f"{app.service} takes {subscriber.subject.template}.")
+            declared.append(Declared(app.service, subscriber, words, unquote(payload), channel["bindings"]))
+    for name in [name for name in written["components"]["schemas"] if ":" in name]:
+        del written["components"]["schemas"][name]  # of a body without a type
+    return written, declared
+
+
+def resolved(document: Document, reference: str) -> Any:
+    """What a reference in the document points to."""
+    found: Any = document
+    for part in reference.removeprefix("#/").split("/"):
+        found = found[unquote(part)]
+    return found
+
+
+def _schemas(declared: list[Declared]) -> Document:
+    """Of what FastStream does not know: events, what else travels, and answers."""
+    asked = [one.subscriber for one in declared if isinstance(one.subscriber, RequestSubscriber)]
     models: list[type[Any]] = [*EVENT_CLASSES, Delta, Deadline, store_api.Failed]
-    for verb in store_api.VERBS:
-        models += [verb.request, verb.answer]
+    models += [one.answer for one in asked if _is_model(one.answer)]
     wanted: list[tuple[str, JsonSchemaMode, TypeAdapter[Any]]] = [
         (model.__name__, "validation", TypeAdapter(model)) for model in models
     ]
@@ -72,7 +129,11 @@ def _schemas() -> Document:
     for (name, _), schema in found.items():
         if schema != {"$ref": REF.format(model=name)}:
             schemas.setdefault(str(name), schema)
-    return {name: _plain(schema) for name, schema in schemas.items()}
+    return schemas
+
+
+def _is_model(candidate: Any) -> bool:
+    return isinstance(candidate, type) and issubclass(candidate, BaseModel)
 
 
 def _plain(node: Any) -> Any:
@@ -129,19 +190,15 @@ def _others(channels: Document, operations: Document, messages: Document) -> Non
     draft = {"draft_id": {"description": "tells drafts of a session apart"}}
     kind = {"kind": {"enum": ["approval"], "description": "what the deadline is about"}}
     messages["Delta"] = _message("delta", "What is being written", "Delta")
-    messages["DraftSoFar"] = {
-        "name": "draft.get",
-        "title": "An empty request",
-        "payload": {"type": "string", "const": ""},
+    messages["Advisory"] = {
+        "name": "advisory",
+        "title": "What NATS says of a message that a consumer gave up",
+        "payload": {"type": "object"},
     }
     messages["Deadline"] = _message("timer", "A deadline", "Deadline")
     channels["delta"] = _channel(
         "delta.{session_id}.{draft_id}", "Delta", "A draft as it is written; not stored.", SESSION_PARAMETER | draft
     )
-    channels["draft"] = _channel(
-        "draft.get.{session_id}", "DraftSoFar", "Ask for the whole draft so far.", SESSION_PARAMETER
-    )
-    channels["draftAnswer"] = {"address": None, "messages": {"Delta": {"$ref": "#/components/messages/Delta"}}}
     channels["timer"] = _channel(
         "timer.{session_id}.{kind}", "Deadline", "Arm a deadline (header Nats-Schedule).", SESSION_PARAMETER | kind
     )
@@ -149,29 +206,60 @@ def _others(channels: Document, operations: Document, messages: Document) -> Non
         "timerfired.{session_id}.{kind}", "Deadline", "A deadline has come.", SESSION_PARAMETER | kind
     )
     operations["watchDraft"] = _operation("receive", "delta", "Delta", "Watch a draft.")
-    reply = {
-        "channel": {"$ref": "#/channels/draftAnswer"},
-        "messages": [{"$ref": "#/channels/draftAnswer/messages/Delta"}],
-    }
-    operations["askForDraft"] = _operation("send", "draft", "DraftSoFar", "Ask for a draft.") | {"reply": reply}
     operations["armTimer"] = _operation("send", "timer", "Deadline", "Arm or replace a deadline.")
     operations["hearTimer"] = _operation("receive", "timerFired", "Deadline", "Hear of a deadline that has come.")
 
 
-def _verb(verb: store_api.Verb[Any, Any], channels: Document, operations: Document, messages: Document) -> None:
-    ask, answer = verb.request.__name__, verb.answer.__name__
-    key = "".join(part.capitalize() for part in verb.name.split("."))
-    for name in (ask, answer, "Failed"):
-        messages.setdefault(name, _message(name, name, name))
-    summary = flat(verb.request.__doc__) if verb.request.__doc__ else f"{verb.name}."
-    channels[f"ask{key}"] = _channel(verb.subject, ask, summary, {})
+def _request(
+    one: Declared, subscriber: RequestSubscriber, channels: Document, operations: Document, messages: Document
+) -> None:
+    subject = subscriber.subject.template
+    key = "".join(part.capitalize() for part in re.findall(r"\b(?<!{)\w+", subject.removeprefix(store_api.PREFIX)))
+    ask = _typed(subscriber.request, one.payload, messages)
+    failed = (store_api.Failed,) if subject.startswith(store_api.PREFIX) else ()
+    answers = [_typed(model, f"{key}Answer", messages) for model in (subscriber.answer, *failed)]
+    parameters = SESSION_PARAMETER if "{session_id}" in subject else {}
+    channels[f"ask{key}"] = _channel(subject, ask, one.description, parameters) | {"bindings": one.bindings}
     channels[f"answer{key}"] = {
         "address": None,
         "description": "The reply subject of the request.",
-        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in (answer, "Failed")},
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in answers},
     }
     reply = {
         "channel": {"$ref": f"#/channels/answer{key}"},
-        "messages": [{"$ref": f"#/channels/answer{key}/messages/{name}"} for name in (answer, "Failed")],
+        "messages": [{"$ref": f"#/channels/answer{key}/messages/{name}"} for name in answers],
     }
-    operations[f"ask{key}"] = _operation("send", f"ask{key}", ask, f"Ask plan_store: {verb.name}.") | {"reply": reply}
+    sent = _operation("send", f"ask{key}", ask, f"Ask {one.service}: {subject.removeprefix(store_api.PREFIX)}.")
+    operations[f"ask{key}"] = sent | {"reply": reply}
+    received = _operation("receive", f"ask{key}", ask, f"{one.service} answers.")
+    operations[f"{one.service}Answers{key}"] = received | {"reply": reply}
+
+
+def _typed(model: type[Any] | None, name: str, messages: Document) -> str:
+    """The name of the message with this body, which is there from now on."""
+    if model and _is_model(model):
+        messages.setdefault(model.__name__, _message(model.__name__, model.__name__, model.__name__))
+        return model.__name__
+    payload = {"type": "string"} if model else {"type": "string", "const": ""}
+    name = re.sub(r"\W+", "", name)
+    messages.setdefault(name, {"name": name, "title": name if model else "An empty request", "payload": payload})
+    return name
+
+
+def _work(one: Declared, durable: Durable, reach: Reach, channels: Document, operations: Document) -> None:
+    """A durable consumer: the events whose subjects it filters, or whatever else is in its stream."""
+    key = f"consume{''.join(part.capitalize() for part in durable.name.split('_'))}"
+    due = [model for model in EVENT_CLASSES if durable.name in (*reach.dues(type_of(model)), "plan_store")]
+    names = {SESSIONS: [model.__name__ for model in due], TIMERS: ["Deadline"]}.get(durable.stream, ["Advisory"])
+    channels[key] = {
+        "address": durable.subject,
+        "description": f"{one.description} The durable consumer {durable.name} of the stream {durable.stream}.",
+        "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
+        "bindings": one.bindings,
+    }
+    operations[key] = {
+        "action": "receive",
+        "channel": {"$ref": f"#/channels/{key}"},
+        "summary": one.description,
+        "messages": [{"$ref": f"#/channels/{key}/messages/{name}"} for name in names],
+    }

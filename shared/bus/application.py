@@ -9,8 +9,10 @@ before it starts.
 
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager, AsyncExitStack
+from typing import Any
 
 from faststream import FastStream
+from faststream.specification import AsyncAPI, License
 
 from shared.bus.broker import Broker
 from shared.bus.bus import Bus
@@ -50,3 +52,10 @@ class Application(FastStream):
 def application(service: str, settings: Settings) -> Application:
     """The application of this service, with a bus of its own."""
     return Application(service, settings, Bus(settings, service))
+
+
+def asyncapi_of(*apps: Application, title: str, version: str, description: str, licence: str) -> dict[str, Any]:
+    """FastStream's AsyncAPI document of what these applications declare."""
+    brokers = (app.broker for app in apps)
+    document = AsyncAPI(*brokers, title=title, version=version, description=description, license=License(name=licence))
+    return dict[str, Any](document.to_specification().to_jsonable())

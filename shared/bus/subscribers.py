@@ -161,14 +161,13 @@ class RequestSubscriber(OneHandler, CoreSubscriber):
 
 
 class _Specification(NatsSubscriberSpecification):
-    """FastStream's own for the documents; `payload` instead of the handler's parameter, which is read from it."""
+    """FastStream's own for the documents. It would read the payload from the handler's parameter."""
 
-    payload: type[Any] | None = None
+    payload: type[Any] | None = None  # None: any JSON
 
     def get_payloads(self) -> list[tuple[dict[str, Any], str]]:
-        if self.payload is None:
-            return super().get_payloads()
-        return [(TypeAdapter(self.payload).json_schema(), self.call_name)]
+        schema = TypeAdapter(self.payload).json_schema() if self.payload else {}
+        return [({"title": f"{self.call_name}:Message"} | schema, self.call_name)]
 
 
 def _declared(

@@ -46,7 +46,7 @@ class WorkerApplication(Application):
         self._drafts = Drafts(self.bus)
         self._worker: Worker | None = None
         self.broker.subscriber(f"{PING}.{service}", answer=bytes)(_pong)
-        self.broker.subscriber("draft.get.*", answer=Delta)(self._drafts.so_far)
+        self.broker.subscriber("draft.get.{session_id}", answer=Delta)(self._drafts.so_far)
         self.on_startup(self._follow_stops)
 
     @property

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -143,7 +144,7 @@ class FakeBroker(NatsBroker):
             if durable:
                 self._bus.consume(durable, handler)
             else:
-                self._bus.respond(subject, handler)
+                self._bus.respond(re.sub(r"{\w+}", "*", subject), handler)
             return handler
 
         return declare

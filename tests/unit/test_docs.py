@@ -13,13 +13,17 @@ from typing import Any
 import jsonschema
 import pytest
 
+from scripts.gen_asyncapi import applications
+from scripts.gen_events import type_of
 from scripts.generate import ROOT, documents
 from services.planner.prompt import PlanReply
+from shared.bus.topology import DURABLES
 from shared.events import EVENT_CLASSES, parse_event
 from shared.llm import ScriptedModel
 from shared.protocol.client import CLIENT_MESSAGES
 from shared.protocol.server import SERVER_MESSAGES
 from shared.settings import Settings
+from shared.store_api import VERBS
 from tests.support.stack import working
 
 DOCUMENTS = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
@@ -154,6 +158,27 @@ def test_asyncapi_is_whole(asyncapi: dict[str, Any]) -> None:
         assert operation["action"] in ("send", "receive")
         for part in (operation, *([operation["reply"]] if "reply" in operation else [])):
             assert all(m["$ref"].startswith(part["channel"]["$ref"] + "/messages/") for m in part["messages"])
+
+
+OTHERS = {  # what no service declares as a subscriber
+    "delta.{session_id}.{draft_id}",
+    "timer.{session_id}.{kind}",
+    "timerfired.{session_id}.{kind}",
+    None,  # the reply subject of a request
+}
+
+
+def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]) -> None:
+    kinds = [type_of(model) for model in EVENT_CLASSES]
+    events = {f"{place}.{{session_id}}.{{due}}.{kind}" for place in ("session", "feed") for kind in kinds}
+    subscribers: list[Any] = [one for app in applications() for one in app.broker.subscribers]
+    declared = {one.subject.template for one in subscribers}
+    assert {verb.subject for verb in VERBS} | {durable.subject for durable in DURABLES} <= declared
+    assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | OTHERS
+    messages = asyncapi["components"]["messages"]
+    assert {model.__name__ for model in EVENT_CLASSES} <= messages.keys()
+    asked = {name for verb in VERBS for name in (verb.request.__name__, verb.answer.__name__)}
+    assert asked | {"ListTools", "ToolPage", "PreviewCall", "Preview", "ListFlows", "FlowPage"} <= messages.keys()
 
 
 def test_asyncapi_examples_are_what_their_schemas_allow(asyncapi: dict[str, Any]) -> None:

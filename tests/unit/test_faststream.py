@@ -1,0 +1,148 @@
+"""What Parley's subscribers rest on inside of FastStream and nats-py, and FastStream's own test broker over them."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import fields
+from importlib.metadata import version
+from typing import Any
+
+import pytest
+from faststream import BaseMiddleware
+from faststream._internal.broker.registrator import Registrator
+from faststream._internal.endpoint.subscriber import SubscriberUsecase
+from faststream._internal.endpoint.subscriber.call_item import HandlerItem
+from faststream._internal.endpoint.subscriber.mixins import TasksMixin
+from faststream.message import StreamMessage
+from faststream.nats import NatsBroker, TestNatsBroker
+from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscriberSpecificationConfig
+from faststream.nats.subscriber.specification import NatsSubscriberSpecification
+from faststream.nats.subscriber.usecases import CoreSubscriber, LogicSubscriber, PullStreamSubscriber
+from nats.js import JetStreamContext
+from pydantic import BaseModel
+
+from shared.bus import Bus, Delivery
+from shared.bus.broker import Broker
+from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
+from shared.settings import Settings
+from shared.worker import Parts, worker_application
+from tests.support.inbox import Inbox
+
+SUBJECT = "session.a.planner.message.received"
+LOOK = "shared/bus/subscribers.py and broker.py rest on it: read what changed, then change them and this test"
+# What each of these is called with, or is overridden with.
+PARAMETERS: list[tuple[Callable[..., Any], str]] = [
+    (PullStreamSubscriber.__init__, "self config specification calls queue pull_sub stream"),
+    (PullStreamSubscriber._create_subscription, "self"),
+    (PullStreamSubscriber._consume_pull, "self cb"),
+    (CoreSubscriber.__init__, "self config specification calls queue"),
+    (CoreSubscriber._create_subscription, "self"),
+    (LogicSubscriber.start, "self"),
+    (LogicSubscriber.stop, "self"),
+    (SubscriberUsecase.consume, "self msg"),
+    (SubscriberUsecase.process_message, "self msg"),
+    (SubscriberUsecase.add_call, "self parser_ decoder_ dependencies_ codec_"),
+    (SubscriberUsecase.get_log_context, "self message"),
+    (HandlerItem.is_suitable, "self msg cache"),
+    (HandlerItem.call, "self message _extra_middlewares"),
+    (TasksMixin.add_task, "self func func_args func_kwargs restart_on_failure"),
+    (Registrator.subscriber, "self subscriber persistent"),
+    (NatsBroker.stop, "self exc_type exc_val exc_tb"),
+    (NatsSubscriberSpecification.__init__, "self _outer_config specification_config calls"),
+    (NatsSubscriberSpecification.get_payloads, "self"),
+    (BaseMiddleware.__init__, "self msg context"),
+    (BaseMiddleware.consume_scope, "self call_next msg"),
+    (StreamMessage.decode, "self"),
+    (JetStreamContext.PullSubscription.fetch, "self batch timeout heartbeat"),
+]
+FIELDS: list[tuple[Any, set[str]]] = [
+    (NatsSubscriberConfig, {"_outer_config", "_ack_policy", "subject", "sub_config", "extra_options", "no_reply"}),
+    (NatsSubscriberSpecificationConfig, {"subject", "queue", "title_", "description_", "include_in_schema"}),
+]
+
+
+@pytest.mark.parametrize(("call", "wanted"), PARAMETERS, ids=lambda one: getattr(one, "__qualname__", ""))
+def test_the_insides_that_subscribers_rest_on_are_as_they_were(call: Callable[..., Any], wanted: str) -> None:
+    there = " ".join(inspect.signature(call).parameters)
+    installed = f"FastStream {version('faststream')}, nats-py {version('nats-py')}"
+    assert there == wanted, f"{installed}: {call.__qualname__} has other parameters. {LOOK}"
+
+
+@pytest.mark.parametrize(("config", "wanted"), FIELDS)
+def test_the_configurations_that_subscribers_are_made_of_are_as_they_were(config: Any, wanted: set[str]) -> None:
+    missing = wanted - {field.name for field in fields(config)}
+    assert not missing, f"FastStream {version('faststream')}: {config.__name__} has no {missing}. {LOOK}"
+
+
+def test_a_consumer_is_bound_and_not_declared() -> None:
+    there = inspect.signature(JetStreamContext.pull_subscribe_bind).parameters
+    assert {"stream", "durable", "inbox_prefix"} <= there.keys(), LOOK
+
+
+async def test_what_a_started_subscriber_has_is_as_it_was(broker_of: Callable[[str], Broker]) -> None:
+    """Attributes that are read; a rename would show only where a server is."""
+    broker = broker_of("planner")
+    subscriber = broker.subscriber(durable="planner")
+    assert isinstance(subscriber, DurableSubscriber)
+    subscriber(Inbox())
+    async with TestNatsBroker(broker):
+        assert subscriber.running is True, LOOK
+        assert subscriber.subscription is None, LOOK
+        assert len(subscriber.calls) == 1, LOOK
+        assert subscriber.extra_options["durable"] == "planner", LOOK
+        assert subscriber._outer_config.context is broker.context, LOOK
+        assert [type(one).__name__ for one in subscriber._broker_middlewares] == ["Deliveries"], LOOK
+        assert subscriber.jetstream, LOOK
+
+
+# --- its test broker: no server, no acknowledgements
+
+
+@pytest.fixture
+def broker_of() -> Callable[[str], Broker]:
+    return lambda name: Bus(Settings(), name).broker
+
+
+async def test_a_durable_subscriber_gets_what_is_published_on_its_subjects(broker_of: Callable[[str], Broker]) -> None:
+    broker, inbox = broker_of("planner"), Inbox()
+    broker.subscriber(durable="planner")(inbox)
+    async with TestNatsBroker(broker):
+        await broker.publish(b"work", SUBJECT, stream="SESSIONS", headers={"Nats-Msg-Id": "e"})
+        await broker.publish(b"not mine", "session.a.user.plan.drafted", stream="SESSIONS")
+    (delivery,) = inbox.got
+    assert (delivery.subject, delivery.data, delivery.deliveries) == (SUBJECT, b"work", 1)
+    assert delivery.headers["Nats-Msg-Id"] == "e"
+
+
+async def test_what_a_handler_raises_comes_to_the_test(broker_of: Callable[[str], Broker]) -> None:
+    broker = broker_of("planner")
+
+    @broker.subscriber(durable="planner")
+    async def fails(_: Delivery) -> None:
+        raise ValueError("not today")
+
+    async with TestNatsBroker(broker):
+        with pytest.raises(ValueError, match="not today"):
+            await broker.publish(b"work", SUBJECT, stream="SESSIONS")
+
+
+async def test_a_worker_answers_pings_and_keeps_drafts_of_others_to_them() -> None:
+    app = worker_application("verifier", Settings(), Parts())
+    async with TestNatsBroker(app.broker) as broker:
+        assert (await broker.request(b"", "ping.verifier")).body == b"ok"
+        assert (await broker.request(b"", "draft.get.s")).body == b""
+
+
+class Question(BaseModel):
+    text: str
+
+
+def test_a_consumer_that_nobody_provisions_cannot_be_subscribed_to(broker_of: Callable[[str], Broker]) -> None:
+    with pytest.raises(LookupError, match=r"No durable consumer is named plannr: see shared/bus/topology\.py"):
+        broker_of("planner").subscriber(durable="plannr")
+
+
+def test_each_kind_of_subscriber_is_made_by_the_broker(broker_of: Callable[[str], Broker]) -> None:
+    broker = broker_of("planner")
+    assert isinstance(broker.subscriber(durable="planner"), DurableSubscriber)
+    assert isinstance(broker.subscriber("whose", answer=Question), RequestSubscriber)
+    assert type(broker.subscriber("plain")) is CoreSubscriber
