@@ -72,7 +72,8 @@ GROUPS: dict[str, dict[str, str]] = {
         '`{"big": [1.25, 0.125, 10]}`. Without it cost is 0, and a `cost_budget` never triggers',
         "parley_embedding_model": "the model for `/v1/embeddings` there, so that earlier sessions are recalled by meaning too. "
         "Empty: by their words only",
-        "model_timeout": "seconds that one call may take",
+        "model_timeout": "seconds that one call may take in all, however steadily the reply comes",
+        "model_silence_timeout": "seconds without anything new from the model, also before its first word, after which a call is given up",
         "model_max_attempts": "tries of one call that fails in passing (429, 5xx, time-outs, cut replies)",
         "model_outage_timeout": "seconds that an endpoint which cannot be reached is waited for before the session fails",
         "model_concurrency": "calls at once in one process",

@@ -85,7 +85,8 @@ class Settings(BaseSettings):
         default_factory=dict
     )  # model: $ per 1M prompt, cached, completion
     parley_embedding_model: str = ""  # empty: memories are found by their words only
-    model_timeout: float = Field(120, gt=0)
+    model_timeout: float = Field(1800, gt=0)  # of a whole call: a slow model that goes on writing is waited for
+    model_silence_timeout: float = Field(120, gt=0)  # without anything new from it
     model_max_attempts: int = Field(3, ge=1, le=10)
     model_outage_timeout: float = Field(300, ge=0)  # how long an endpoint that cannot be reached is waited for
     model_concurrency: int = Field(4, ge=1)

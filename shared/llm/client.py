@@ -3,12 +3,14 @@
 import asyncio
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
 import httpx2
+import structlog
 from openai import APIStatusError
 from pydantic import BaseModel
 
@@ -23,7 +25,9 @@ from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
 from shared.llm.usage import Tokens, cost, estimate
 from shared.llm.watched import watched_call
 from shared.settings import Settings
+from shared.telemetry import metrics
 
+log = structlog.get_logger("llm")
 DEFAULT_MODEL = "gpt-5-mini"
 REPAIRS = 2
 REPAIR_ECHO = 20_000  # characters of an invalid reply that are sent back
@@ -65,9 +69,10 @@ class _Try:
 class OpenAIModel:
     """A `Model` over HTTP. Without a configured endpoint it talks to the rehearsal model on this machine.
 
-    Each HTTP call may take `settings.model_timeout` seconds in all; `settings.model_concurrency` of them run at once;
-    a question survives `settings.model_max_attempts` - 1 passing faults and two invalid replies. `first_wait` is the
-    first pause in seconds, doubled after each fault.
+    An HTTP call ends after `settings.model_silence_timeout` seconds in which nothing comes, and after
+    `settings.model_timeout` seconds in all. `settings.model_concurrency` of them run at once. A question survives
+    `settings.model_max_attempts` - 1 passing faults and two invalid replies. `first_wait` is the first pause in
+    seconds, doubled after each fault.
     """
 
     def __init__(
@@ -76,7 +81,9 @@ class OpenAIModel:
         self._settings = settings
         self._first_wait = first_wait
         self._slots = asyncio.Semaphore(settings.model_concurrency)
-        self._abilities: dict[str, Ability] = {}
+        self._abilities: dict[
+            tuple[str, str], Ability
+        ] = {}  # by model and reply: one refused schema says little of others
         self._default_model = ""
         self._names = _names(settings)
         self._client = openai_client(
@@ -105,14 +112,14 @@ class OpenAIModel:
         """See `Model.ask`."""
         chosen = await self._model(role, quality)
         question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature)
-        ability = self._abilities.get(question.model, Ability())
+        ability = self._abilities.get((question.model, reply.__name__), Ability())
         repair: list[Message] = []
         faults = repairs = 0
         for attempt in count(1):
             try:
                 return await self._call(question, ability, repair, attempt)
             except Rejected as fault:
-                ability = self._adapt(ability, fault)
+                ability = _adapted(ability, fault)
             except BadReply as fault:
                 repairs += 1
                 if repairs > REPAIRS:
@@ -149,13 +156,22 @@ class OpenAIModel:
                     raise
                 finally:
                     if one.outcome == "ok":  # what led to nothing teaches nothing: the next question begins afresh
-                        self._abilities[question.model] = ability
+                        self._learn(question, ability)
                     call = self._bill(question, one)
                     seen(call)
                     await question.on_call(call)
         if question.on_partial:
             await question.on_partial(found.model_dump(mode="json"))
         return found
+
+    def _learn[R: BaseModel](self, question: _Question[R], ability: Ability) -> None:
+        """Remember what the endpoint understands; a mode that had to be given up is logged and counted once."""
+        key = (question.model, question.reply.__name__)
+        known = self._abilities.get(key, Ability())
+        self._abilities[key] = ability
+        if ability.mode != known.mode:
+            log.warning("reply_mode_downgraded", model=key[0], reply=key[1], mode=ability.mode)
+            metrics.DOWNGRADES.labels(model=key[0], reply=key[1], mode=ability.mode).inc()
 
     def _bill[R: BaseModel](self, question: _Question[R], one: _Try) -> ModelCall:
         tokens = one.tokens()
@@ -175,9 +191,12 @@ class OpenAIModel:
     async def _stream[R: BaseModel](self, question: _Question[R], ability: Ability, one: _Try) -> None:
         create: Any = self._client.chat.completions.create  # its overloads do not take options put together at run time
         try:
-            async with asyncio.timeout(self._settings.model_timeout):
+            async with (
+                asyncio.timeout(self._settings.model_timeout),
+                _silence(self._settings.model_silence_timeout) as heard,
+            ):
                 stream = await create(**self._options(question, ability), messages=one.messages, stream=True)
-                await collect(stream, one.draft, question.on_partial)
+                await collect(stream, one.draft, question.on_partial, heard)
         except Exception as error:
             fault = sort_fault(error, names=self._names)
             one.draft.refused = isinstance(error, APIStatusError) or isinstance(fault, ModelUnreachable)
@@ -220,20 +239,34 @@ class OpenAIModel:
                 raise fault from error
             return ""
 
-    def _adapt(self, ability: Ability, fault: Rejected) -> Ability:
-        if weaker := ability.without(fault.reason):
-            return weaker
-        raise ModelFailed(f"the endpoint rejects the request: {fault.reason}", retryable=False) from fault
-
     def _pause(self, faults: int, fault: Passing) -> float:
         """Seconds until the next try: what the server asks for, else a doubling wait with jitter."""
         longest = min(self._first_wait * 2 ** (faults - 1), LONGEST_WAIT)
         return fault.wait if fault.wait is not None else _RANDOM.uniform(longest / 2, longest)
 
 
+def _adapted(ability: Ability, fault: Rejected) -> Ability:
+    if weaker := ability.without(fault.reason):
+        return weaker
+    raise ModelFailed(f"the endpoint rejects the request: {fault.reason}", retryable=False) from fault
+
+
+@asynccontextmanager
+async def _silence(seconds: float) -> AsyncIterator[Callable[[], None]]:
+    """Raises Passing once nothing was heard for so long; what it yields is called whenever something is."""
+    clock = asyncio.get_running_loop().time
+    try:
+        async with asyncio.timeout(seconds) as quiet:
+            yield lambda: quiet.reschedule(clock() + seconds)
+    except TimeoutError as error:
+        if not quiet.expired():
+            raise
+        raise Passing(f"the model did not answer in time: nothing came for {seconds:g} seconds") from error
+
+
 def _repair(fault: BadReply, reply: type[BaseModel]) -> list[Message]:
-    """What is added to the prompt after an invalid reply: the reply and what is wrong with it."""
-    said = fault.raw[:REPAIR_ECHO] or "(nothing)"
+    """What is added to the prompt after an invalid reply: the reply, unless it ran away, and what is wrong with it."""
+    said = "(too long)" if fault.cut else fault.raw[:REPAIR_ECHO] or "(nothing)"
     return [
         {"role": "assistant", "content": said},
         {"role": "user", "content": f"That reply cannot be used:\n{fault.reason}\n\n{demand(reply)}"},

@@ -13,6 +13,8 @@ from shared.message_limits import TooLarge
 
 RETRY_AFTER_CAP = 30.0
 SETTINGS = "MODEL_MAX_MESSAGE_BYTES and MODEL_MAX_RESPONSE_BYTES"
+TOO_LONG = ("context_length_exceeded", "exceed_context_size_error")  # OpenAI's code, llama-server's type
+NO_ROOM = "context size has been exceeded"  # what llama-server says with a 500 once a reply fills the context
 
 
 class Names(NamedTuple):
@@ -47,13 +49,18 @@ class Rejected(Exception):
 
 
 class BadReply(Exception):
-    """The model answered, but not with the object asked for; `prose` means that there was no JSON in it at all."""
+    """The model answered, but not with the object asked for.
 
-    def __init__(self, reason: str, *, raw: str, prose: bool = False) -> None:
+    `prose`: there was no JSON in it at all. `cut`: it ran to the length limit, so that showing it again would only
+    feed the loop it may have been in.
+    """
+
+    def __init__(self, reason: str, *, raw: str, prose: bool = False, cut: bool = False) -> None:
         super().__init__(reason)
         self.reason = reason
         self.raw = raw
         self.prose = prose
+        self.cut = cut
 
 
 def sort_fault(error: Exception, *, names: Names) -> Exception:
@@ -92,6 +99,8 @@ def _connection(error: openai.APIConnectionError) -> Exception:
 
 def _status(error: openai.APIStatusError, names: Names) -> Exception:
     said = shorten(names.hide(error.message))
+    if error.code in TOO_LONG or error.type in TOO_LONG or NO_ROOM in said.lower():
+        return ModelFailed(_too_long(error.body))
     match error.status_code:
         case 400 | 422:
             return Rejected(said)
@@ -109,6 +118,16 @@ def _status(error: openai.APIStatusError, names: Names) -> Exception:
             return Passing(f"the endpoint answered {error.status_code}: {said}", wait=retry_after(error.response))
         case status:
             return Passing(f"the endpoint answered {status}: {said}")
+
+
+def _too_long(body: object) -> str:
+    """What a person can do about a prompt that is longer than the model's context."""
+    counts = (body.get("n_prompt_tokens"), body.get("n_ctx")) if isinstance(body, dict) else ()
+    sizes = " ({:,} of {:,} tokens)".format(*counts) if counts and all(type(one) is int for one in counts) else ""
+    return (
+        f"The session no longer fits the model's context{sizes}: serve the model with a larger context or choose "
+        "another model and retry, or begin a new session"
+    )
 
 
 def retry_after(response: httpx2.Response) -> float | None:

@@ -12,6 +12,7 @@ from shared.llm.types import Message
 
 Mode = Literal["json_schema", "json_object", "text"]
 MODES: tuple[Mode, ...] = ("json_schema", "json_object", "text")
+SHAPE_WORDS = ("response_format", "schema", "grammar", "json_object")  # what a refusal of the reply's shape speaks of
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,13 @@ class Ability:
         return replace(self, mode=rest[0]) if rest else None
 
     def without(self, complaint: str) -> "Ability | None":
-        """What to try after a 400 that says `complaint`, or None when nothing is left to leave out."""
-        if self.stream_options and "stream_options" in complaint:
+        """What to try after a 400 that says `complaint`; None when it speaks of nothing that can be left out."""
+        said = complaint.lower()
+        if self.stream_options and "stream_options" in said:
             return replace(self, stream_options=False)
-        if self.temperature and "temperature" in complaint.lower():
+        if self.temperature and "temperature" in said:
             return replace(self, temperature=False)
-        if weaker := self.weaker():
-            return weaker
-        return replace(self, stream_options=False) if self.stream_options else None
+        return self.weaker() if any(word in said for word in SHAPE_WORDS) else None
 
 
 def response_format(reply: type[BaseModel], mode: Mode) -> dict[str, Any] | None:

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from math import ceil
 from typing import Any
@@ -55,11 +56,17 @@ class Draft:
             raise ModelFailed(f"the reply is longer than {REPLY_LIMIT:,} characters", raw=self.text[:10_000])
 
 
-async def collect(stream: AsyncStream[ChatCompletionChunk], draft: Draft, on_partial: OnPartial | None) -> None:
+async def collect(
+    stream: AsyncStream[ChatCompletionChunk],
+    draft: Draft,
+    on_partial: OnPartial | None,
+    on_chunk: Callable[[], None] = lambda: None,
+) -> None:
     """Read the whole stream into `draft`; raise `Passing` where it is no reply or was cut, and `ModelFailed`."""
     async with stream:
         if "text/event-stream" in stream.response.headers.get("content-type", ""):
             async for chunk in stream:
+                on_chunk()
                 _take_chunk(draft, chunk)
                 await _show(draft, on_partial)
         else:
@@ -118,7 +125,7 @@ def _check_end(draft: Draft) -> None:
         case None:
             raise Passing("the reply was cut off", raw=draft.text)
         case "length":
-            raise BadReply("it was cut at the model's length limit: answer more briefly", raw=draft.text)
+            raise BadReply("it was cut at the model's length limit: answer more briefly", raw=draft.text, cut=True)
         case "content_filter":
             raise ModelFailed("the endpoint's content filter stopped the reply", raw=draft.text)
         case _:

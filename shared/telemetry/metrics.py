@@ -89,6 +89,12 @@ MODEL = Histogram(
     buckets=_SLOW,
     registry=REGISTRY,
 )
+DOWNGRADES = Counter(
+    "parley_model_downgrades_total",
+    "Replies that a model is asked for in a plainer mode from now on: json_object or text instead of json_schema",
+    ["model", "reply", "mode"],
+    registry=REGISTRY,
+)
 TOKENS = Counter(
     "parley_model_tokens_total",
     "Tokens used; prompt without the cached ones",

@@ -178,6 +178,17 @@ async def test_a_slow_stream_is_stopped_at_the_total_time(asking: Callable[..., 
     assert asker.calls[0].completion_tokens > 0
 
 
+async def test_a_model_that_falls_silent_is_given_up_and_a_slow_one_is_not(
+    url: str, asking: Callable[..., Asker]
+) -> None:
+    slow = asking(openai_model="rehearsal?token_delay=0.05", model_silence_timeout=1.5)
+    assert (await slow.ask()).steps
+    assert slow.calls[0].latency > 1.5, "it took longer than the silence that is allowed"
+    silent = asking(openai_model="rehearsal?pause=true", model_silence_timeout=0.4, model_max_attempts=1)
+    with pytest.raises(ModelFailed, match="nothing came for"):
+        await silent.ask()
+
+
 async def test_cancelling_reports_the_call_and_closes_it(url: str, asking: Callable[..., Asker]) -> None:
     asker = asking(openai_model="rehearsal?token_delay=0.05")
     task = asyncio.create_task(asker.ask())

@@ -7,6 +7,7 @@ from typing import Any
 import httpx2
 import pytest
 from pydantic import BaseModel, ConfigDict
+from structlog.testing import capture_logs
 
 from shared.events.values import ModelCall
 from shared.llm import (
@@ -18,12 +19,17 @@ from shared.llm import (
 )
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
+from shared.telemetry.metrics import REGISTRY
 
 
 class Answer(BaseModel):
     model_config = ConfigDict(extra="forbid")
     text: str
     number: int = 0
+
+
+class Another(BaseModel):
+    other: int
 
 
 KEY = "sk-very-secret-key"
@@ -137,7 +143,8 @@ async def test_an_option_that_the_server_refuses_is_left_out_and_remembered(word
 
 
 async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt() -> None:
-    scene = Scene(error(400), error(422), sse(f"Sure!\n```json\n{GOOD}\n```"), sse(GOOD))
+    refusals = error(400, "json_schema: unknown grammar"), error(422, "response_format: extra fields not permitted")
+    scene = Scene(*refusals, sse(f"Sure!\n```json\n{GOOD}\n```"), sse(GOOD))
     await scene.ask()
     await scene.ask()
     formats = [body.get("response_format", {}).get("type") for body in scene.sent]
@@ -148,18 +155,73 @@ async def test_formats_fall_back_one_by_one_and_the_schema_moves_into_the_prompt
 
 
 async def test_a_prompt_without_system_message_gets_one_for_the_schema() -> None:
-    scene = Scene(error(400), sse(GOOD))
+    scene = Scene(error(400, "response_format is unknown"), sse(GOOD))
     await scene.ask(MESSAGES[1:])
     assert [message["role"] for message in scene.sent[1]["messages"]] == ["system", "user"]
 
 
 async def test_a_request_that_is_refused_in_every_form_fails_and_nothing_is_remembered() -> None:
-    scene = Scene(*(error(400, "context too long") for _ in range(4)), sse(GOOD))
-    with pytest.raises(ModelFailed, match="context too long") as failed:
+    scene = Scene(*(error(400, "invalid schema") for _ in range(3)), sse(GOOD))
+    with pytest.raises(ModelFailed, match="invalid schema") as failed:
         await scene.ask()
     assert not failed.value.retryable
     await scene.ask()
     assert "response_format" in scene.sent[-1]
+
+
+async def test_a_refusal_of_something_else_is_told_at_once() -> None:
+    scene = Scene(error(400, "this model does not know the role system"))
+    with pytest.raises(ModelFailed, match="the role system"):
+        await scene.ask()
+    assert len(scene.sent) == 1
+
+
+LLAMA_TOO_LONG = {
+    "message": "the request exceeds the available context size, try increasing it",
+    "type": "exceed_context_size_error",
+    "n_prompt_tokens": 9123,
+    "n_ctx": 8192,
+}
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "sizes"),
+    [
+        (400, {"message": "maximum context length is 8192", "code": "context_length_exceeded"}, ""),
+        (400, LLAMA_TOO_LONG, r" \(9,123 of 8,192 tokens\)"),
+        (500, {"message": "Context size has been exceeded."}, ""),
+    ],
+)
+async def test_a_prompt_that_is_too_long_fails_at_once_and_says_what_to_do(
+    status: int, body: dict[str, Any], sizes: str
+) -> None:
+    scene = Scene(httpx2.Response(status, json={"error": body}))
+    with pytest.raises(ModelFailed, match=f"no longer fits the model's context{sizes}: serve .* larger context"):
+        await scene.ask()
+    assert len(scene.sent) == 1
+
+
+async def test_a_reply_that_ran_away_is_not_sent_back() -> None:
+    scene = Scene(sse('{"text": "' + "again and " * 500, finish="length"), sse(GOOD))
+    await scene.ask()
+    echoed, complaint = scene.sent[1]["messages"][-2:]
+    assert echoed["content"] == "(too long)"
+    assert "length limit" in complaint["content"]
+
+
+async def test_a_mode_is_given_up_for_one_reply_only_and_told_once() -> None:
+    scene = Scene(error(400, "invalid schema"), sse(GOOD), sse(GOOD), sse('{"other": 1}'))
+    labels = {"model": "m", "reply": "Answer", "mode": "json_object"}
+    before = REGISTRY.get_sample_value("parley_model_downgrades_total", labels) or 0
+    with capture_logs() as logged:
+        await scene.ask()
+        await scene.ask()
+    await scene.model.ask("planner", MESSAGES, Another, on_call=_into(scene.calls))
+    formats = [body["response_format"]["type"] for body in scene.sent]
+    assert formats == ["json_schema", "json_object", "json_object", "json_schema"]
+    told = [(one["event"], one["reply"], one["mode"]) for one in logged]
+    assert told == [("reply_mode_downgraded", "Answer", "json_object")]
+    assert REGISTRY.get_sample_value("parley_model_downgrades_total", labels) == before + 1
 
 
 async def test_an_invalid_reply_is_sent_back_with_its_errors_but_without_its_values() -> None:
