@@ -75,7 +75,7 @@ def spending() -> Iterator[Row]:
         plain = bill(name, How())
         yield f"{name}: solved", *(one.share for one in bills), ""
         yield f"{name}: model calls", *(one.each(one.calls.total()) for one in bills), plain.each(plain.plain_calls)
-        yield f"{name}: of the verifier", *(one.each(one.calls["VerdictReply"]) for one in bills), ""
+        yield f"{name}: of the verifier", *(one.each(one.calls["TurnVerdictReply"]) for one in bills), ""
         yield f"{name}: tokens", *(one.each(one.tokens) for one in bills), ""
 
 

@@ -18,7 +18,7 @@ from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
 from rehearsal.tokens import count
 from services.planner.agentflow import Tools
-from services.planner.agentflow_prompt import TurnReply
+from services.planner.agentflow_prompt import TurnDraft, TurnReply
 from shared.domain.memory import Judged
 from shared.events.values import Quality
 from shared.llm.types import Message
@@ -53,8 +53,8 @@ class CountedPlay(Play):
         self.tokens = 0
         self._how = how
 
-    async def ask(self, messages: Sequence[Message], reply: type[BaseModel], **_: object) -> BaseModel:
-        found = await super().ask(messages, reply)
+    async def ask(self, messages: Sequence[Message], reply: type[BaseModel], **more: Any) -> BaseModel:
+        found = await super().ask(messages, reply, **more)
         self.calls[reply.__name__] += 1
         self.tokens += prompt_tokens(messages) + count(found.model_dump_json())
         return alone(found) if self._how.one_call and isinstance(found, TurnReply) else found
@@ -120,10 +120,11 @@ def acting_turns(played: Played) -> int:
 
 def alone(reply: TurnReply) -> TurnReply:
     """Only the first of the calls that need no other one; the rest must be planned again."""
-    if len(reply.actions) < 2:
+    turn = reply.reply
+    if not isinstance(turn, TurnDraft) or len(turn.actions) < 2:
         return reply
-    first = next(action for action in reply.actions if not action.depends_on)
-    return reply.model_copy(update={"actions": [first], "final": False})
+    first = next(action for action in turn.actions if not action.depends_on)
+    return reply.model_copy(update={"reply": turn.model_copy(update={"actions": [first], "final": False})})
 
 
 def prompt_tokens(messages: Sequence[Message]) -> int:

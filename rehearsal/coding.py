@@ -62,14 +62,18 @@ def answer_code(prompt: Prompt) -> dict[str, Any]:
     plan, old = read_plan(prompt["plan"]), f"{prompt['code'].rstrip()}\n"
     program = find_program(plan.goal, prompt["request"])
     if program is None:
-        return {"explanation": CANNOT, "code": NOT_WRITTEN}
+        return _reply(CANNOT, NOT_WRITTEN)
     planned, current = from_plan(program, plan, prompt), from_code(program, old)
     if not old.strip() or not resembles(current, old):
-        return {"explanation": explain(planned, plan), "code": planned.code()}
+        return _reply(explain(planned, plan), planned.code())
     if prompt["feedback"] or prompt.replan or prompt["problems"]:
         return revise(prompt, old, current, plan)
     kept = replace(planned, features=current.features | planned.features, numbers=current.numbers | planned.numbers)
-    return {"explanation": explain(kept, plan), "code": kept.code()}
+    return _reply(explain(kept, plan), kept.code())
+
+
+def _reply(explanation: str, code: str) -> dict[str, Any]:
+    return {"kind": "code", "explanation": explanation, "code": code}
 
 
 def from_plan(program: Program, plan: Plan, prompt: Prompt) -> Variant:
@@ -120,7 +124,7 @@ def revise(prompt: Prompt, old: str, current: Variant, plan: Plan) -> dict[str, 
             remarks.append("The program was written anew: changes made to it by hand are not in it any more.")
     if lost := [wish for wish in wishes if not (find_features(program, wish) or find_number(program, wish))]:
         remarks.append(f"The demo model does not understand {quoted(lost)} and left this as it was. {CONFIGURE}")
-    return {"explanation": " ".join(remarks) or "Nothing had to be changed.", "code": code}
+    return _reply(" ".join(remarks) or "Nothing had to be changed.", code)
 
 
 def explain(variant: Variant, plan: Plan) -> str:
@@ -150,7 +154,7 @@ def answer_tests(prompt: Prompt) -> dict[str, Any]:
     plan = read_plan(prompt["plan"])
     program = find_program(plan.goal, prompt["request"])
     if program is None:
-        return {"tests": NOTHING_TO_TEST}
+        return {"kind": "tests", "tests": NOTHING_TO_TEST}
     code = prompt["code"]
     variant = from_code(program, code) if code.strip() else from_plan(program, plan, prompt)
-    return {"tests": render(f"{program.name}_tests", variant.flags)}
+    return {"kind": "tests", "tests": render(f"{program.name}_tests", variant.flags)}

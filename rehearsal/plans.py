@@ -8,7 +8,8 @@ from typing import Any
 from rehearsal.catalogue import Program
 from rehearsal.matching import apply_features, directives, find_features, find_program
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import CONNECT, ask, effective_request, refuse
+from rehearsal.refusals import CONNECT, effective_request, refuse
+from rehearsal.replies import question
 
 LONGEST = 300  # characters of a step that are compared: the comparison is quadratic
 UNCLEAR = "I’m the demo model and do not understand "
@@ -37,7 +38,7 @@ class Plan:
 
     def reply(self) -> dict[str, Any]:
         """As the task `text_plan` answers."""
-        return {"question": None, "goal": self.goal, "steps": list(self.steps), "notes": self.notes}
+        return {"kind": "plan", "goal": self.goal, "steps": list(self.steps), "notes": self.notes}
 
 
 def read_plan(text: str) -> Plan:
@@ -73,14 +74,14 @@ def answer_plan(prompt: Prompt) -> dict[str, Any]:
     if not current.steps or (named and (answered or (named is not planned and not wishes))):
         program = named or (None if answered else find_program(*wishes))
         if program is None:
-            return refuse("conversation", request)
+            return refuse("conversation", request, prompt)
         lines = [request] if answered else [request, *wishes]
         return propose(program, 0, apply_features(program, frozenset(), lines)).reply()
     if not wishes:  # a new request that names no other program: it is about the one planned before
         changed, lost = revise(current, directives(request), planned)
-        return refuse("conversation", request) if lost and named is None else changed.reply()
+        return refuse("conversation", request, prompt) if lost and named is None else changed.reply()
     changed, lost = revise(current, wishes, planned)
-    asked = answered or UNCLEAR in prompt["question"]
+    asked = answered or UNCLEAR in prompt.last_question
     if lost and not (asked and wishes[-1] not in lost):
         return _unclear(lost)
     return _noted(changed, lost).reply()
@@ -104,7 +105,7 @@ def revise(plan: Plan, wishes: list[str], program: Program | None) -> tuple[Plan
 
 def _unclear(wishes: list[str]) -> dict[str, Any]:
     """The question about feedback that was not understood."""
-    return ask(f"{UNCLEAR}{quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
+    return question(f"{UNCLEAR}{quoted(wishes)}. I can change a plan like this. {CONNECT}", CHANGES)
 
 
 def _noted(plan: Plan, lost: list[str]) -> Plan:

@@ -37,6 +37,11 @@ class Prompt:
             (question.strip(), answer.strip()) for question, _, answer in (part.partition("\nA:") for part in parts)
         ]
 
+    @property
+    def last_question(self) -> str:
+        """The newest question that was answered, "" where none was asked."""
+        return next((question for question, _ in reversed(self.dialogue())), "")
+
     def objects(self, tag: str) -> Iterator[dict[str, Any]]:
         """The JSON objects of the section, one a line; a line that is none is left out."""
         for line in self.lines(tag):

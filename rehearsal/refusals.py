@@ -1,10 +1,10 @@
 """What the model replies to a request beyond its rules: a question whose options are three examples that work."""
 
 import re
-from collections.abc import Sequence
 from typing import Any, Literal
 
 from rehearsal.prompt import Prompt
+from rehearsal.replies import question
 
 type Workflow = Literal["conversation", "agentflow", "flow"]
 
@@ -47,17 +47,16 @@ TOPICS: dict[Workflow, re.Pattern[str]] = {
 }
 
 
-def ask(question: str, examples: Sequence[str]) -> dict[str, Any]:
-    """A planner's reply that asks this question; the examples are its options."""
-    return {"question": question, "options": list(examples)}
+def refuse(workflow: Workflow, request: str, prompt: Prompt) -> dict[str, Any]:
+    """The question for a request that this workflow has no rules for. It names the workflow that the request is for.
 
-
-def refuse(workflow: Workflow, request: str) -> dict[str, Any]:
-    """The question for a request that this workflow has no rules for. It names the workflow that the request is for."""
+    Of an answer that is beyond the rules too, the question says so: the same one is not asked twice.
+    """
     other = workflow_of(request)
+    begin = f"I do not know “{request[:80]}” either. " if any(DEMO_MODEL in one for one, _ in prompt.dialogue()) else ""
     if other and other != workflow:
-        return ask(f"{CHOOSE[other]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
-    return ask(f"{DEMO_MODEL}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
+        return question(f"{begin}{CHOOSE[other]} {DEMO_MODEL}{KNOWS[workflow]}", EXAMPLES[workflow])
+    return question(f"{begin}{DEMO_MODEL}{KNOWS[workflow]} {CONNECT}", EXAMPLES[workflow])
 
 
 def workflow_of(request: str) -> Workflow | None:
@@ -67,7 +66,5 @@ def workflow_of(request: str) -> Workflow | None:
 
 def effective_request(prompt: Prompt) -> str:
     """What to act on: the answer to the newest refusal, which replaces the request; without a refusal, the request."""
-    if DEMO_MODEL in prompt["question"]:
-        return (prompt["feedback"].splitlines() or [prompt["request"]])[-1]
-    answers = [answer for question, answer in prompt.dialogue() if answer and DEMO_MODEL in question]
+    answers = [answer for asked, answer in prompt.dialogue() if answer and DEMO_MODEL in asked]
     return answers[-1] if answers else prompt["request"]

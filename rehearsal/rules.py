@@ -49,7 +49,7 @@ TASKS = {
 
 def answer(prompt: Prompt) -> dict[str, Any] | str:
     """The reply as an object; the introduction as text for a prompt of no known task."""
-    if words := answer_remark(prompt):
-        return words
     task = TASKS.get(prompt.task)
-    return task(prompt) if task else INTRODUCTION
+    if task is None:
+        return INTRODUCTION
+    return {"reply": answer_remark(prompt) or task(prompt)}

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from rehearsal.prompt import Prompt, first_object
+from rehearsal.replies import asked_already, more_tools, nothing_to_do, turn
 from rehearsal.retail.state import PastCall, read_past_calls
-from rehearsal.turn_reply import asked_already, turn_reply
 
 LONGEST = 2_000  # characters of a result that an answer quotes
 _CALL = re.compile(r"(?i)\b(?:call|run|invoke|execute)(?: the)?(?: tool)? [`'\"]?(?P<name>[a-z_][\w-]*(?:\.[\w-]+)*)")
@@ -37,25 +37,21 @@ def answer_call(prompt: Prompt) -> dict[str, Any] | None:
     if not asked:
         return None
     if _past_calls(prompt, asked):
-        return turn_reply("The call that was asked for has been made.")
+        return nothing_to_do("The call that was asked for has been made.")
     if missing := ", ".join(one.tool for one in asked if one.tool not in specs):
         if prompt["more_tools"] and not asked_already(missing, prompt["nudge"]):
-            return turn_reply(f"The request names {missing}, which I do not see yet.", more_tools=missing)
-        return turn_reply(f"There is no tool {missing} in this session, so I could not call it.")
+            return more_tools(missing)
+        return nothing_to_do(f"There is no tool {missing} in this session, so I could not call it.")
     if prompt["nudge"] and not any(asked_already(one.tool, prompt["nudge"]) for one in asked):
-        return turn_reply(f"The call cannot be made: {prompt['nudge']}")
+        return nothing_to_do(f"The call cannot be made: {prompt['nudge']}")
     names = ", ".join(one.tool for one in asked)
-    return turn_reply(
+    return turn(
         f"The request names the tool and its arguments: {names}.",
-        sub_goal=f"Call {names}"[:400],
-        sub_goals=[f"Call {names}"[:400]],
-        selected_tool=asked[-1].tool,
-        required_skills=["calling a tool by its name"],
-        actions=[
-            {"tool": one.tool, "arguments": one.arguments, "text": f"Call {one.tool}", "depends_on": []}
-            for one in asked
-        ],
+        f"Call {names}"[:400],
+        [{"tool": one.tool, "arguments": one.arguments, "text": f"Call {one.tool}", "depends_on": []} for one in asked],
         final=True,
+        sub_goals=[f"Call {names}"[:400]],
+        required_skills=["calling a tool by its name"],
     )
 
 

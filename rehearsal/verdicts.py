@@ -17,10 +17,10 @@ def answer_verdict(prompt: Prompt) -> dict[str, Any]:
     status, analysis = next((one for one in verdicts if one[0] != "success"), verdicts[-1] if verdicts else no_run)
     goal = read_plan(prompt["plan"]).goal or prompt["request"]
     return {
+        "kind": "verdict",
+        "execution_analysis": analysis,
         "status": status,
         "next_action": NEXT[status] if prompt["run"].strip() else "escalate",
-        "execution_analysis": analysis,
-        "memory_analysis": "The rehearsal model looks at this run only.",
         "reasoning": f"Goal: {goal} A run succeeds when it ends with exit code 0 and prints something. {analysis}",
     }
 

@@ -21,11 +21,12 @@ from services.verifier import app as verifier
 from shared import store_api
 from shared.bus.application import Application, asyncapi_of
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
-from shared.bus.topology import SESSIONS, TIMERS, Durable
+from shared.bus.topology import SESSIONS, TIMERS
 from shared.events import EVENT_CLASSES, dump_event, parse_event
 from shared.events.values import SESSION_ID
 from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID
 from shared.protocol.server import Delta
+from shared.services import Consumer
 from shared.settings import Settings
 
 type Document = dict[str, Any]
@@ -246,13 +247,13 @@ def _typed(model: type[Any] | None, name: str, messages: Document) -> str:
     return name
 
 
-def _work(one: Declared, durable: Durable, reach: Reach, channels: Document, operations: Document) -> None:
+def _work(one: Declared, durable: Consumer, reach: Reach, channels: Document, operations: Document) -> None:
     """A durable consumer: the events whose subjects it filters, or whatever else is in its stream."""
     key = f"consume{''.join(part.capitalize() for part in durable.name.split('_'))}"
     due = [model for model in EVENT_CLASSES if durable.name in (*reach.dues(type_of(model)), "plan_store")]
     names = {SESSIONS: [model.__name__ for model in due], TIMERS: ["Deadline"]}.get(durable.stream, ["Advisory"])
     channels[key] = {
-        "address": durable.subject,
+        "address": durable.filter_subject,
         "description": f"{one.description} The durable consumer {durable.name} of the stream {durable.stream}.",
         "messages": {name: {"$ref": f"#/components/messages/{name}"} for name in names},
         "bindings": one.bindings,

@@ -3,8 +3,6 @@
 import json
 from pathlib import Path
 
-from pydantic import BaseModel
-
 from flows.text_to_sql import prompts
 from flows.yaml_flow import reply_of
 from flows.yaml_form import read_form
@@ -13,12 +11,13 @@ from services.generator.prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.flow_prompt import PathReply
 from services.planner.prompt import PlanReply
-from services.verifier.prompt import TestsReply, VerdictReply
+from services.verifier.prompt import TestsReply, TurnVerdictReply, VerdictReply
+from shared.llm.reply import Reply
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTRACT = ROOT / "shared" / "contracts" / "model.json"
 TRIAGE = ROOT / "flows" / "complaint_triage.yaml"
-REPLIES: dict[str, type[BaseModel]] = {
+REPLIES: dict[str, type[Reply]] = {
     "text_plan": PlanReply,
     "turn": TurnReply,
     "path": PathReply,
@@ -27,7 +26,7 @@ REPLIES: dict[str, type[BaseModel]] = {
     "task": TaskReply,
     "tests": TestsReply,
     "verdict": VerdictReply,
-    "turn_verdict": VerdictReply,
+    "turn_verdict": TurnVerdictReply,
     "classify_prompt": prompts.ClassifyReply,
     "rewrite_prompt": prompts.RewriteReply,
     "get_relevant_tables": prompts.RelevantReply,
@@ -38,7 +37,7 @@ REPLIES: dict[str, type[BaseModel]] = {
 }
 
 
-def replies() -> dict[str, type[BaseModel]]:
+def replies() -> dict[str, type[Reply]]:
     """The model of the reply to each task, also for the nodes of the YAML flow."""
     form = read_form(TRIAGE)
     asking = {name: node for name, node in form.nodes.items() if node.prompt is not None}

@@ -6,14 +6,15 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel
 
-from services.generator.answer_prompt import AnswerReply
-from services.generator.prompt import CodeReply
-from services.planner.agentflow_prompt import Planned, TurnReply
-from services.planner.flow_prompt import FlowPath, PathReply
-from services.planner.prompt import PlanReply
-from services.verifier.prompt import TestsReply
+from services.generator.answer_prompt import AnswerDraft, AnswerReply
+from services.generator.prompt import CodeDraft, CodeReply
+from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
+from services.planner.flow_prompt import FlowPath, PathDraft, PathReply
+from services.planner.prompt import PlanDraft, PlanReply
+from services.verifier.prompt import TestsDraft, TestsReply
 from shared.events.values import Check, ModelCall, Planning, SessionSettings, Workflow
 from shared.llm import Message, Role
+from shared.llm.reply import Reply
 
 
 class Kind(NamedTuple):
@@ -71,39 +72,42 @@ SQL = (
     "GROUP BY orders.state ORDER BY COUNT(*) DESC, orders.state LIMIT 5"
 )
 NODES: dict[str, dict[str, Any]] = {  # the path, and what the model replies to those of its nodes that ask it
-    "classify_prompt": {"kind": "data"},
+    "classify_prompt": {"category": "data"},
     "rewrite_prompt": {"question": QUESTION.request},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "It has the states."}]},
     "has_user_approved": {},
-    "trim_relevant_tables": {"columns": {"orders": ["state", "status"]}},
-    "generate_sql": {"sql": SQL, "explanation": "Pending orders, counted by state."},
+    "trim_relevant_tables": {"tables": [{"table": "orders", "columns": ["state", "status"]}]},
+    "generate_sql": {"kind": "query", "sql": SQL, "explanation": "Pending orders, counted by state."},
     "validate_sql": {},
     "execute_sql": {},
-    "format_final_response": {"answer": "Wisconsin has the most of them.", "chart": "bar"},
+    "format_final_response": {"text": "Wisconsin has the most of them.", "chart": "bar"},
 }
-REPLIES: dict[type[BaseModel], BaseModel] = {
-    PlanReply: PlanReply(
+PLAN = PlanReply(
+    reply=PlanDraft(
         goal="A program prints the first twenty Fibonacci numbers.",
         steps=[
             "Keep the last two numbers.",
             "Print the smaller one, twenty times.",
             "Call it when the program is run.",
         ],
+    )
+)
+REPLIES: tuple[Reply, ...] = (
+    PLAN,
+    CodeReply(reply=CodeDraft(code=CODE, explanation="It adds the last two numbers.")),
+    TestsReply(reply=TestsDraft(tests=TESTS)),
+    AnswerReply(
+        reply=AnswerDraft(text="Order #W3833642 is done with, as the results show.", confidence=0.9, evidence=["3.1"])
     ),
-    CodeReply: CodeReply(code=CODE, explanation="It adds the last two numbers."),
-    TestsReply: TestsReply(tests=TESTS),
-    AnswerReply: AnswerReply(
-        answer="Order #W3833642 is done with, as the results show.", confidence=0.9, evidence=["3.1"]
+    PathReply(
+        reply=PathDraft(paths=[FlowPath(flow="text_to_sql", nodes=list(NODES))], reasoning="A question about the data.")
     ),
-    PathReply: PathReply(
-        paths=[FlowPath(flow="text_to_sql", nodes=list(NODES))], reasoning="A question about the data."
-    ),
-}
+)
 
 
-def _turn(sub_goal: str, tool: str, *, final: bool = False, **arguments: str) -> TurnReply:
+def _turn(sub_goal: str, tool: str, *, final: bool = False, **arguments: str) -> TurnDraft:
     """A turn of one call."""
-    return TurnReply(
+    return TurnDraft(
         sub_goal=sub_goal, actions=[Planned(tool=tool, arguments={**arguments}, text=sub_goal)], final=final
     )
 
@@ -120,14 +124,15 @@ TURNS = {
 
 def reply_to[R: BaseModel](messages: Sequence[Message], reply: type[R]) -> R:
     """The model's reply to this prompt. A turn depends on the request and the turn's number."""
-    prepared: BaseModel | None = _planned(messages[-1]["content"]) if reply is TurnReply else REPLIES.get(reply)
-    if isinstance(prepared, reply):
-        return prepared
+    if issubclass(reply, TurnReply):
+        return reply.model_validate({"reply": _planned(messages[-1]["content"]).model_dump()})
+    if prepared := next((one for one in REPLIES if issubclass(reply, type(one))), None):
+        return reply.model_validate(prepared.model_dump())
     (node,) = re.findall(r"^Task: (\w+)$", messages[0]["content"], re.MULTILINE)
-    return reply.model_validate(NODES[node])
+    return reply.model_validate({"reply": NODES[node]})
 
 
-def _planned(data: str) -> TurnReply:
+def _planned(data: str) -> TurnDraft:
     request, number = (re.findall(rf"<{name}>\n(.*?)\n</{name}>", data)[0] for name in ("request", "turn"))
     return TURNS[request][int(number.split()[0]) - 1]
 

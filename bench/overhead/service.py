@@ -35,6 +35,7 @@ class Instant(LateModel):
         *,
         quality: str = "",
         temperature: float | None = None,
+        refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
@@ -57,7 +58,7 @@ async def accept_code(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
     if desk.session.turn:
         return await verify(desk)
     reply = await desk.ask(tests_brief(desk.session), TestsReply, kind="tests", render=tests_shown)
-    return c.VerifyCode(checks=CHECKS, tests=reply.tests)
+    return c.VerifyCode(checks=CHECKS, tests=reply.reply.tests)
 
 
 def checking(settings: Settings, parts: Parts) -> WorkerApplication:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
-from bench.overhead.kinds import REPLIES
-from services.planner.prompt import PlanReply
+from bench.overhead.kinds import PLAN
 
 PIECE = 40  # characters
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -20,7 +19,7 @@ class Stub:
     def __init__(self) -> None:
         self.first = 0.0
         self.url = ""
-        self._text = REPLIES[PlanReply].model_dump_json()
+        self._text = PLAN.model_dump_json()
 
     async def answer(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")

@@ -69,7 +69,8 @@ class TextToSql(Flow):
             "tables": saying.named(known),
             "feedback": run.text("feedback"),
         }
-        return (await run.ask_model("classify_prompt", prompts.CLASSIFY, sections, prompts.ClassifyReply)).model_dump()
+        said = (await run.ask_model("classify_prompt", prompts.CLASSIFY, sections, prompts.ClassifyReply)).reply
+        return {"kind": said.category, "reason": said.reason}
 
     @node(
         "Rewrites the request as one self-contained question for better SQL generation.",
@@ -81,7 +82,8 @@ class TextToSql(Flow):
     async def rewrite_prompt(self, run: Run) -> Outputs:
         about = ("request", "previous_question", "previous_sql", "feedback", "findings")
         sections = {name: saying.told(run.state.get(name)) for name in about}
-        return (await run.ask_model("rewrite_prompt", prompts.REWRITE, sections, prompts.RewriteReply)).model_dump()
+        said = (await run.ask_model("rewrite_prompt", prompts.REWRITE, sections, prompts.RewriteReply)).reply
+        return {"question": said.question}
 
     # --- which tables
 
@@ -101,7 +103,7 @@ class TextToSql(Flow):
             "tables": tables.lines(question, schema),
             "feedback": run.text("feedback"),
         }
-        reply = await run.ask_model("get_relevant_tables", prompts.RELEVANT, sections, prompts.RelevantReply)
+        reply = (await run.ask_model("get_relevant_tables", prompts.RELEVANT, sections, prompts.RelevantReply)).reply
         found = {table.name: one.reason for one in reply.tables if (table := schema.table(one.name))}
         if not found and not reply.missing:
             found = dict.fromkeys(tables.by_words(question, schema), "chosen by the words of the question")
@@ -143,12 +145,12 @@ class TextToSql(Flow):
     async def trim_relevant_tables(self, run: Run) -> Outputs:
         schema = tables.of_state(run.state, saying.question(run), await self._reading.schema())
         sections = {"question": saying.question(run), "tables": schema.lines()}
-        reply = await run.ask_model("trim_relevant_tables", prompts.TRIM, sections, prompts.TrimReply)
+        reply = (await run.ask_model("trim_relevant_tables", prompts.TRIM, sections, prompts.TrimReply)).reply
         columns: Outputs = {}
-        for name, wanted in reply.columns.items():
-            table = schema.table(name)
+        for chosen in reply.tables:
+            table = schema.table(chosen.table)
             known = {column.name.lower() for column in table.columns} if table else set()
-            if table and (kept := [column for column in wanted if column.lower() in known]):
+            if table and (kept := [column for column in chosen.columns if column.lower() in known]):
                 columns[table.name] = [*kept]
         return {"columns": columns}
 
@@ -183,12 +185,11 @@ class TextToSql(Flow):
             "problem": problem,
             "feedback": run.text("feedback"),
         }
-        reply = await run.ask_model("generate_sql", prompts.GENERATE, sections, prompts.GenerateReply)
-        sql, cannot = reply.sql.strip(), reply.cannot.strip()
-        if not sql and not cannot:
-            cannot = "The model wrote no query."
+        said = (await run.ask_model("generate_sql", prompts.GENERATE, sections, prompts.GenerateReply)).reply
         repairs = saying.repairs(run.state) + (1 if problem else 0)
-        return {"sql": sql, "explanation": reply.explanation, "cannot": cannot, "repairs": repairs}
+        if isinstance(said, prompts.Cannot):
+            return {"sql": "", "explanation": "", "cannot": said.reason, "repairs": repairs}
+        return {"sql": said.sql, "explanation": said.explanation, "cannot": "", "repairs": repairs}
 
     @node(
         "Validates the SQL: one query that only reads, of tables and columns that there are.",
@@ -245,8 +246,8 @@ class TextToSql(Flow):
             "row_count": str(len(found)),
             "truncated": "true" if result.get("truncated") else "",
         }
-        reply = await run.ask_model("format_final_response", prompts.FORMAT, sections, prompts.FormatReply)
-        return {"answer": reply.answer, "chart": reply.chart if found else "none"}
+        reply = (await run.ask_model("format_final_response", prompts.FORMAT, sections, prompts.FormatReply)).reply
+        return {"answer": reply.text, "chart": reply.chart if found else "none"}
 
     @node(
         "Answers what is not a question about the data.",
@@ -261,7 +262,8 @@ class TextToSql(Flow):
             "flows": [f"{flow.name}: {flow.description}" for flow in run.flows],
             "previous": saying.previous(run.state),
         }
-        return (await run.ask_model("general_questions", prompts.GENERAL, sections, prompts.GeneralReply)).model_dump()
+        said = (await run.ask_model("general_questions", prompts.GENERAL, sections, prompts.GeneralReply)).reply
+        return {"answer": said.text}
 
 
 def _asked_before(state: State) -> bool:

@@ -33,8 +33,9 @@ def answer_complaint(prompt: Prompt) -> dict[str, Any]:
     said, findings = _words(prompt), prompt["findings"][: cues.LONGEST]
     lower = cues.plain(said)
     first, last, code = next(iter(people(tidy(said))), ("", "", ""))
-    return {
-        "category": cues.kind_of(lower) or "other",
+    kind = cues.kind_of(lower)
+    outputs = {
+        "category": kind or "other",
         "order_id": (order_ids(said) or _only(order_ids(findings)) or [""])[-1],
         "email": (emails(said) or _only(emails(findings)) or [""])[0],
         "first_name": first,
@@ -42,6 +43,12 @@ def answer_complaint(prompt: Prompt) -> dict[str, Any]:
         "zip": code,
         "urgent": bool(_URGENT.search(lower) or cues.PERSON.search(lower)),
     }
+    return _outputs(outputs, f"Its words are those of a complaint of this kind: {kind or 'none that is known'}.")
+
+
+def _outputs(outputs: dict[str, Any], analysis: str) -> dict[str, Any]:
+    """The reply to a node of a flow that chooses among words."""
+    return {"kind": "outputs", "analysis": analysis, "outputs": outputs}
 
 
 def _words(prompt: Prompt) -> str:
@@ -60,7 +67,8 @@ def assess_complaint(prompt: Prompt) -> dict[str, Any]:
     remedy, reason = _remedy(prompt["category"], str(order.get("status", "")), lower)
     items = [(str(item.get("item_id", "")), str(item.get("name", "")).lower()) for item in order.get("items") or ()]
     named = [item_id for item_id, name in items if name and name.split()[-1] in lower]
-    return {"remedy": remedy, "item_ids": named or [item_id for item_id, _ in items], "reason": reason}
+    outputs = {"remedy": remedy, "item_ids": named or [item_id for item_id, _ in items], "reason": reason}
+    return _outputs(outputs, reason)
 
 
 def _order(text: str) -> dict[str, Any]:
@@ -84,7 +92,7 @@ def _remedy(kind: str, status: str, lower: str) -> tuple[str, str]:
 
 def write_reply(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `complaint_triage.write_reply`: it claims only what is known to have been done."""
-    return {"answer": " ".join(["I am sorry for the trouble.", *_outcome(prompt)])}
+    return {"kind": "outputs", "outputs": {"answer": " ".join(["I am sorry for the trouble.", *_outcome(prompt)])}}
 
 
 def _outcome(prompt: Prompt) -> list[str]:

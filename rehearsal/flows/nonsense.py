@@ -8,7 +8,7 @@ PROSE = "First look around, then do what is needed, and tell everybody."
 
 def spoilt(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
     """By `turn`: the reply with an unknown node, in the wrong order, without its end, or as plain prose."""
-    paths = reply.get("paths") or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
+    paths = reply["reply"].get("paths") or [{"flow": "nowhere", "nodes": ["begin", "end"]}]
     match turn % 4:
         case 0:
             broken = [{**one, "nodes": ["look_into_crystal_ball", *one["nodes"]]} for one in paths]
@@ -18,7 +18,7 @@ def spoilt(reply: dict[str, Any], turn: int) -> dict[str, Any] | str:
             broken = [{**one, "nodes": one["nodes"][:-1] or ["nothing"]} for one in paths]
         case _:
             return PROSE
-    return {**reply, "question": None, "paths": broken}
+    return {"reply": {"kind": "path", "reasoning": "", "paths": broken, "new_node": None}}
 
 
 def _reversed(nodes: Sequence[str]) -> list[str]:

@@ -28,16 +28,16 @@ def answer_path(prompt: Prompt) -> dict[str, Any]:
     request = effective_request(prompt)[: cues.LONGEST]
     flow = _chosen(read_flows(prompt), request, prompt["dialogue"])
     if flow is None:
-        return refuse("flow", request)
+        return refuse("flow", request, prompt)
     said = cues.plain(f"{request} {prompt['feedback']}")
     ways = [] if prompt["problems"] else [_shorter(flow, _wanted(flow, request), said), _wanted(flow, request)]
     path = next((way for way in (*ways, flow.ordinary()) if flow.walkable(way)), None)
     if path is None:
-        return refuse("flow", request)
+        return refuse("flow", request, prompt)
     left = [name for name in flow.ordinary() if name not in path]
     why = f"The request is for {flow.name}." + (f" Left out: {', '.join(left)}." if left else "")
     paths = [{"flow": flow.name, "nodes": list(path)}]
-    return {"question": None, "paths": paths, "reasoning": why, "new_node": _new_node(flow, said)}
+    return {"kind": "path", "reasoning": why, "paths": paths, "new_node": _new_node(flow, said)}
 
 
 def _chosen(flows: Sequence[Flow], request: str, dialogue: str) -> Flow | None:

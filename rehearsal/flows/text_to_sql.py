@@ -24,7 +24,7 @@ _FILLING = phrases(
 def answer_classify(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `classify_prompt`."""
     kind, reason = classify(_request(prompt), prompt.lines("tables"), prompt["previous"])
-    return {"kind": kind, "reason": reason}
+    return {"kind": "classification", "reason": reason, "category": kind}
 
 
 def _request(prompt: Prompt) -> str:
@@ -38,19 +38,24 @@ def _request(prompt: Prompt) -> str:
 
 def answer_rewrite(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `rewrite_prompt`."""
-    return {"question": rewrite(_request(prompt), prompt["previous_question"], prompt.lines("feedback"))}
+    return {
+        "kind": "rewritten",
+        "question": rewrite(_request(prompt), prompt["previous_question"], prompt.lines("feedback")),
+    }
 
 
 def answer_tables(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `get_relevant_tables`."""
     chosen = relevant(prompt["question"], read_tables(prompt.lines("tables")), prompt.lines("feedback"))
-    return {"tables": [{"name": name, "reason": why} for name, why in chosen.tables], "missing": chosen.missing}
+    tables = [{"reason": why, "name": name} for name, why in chosen.tables]
+    return {"kind": "tables", "tables": tables, "missing": chosen.missing}
 
 
 def answer_trim(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `trim_relevant_tables`."""
     columns = columns_for(prompt["question"], read_tables(prompt.lines("tables")))
-    return {"columns": {table: list(names) for table, names in columns.items()}}
+    tables = [{"table": table, "columns": list(names)} for table, names in columns.items()]
+    return {"kind": "columns", "tables": tables}
 
 
 def answer_generate(prompt: Prompt) -> dict[str, Any]:
@@ -65,7 +70,9 @@ def answer_generate(prompt: Prompt) -> dict[str, Any]:
         written = Written(hint, "The same question was answered with this before.")
     else:
         written = write_sql(prompt["question"], tables, dialect)
-    return {"sql": written.sql, "explanation": written.explanation, "cannot": written.cannot}
+    if not written.sql:
+        return {"kind": "cannot", "reason": written.cannot or "There is no rule for this question."}
+    return {"kind": "query", "explanation": written.explanation, "sql": written.sql}
 
 
 def _unheard(prompt: Prompt) -> str:
@@ -105,10 +112,10 @@ def answer_format(prompt: Prompt) -> dict[str, Any]:
     count = int(prompt["row_count"]) if prompt["row_count"].isdecimal() else len(rows)
     columns = [str(name) for name in parsed(prompt["columns"]) or ()]
     text, chart = answer(columns, rows, count, truncated=prompt["truncated"] == "true")
-    return {"answer": text, "chart": chart}
+    return {"kind": "answer", "text": text, "chart": chart}
 
 
 def answer_general(prompt: Prompt) -> dict[str, Any]:
     """The reply to the task `general_questions`."""
     tables = ", ".join(prompt.lines("tables")) or "none are shown"
-    return {"answer": f"{DEMO_MODEL}answer plain questions about these tables: {tables}. {CONNECT}"}
+    return {"kind": "answer", "text": f"{DEMO_MODEL}answer plain questions about these tables: {tables}. {CONNECT}"}

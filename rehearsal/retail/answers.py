@@ -52,9 +52,10 @@ def _reply(prompt: Prompt, sentences: list[str], evidence: list[str], doubts: in
         sentences, doubts = [*sentences, f"I could not finish: {prompt['ended']}"], doubts + 1
     confidence = round(max(0.95 - 0.25 * doubts, 0.1), 2)
     return {
-        "answer": " ".join(sentences),
-        "confidence": confidence,
+        "kind": "answer",
+        "text": " ".join(sentences),
         "evidence": list(dict.fromkeys(filter(None, evidence))),
+        "confidence": confidence,
     }
 
 

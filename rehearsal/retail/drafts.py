@@ -24,16 +24,19 @@ def answer_task(prompt: Prompt) -> dict[str, Any]:
     wishes = brief.get("scenario", {}).get("wishes") or []
     if not isinstance(brief.get("user"), dict) or not wishes:
         why = "The rehearsal model drafts a task from a brief with a customer and wishes; there is none here."
-        return {"q": why, "agt": [], "ogt": [], "reasoning": why, "confidence": 0.0}
+        return {"kind": "task", "reasoning": why, "q": why, "agt": [], "ogt": [], "confidence": 0.0}
     voice, user = Random(json.dumps(brief, sort_keys=True)), brief["user"]  # noqa: S311 - words, no secret
     known = voice.choice((f"your zip code is {user['address']['zip']}", f"your email is {user['email']}"))
     name = f"{user['name']['first_name']} {user['name']['last_name']}"
     said = [f"{voice.choice(NAMES).format(name=name, known=known)} {voice.choice(MOODS)}".strip()]
     return {
-        "q": " ".join([*said, *(_wish(voice, user, wish) for wish in wishes)]),
-        "agt": [{"name": wish["tool"], "arguments": wish["arguments"]} for wish in wishes if wish.get("tool")],
-        "ogt": [str(answer) for wish in wishes for answer in wish.get("answers", ())],
+        "kind": "task",
         "reasoning": f"What the customer wants: {listing([str(wish.get('kind', '')) for wish in wishes])}.",
+        "q": " ".join([*said, *(_wish(voice, user, wish) for wish in wishes)]),
+        "agt": [
+            {"name": wish["tool"], "arguments": json.dumps(wish["arguments"])} for wish in wishes if wish.get("tool")
+        ],
+        "ogt": [str(answer) for wish in wishes for answer in wish.get("answers", ())],
         "confidence": 0.9,
     }
 

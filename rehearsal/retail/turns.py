@@ -6,12 +6,12 @@ from typing import Any
 
 from rehearsal.catalogue import BY_NAME, CONFIGURE
 from rehearsal.prompt import Prompt
-from rehearsal.refusals import DEMO_MODEL, EXAMPLES, KNOWS, ask, refuse
+from rehearsal.refusals import DEMO_MODEL, EXAMPLES, KNOWS, refuse
+from rehearsal.replies import asked_already, may_ask, more_tools, nothing_to_do, question, turn
 from rehearsal.retail.planning import Overview, survey
 from rehearsal.retail.state import FINDERS, READS, Call, read_state
 from rehearsal.retail.words import listing
 from rehearsal.tooluse import answer_call
-from rehearsal.turn_reply import asked_already, turn_reply
 
 STORE = frozenset((*FINDERS, *READS))
 NO_LANGUAGE = f"I am the rehearsal model, a set of rules and no language model. {BY_NAME} {CONFIGURE}"
@@ -27,34 +27,35 @@ def answer_turn(prompt: Prompt) -> dict[str, Any]:
 def _served(prompt: Prompt, overview: Overview) -> dict[str, Any]:
     if not overview.state.tools & STORE:
         needed = ", ".join(sorted(name.replace("_", " ") for name in STORE))
-        return _searched(prompt, needed) or turn_reply(NO_STORE)
+        return _searched(prompt, needed) or nothing_to_do(NO_STORE)
     if not overview.understood:
-        return _not_understood(overview)
-    question = overview.question
-    calls = overview.reads or ([] if question else overview.due)
+        return _not_understood(prompt, overview)
+    missing = overview.question
+    calls = overview.reads or ([] if missing else overview.due)
     if calls:
         return _lacking(prompt, overview, calls) or _turn(overview, calls)
-    if question:
-        return turn_reply(
-            "", question=str(question), options=question.options[:10], sub_goal="Find out what is missing"
-        )
+    if missing and may_ask(prompt, str(missing)):
+        return question(str(missing), missing.options[:10])
+    if missing:
+        return nothing_to_do(f"This is still open: {missing}")
     refused = [f"Not possible: {outcome.refused}" for outcome in overview.outcomes if outcome.refused]
-    return turn_reply(" ".join(refused) or "All that was asked for is known or done.")
+    return nothing_to_do(" ".join(refused) or "All that was asked for is known or done.")
 
 
-def _not_understood(overview: Overview) -> dict[str, Any]:
+def _not_understood(prompt: Prompt, overview: Overview) -> dict[str, Any]:
     state, doubt = overview.state, overview.doubt[:200]
     if len(state.rephrased) < REPHRASINGS:
         why = f"“{doubt}” leaves open what shall be done. Say just that, please: {DEMO_MODEL}{KNOWS['agentflow']}"
-        asked = ask(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message)
-        return turn_reply("", **asked)
-    return turn_reply(f"I did not understand what is wanted. {NO_LANGUAGE}")
+        asked = question(why, EXAMPLES["agentflow"]) if doubt else refuse("agentflow", state.message, prompt)
+        if may_ask(prompt, asked["text"]):
+            return asked
+    return nothing_to_do(f"I did not understand what is wanted. {NO_LANGUAGE}")
 
 
 def _searched(prompt: Prompt, needed: str) -> dict[str, Any] | None:
     """A wish for these tools; None if there are no others to show, or the last nudge already answered the wish."""
     if prompt["more_tools"] and not asked_already(needed, prompt["nudge"]):
-        return turn_reply(f"I do not see the tools to {needed}.", more_tools=needed)
+        return more_tools(needed)
     return None
 
 
@@ -63,9 +64,9 @@ def _lacking(prompt: Prompt, overview: Overview, calls: Sequence[Call]) -> dict[
     tools = overview.state.tools
     if any(call.tool not in tools for call in calls):
         needed = ", ".join(sorted({call.tool.replace("_", " ") for call in calls}))
-        return _searched(prompt, needed) or turn_reply(f"It cannot be done: this session has no tools to {needed}.")
+        return _searched(prompt, needed) or nothing_to_do(f"It cannot be done: this session has no tools to {needed}.")
     if prompt["nudge"] and all(re.search(rf"\b{call.tool}\b", prompt["nudge"]) for call in calls):
-        return turn_reply(f"It cannot be done: {prompt['nudge']}")
+        return nothing_to_do(f"It cannot be done: {prompt['nudge']}")
     return None
 
 
@@ -73,19 +74,18 @@ def _turn(overview: Overview, calls: Sequence[Call]) -> dict[str, Any]:
     reading = bool(overview.reads)
     texts = [_text(call) for call in calls]
     kinds = list(dict.fromkeys(outcome.request.kind for outcome in overview.outcomes))
-    return turn_reply(
+    return turn(
         f"Needed first ({listing(kinds)}): {listing(texts).lower()}."
         if reading
         else f"All that is needed is known ({listing(kinds)}).",
-        sub_goal="Look up what is needed" if reading else listing(texts)[:400],
-        sub_goals=[kind.capitalize() for kind in kinds],
-        selected_tool=calls[-1].tool,
-        required_skills=["customer service", "looking things up" if reading else "changing orders"],
-        actions=[
+        "Look up what is needed" if reading else listing(texts)[:400],
+        [
             {"tool": call.tool, "arguments": call.arguments, "text": text[:500], "depends_on": _depends_on(calls, at)}
             for at, (call, text) in enumerate(zip(calls, texts, strict=True))
         ],
         final=not reading and not overview.question,
+        sub_goals=[kind.capitalize() for kind in kinds],
+        required_skills=["customer service", "looking things up" if reading else "changing orders"],
     )
 
 

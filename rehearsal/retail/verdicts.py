@@ -24,9 +24,10 @@ def answer_turn_verdict(prompt: Prompt) -> dict[str, Any]:
         following = "escalate"
     analysed = [f"{past.tool} {'answered' if past.fine else f'ended as {past.status}'}" for past in actions]
     return {
-        "status": status,
-        "next_action": following,
+        "kind": "verdict",
         "execution_analysis": "; ".join(analysed) or "No action was carried out.",
         "memory_analysis": "The rehearsal model looks at the results only.",
+        "status": status,
+        "next_action": following,
         "reasoning": "More is left to be done." if left else "Everything that was asked for is done or known.",
     }

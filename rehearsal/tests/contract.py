@@ -14,7 +14,7 @@ CONTRACT: dict[str, Any] = json.loads(
 
 
 def reply_to(task: str, **sections: Any) -> dict[str, Any]:
-    """The reply to a prompt of these sections; a list stands there as lines of JSON."""
+    """What stands under `reply` to a prompt of these sections; a list stands there as lines of JSON."""
     assert sections.keys() <= set(CONTRACT[task]["sections"]), "the services send no such section"
     texts = {
         tag: value if isinstance(value, str) else "\n".join(map(json.dumps, value)) for tag, value in sections.items()
@@ -23,4 +23,5 @@ def reply_to(task: str, **sections: Any) -> dict[str, Any]:
     system = f"Role: {CONTRACT[task]['role']}\nTask: {task}\n\nRules."
     reply = answer(read_prompt([ChatMessage(role="system", content=system), ChatMessage(role="user", content=body)]))
     assert isinstance(reply, dict)
-    return reply
+    said: dict[str, Any] = reply["reply"]
+    return said

@@ -9,7 +9,7 @@ from rehearsal.tests.contract import reply_to
 
 
 def triage(task: str, **sections: Any) -> Any:
-    return reply_to(f"complaint_triage.{task}", **sections)
+    return reply_to(f"complaint_triage.{task}", **sections)["outputs"]
 
 
 def order(status: str) -> str:

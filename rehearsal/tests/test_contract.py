@@ -63,4 +63,4 @@ def tags(path: Path) -> set[str]:
 
 @pytest.mark.parametrize(("task", "sections"), PROMPTS, ids=[task for task, _ in PROMPTS])
 def test_a_reply_has_the_shape_that_the_services_take(task: str, sections: dict[str, Any]) -> None:
-    jsonschema.validate(reply_to(task, **sections), CONTRACT[task]["reply"])
+    jsonschema.validate({"reply": reply_to(task, **sections)}, CONTRACT[task]["reply"])

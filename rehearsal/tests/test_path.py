@@ -28,7 +28,7 @@ def plan(request: str, *, page: list[dict[str, Any]] = PAGE, state: dict[str, An
 
 
 def only(reply: Any) -> list[str]:
-    assert reply["question"] is None, reply
+    assert reply["kind"] == "path", reply
     assert len(reply["paths"]) == 1, reply
     return list(reply["paths"][0]["nodes"])
 
@@ -127,8 +127,8 @@ def test_a_flow_that_is_not_known_goes_its_ordinary_way() -> None:
 
 def test_asks_where_there_is_no_way() -> None:
     stuck = flow("stuck", "Waits.", node("wait", "never", "answer"))
-    assert plan("wait", page=[stuck])["question"]
-    assert plan("wait", page=[])["question"]
+    assert plan("wait", page=[stuck])["kind"] == "question"
+    assert plan("wait", page=[])["kind"] == "question"
 
 
 def test_an_e_mail_is_the_node_that_it_misses() -> None:
@@ -137,9 +137,9 @@ def test_an_e_mail_is_the_node_that_it_misses() -> None:
 
 
 def test_nonsense_is_of_every_kind() -> None:
-    reply = plan("How many users are there?")
+    reply = {"reply": plan("How many users are there?")}
     broken = [spoilt(reply, turn) for turn in range(4)]
     assert isinstance(broken[3], str)
     assert len({str(one) for one in broken}) == 4
-    assert all(one["paths"][0]["nodes"] != FULL for one in broken[:3] if isinstance(one, dict))
-    assert isinstance(spoilt(plan("returns"), 0), dict)  # also where there was a question
+    assert all(one["reply"]["paths"][0]["nodes"] != FULL for one in broken[:3] if isinstance(one, dict))
+    assert isinstance(spoilt({"reply": plan("returns")}, 0), dict)  # also where there was a question

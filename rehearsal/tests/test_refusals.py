@@ -24,18 +24,26 @@ def path(request: str, **sections: Any) -> dict[str, Any]:
 @pytest.mark.parametrize("request_", HOPELESS)
 def test_no_plan_is_made_of_what_cannot_be_done(request_: str) -> None:
     reply = planned(request_)
-    assert DEMO_MODEL in reply["question"]
+    assert reply["kind"] == "question"
+    assert DEMO_MODEL in reply["text"]
     assert reply["options"] == list(EXAMPLES["conversation"])
-    assert not reply.get("steps")
+
+
+def test_what_was_refused_once_is_not_refused_in_the_same_words() -> None:
+    asked: list[str] = []
+    for answer in ("hello", "fetch me a beer", "sing"):
+        dialogue = "\n".join(f"Q: {question}\nA: {answer}" for question in asked)
+        asked += [planned("hello", dialogue=dialogue)["text"], path("hello", dialogue=dialogue)["text"]]
+    assert len(set(asked)) == len(asked)
 
 
 @pytest.mark.parametrize("example", EXAMPLES["conversation"])
 @pytest.mark.parametrize("plan", ["", PLAN])
 def test_each_example_of_a_program_is_planned_in_place_of_the_request(example: str, plan: str) -> None:
     for request in HOPELESS:
-        question = planned(request)["question"]
-        reply = planned(request, question=question, feedback=example, plan=plan)
-        assert reply["question"] is None
+        question = planned(request)["text"]
+        reply = planned(request, dialogue=f"Q: {question}\nA: {example}", feedback=example, plan=plan)
+        assert reply["kind"] == "plan"
         assert reply == planned(example)
         code = reply_to("code", request=request, plan=f"Goal: {reply['goal']}\n1. {reply['steps'][0]}")
         assert "Here is" in code["explanation"]
@@ -44,39 +52,41 @@ def test_each_example_of_a_program_is_planned_in_place_of_the_request(example: s
 @pytest.mark.parametrize("example", EXAMPLES["flow"])
 @pytest.mark.parametrize("request_", ["hello", "Plan a trip to Japan for 5 days", "What can you do?", "returns"])
 def test_each_example_of_a_question_is_planned_and_asked_in_place_of_the_request(request_: str, example: str) -> None:
-    question = path(request_)["question"]
+    question = path(request_)["text"]
     reply = path(request_, dialogue=f"Q: {question}\nA: {example}")
-    assert reply["question"] is None
     assert reply["paths"][0]["flow"] == "text_to_sql"
-    assert reply_to("classify_prompt", request=request_, feedback=example, tables="orders")["kind"] == "data"
+    assert reply_to("classify_prompt", request=request_, feedback=example, tables="orders")["category"] == "data"
     assert reply_to("rewrite_prompt", request=request_, feedback=example)["question"] == example
 
 
 @pytest.mark.parametrize("feedback", ["paint it blue", "remove step 9", "hello"])
 def test_feedback_beyond_the_rules_is_asked_about_and_every_option_leads_to_a_plan(feedback: str) -> None:
     reply = planned("a calculator", plan=PLAN, feedback=feedback)
-    assert f"“{feedback}”" in reply["question"]
+    assert f"“{feedback}”" in reply["text"]
     for option in reply["options"]:
         said = f"{feedback}\n{option}"
-        changed = planned("a calculator", plan=PLAN, question=reply["question"], feedback=said)
-        assert changed["question"] is None
+        dialogue = f"Q: {reply['text']}\nA: {option}"
+        changed = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=said)
+        assert changed["kind"] == "plan"
         assert changed["steps"]
         assert feedback in changed["notes"]
     assert tuple(reply["options"]) == CHANGES
 
 
 def test_an_answer_about_unclear_feedback_changes_the_plan_that_there_is() -> None:
-    question = planned("a calculator", plan=PLAN, feedback="frobnicate")["question"]
-    said = "frobnicate\nAdd a step to print a list of primes"
-    reply = planned("a calculator", plan=PLAN, question=question, feedback=said)
+    question = planned("a calculator", plan=PLAN, feedback="frobnicate")["text"]
+    answer = "Add a step to print a list of primes"
+    said = f"frobnicate\n{answer}"
+    reply = planned("a calculator", plan=PLAN, dialogue=f"Q: {question}\nA: {answer}", feedback=said)
     assert reply["goal"] == "Write a simple calculator in Python."
     assert reply["steps"][-1] == "Print a list of primes"
 
 
 def test_what_was_understood_beside_it_is_not_lost() -> None:
     said = "add a history; paint it blue"
-    question = planned("a calculator", plan=PLAN, feedback=said)["question"]
-    reply = planned("a calculator", plan=PLAN, question=question, feedback=f"{said}\n{CHANGES[-1]}")
+    question = planned("a calculator", plan=PLAN, feedback=said)["text"]
+    dialogue = f"Q: {question}\nA: {CHANGES[-1]}"
+    reply = planned("a calculator", plan=PLAN, dialogue=dialogue, feedback=f"{said}\n{CHANGES[-1]}")
     assert "Keep a history of the calculations" in reply["steps"]
 
 
@@ -90,5 +100,5 @@ def test_what_was_understood_beside_it_is_not_lost() -> None:
 )
 def test_a_request_for_another_workflow_is_told_where_it_belongs(task: str, request_: str, place: str) -> None:
     reply = planned(request_) if task == "text_plan" else path(request_)
-    assert f"“{place}”" in reply["question"]
+    assert f"“{place}”" in reply["text"]
     assert len(reply["options"]) == 3

@@ -18,19 +18,18 @@ def remarked(task: str, *words: str, review: str = PLAN, **sections: Any) -> dic
 @pytest.mark.parametrize("words", ["Why two steps?", "And why do you divide?", "how come it is so short", "why?"])
 def test_it_has_no_reasons_and_says_so(words: str) -> None:
     for task in ("text_plan", "code"):
-        assert remarked(task, words) == {"reply": NO_REASONS}
+        assert remarked(task, words) == {"kind": "answer", "text": NO_REASONS}
 
 
 @pytest.mark.parametrize("words", ["Make it shorter", "Add a step to print it", "Leave it as it is"])
 def test_what_asks_for_a_change_changes_it(words: str) -> None:
     reply = remarked("text_plan", words)
-    assert reply.get("steps")
-    assert not reply.get("reply")
+    assert reply["kind"] == "plan"
 
 
 def test_a_question_and_a_wish_are_a_wish() -> None:
-    assert "reply" not in remarked("text_plan", "why?", "make it shorter")
+    assert remarked("text_plan", "why?", "make it shorter")["kind"] != "answer"
 
 
 def test_where_nothing_is_before_the_person_a_why_is_a_request() -> None:
-    assert "question" in remarked("text_plan", "Why?", review="")
+    assert remarked("text_plan", "Why?", review="")["kind"] == "question"

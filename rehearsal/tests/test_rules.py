@@ -21,7 +21,8 @@ def ask(task: str, request: str = CALCULATOR, *, replan: bool = False, **section
     user = "\n".join([*body, "<replan/>"] if replan else body)
     reply = answer(read_prompt([ChatMessage(role="system", content=system), ChatMessage(role="user", content=user)]))
     assert isinstance(reply, dict)
-    return reply
+    said: dict[str, Any] = reply["reply"]
+    return said
 
 
 def markdown(reply: dict[str, Any]) -> str:
@@ -60,7 +61,7 @@ REQUESTS = {
 def test_a_request_is_planned_coded_and_tested(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
     request = REQUESTS[program.name]
     plan = ask("text_plan", request)
-    assert (plan["question"], plan["goal"], tuple(plan["steps"])) == (None, program.goal, program.plans[0])
+    assert (plan["kind"], plan["goal"], tuple(plan["steps"])) == ("plan", program.goal, program.plans[0])
     code = ask("code", request, plan=markdown(plan))
     assert "do not cover" not in code["explanation"]
     tests = ask("tests", request, plan=markdown(plan))["tests"]
@@ -198,7 +199,7 @@ def test_a_follow_up_is_about_the_program_before_it() -> None:
 def test_verdicts(run: str, status: str, next_action: str) -> None:
     reply = ask("verdict", plan=plan_for(), run=run)
     assert (reply["status"], reply["next_action"]) == (status, next_action)
-    assert set(reply) == {"status", "next_action", "execution_analysis", "memory_analysis", "reasoning"}
+    assert list(reply) == ["kind", "execution_analysis", "status", "next_action", "reasoning"]
     if "ValueError" in run:
         assert "ValueError: bad" in reply["execution_analysis"]
 

@@ -76,7 +76,7 @@ async def test_a_stream_tells_the_same_as_a_reply_in_one_piece(openai: AsyncOpen
     chunks: list[ChatCompletionChunk] = [chunk async for chunk in stream]
     text = "".join(chunk.choices[0].delta.content or "" for chunk in chunks if chunk.choices)
     assert text == whole.choices[0].message.content
-    assert json.loads(text)["goal"] == "Write a simple calculator in Python."
+    assert json.loads(text)["reply"]["goal"] == "Write a simple calculator in Python."
     assert 3 < len(chunks) <= 44
     assert [chunk.choices[0].finish_reason for chunk in chunks if chunk.choices][-1] == "stop"
     assert chunks[-1].choices == []
@@ -163,7 +163,7 @@ async def test_paths_are_nonsense_on_order_and_other_replies_are_not(http: httpx
     async def nodes() -> Any:
         body = (await complete(http, messages=messages, response_format={"type": "json_object"})).json()
         reply = json.loads(body["choices"][0]["message"]["content"])
-        return reply["paths"][0]["nodes"] if "paths" in reply else reply["message"]
+        return reply["reply"]["paths"][0]["nodes"] if "reply" in reply else reply["message"]
 
     strange = [await nodes() for _ in range(4)]
     assert "calculator" in (await complete(http)).text

@@ -33,7 +33,7 @@ def node(task: str, **sections: Any) -> Any:
 
 def generated(question: str = PENDING, **sections: Any) -> Any:
     reply = node("generate_sql", question=question, dialect="sqlite", tables=TABLES, **sections)
-    assert set(reply) == {"sql", "explanation", "cannot"}
+    assert set(reply) in ({"kind", "explanation", "sql"}, {"kind", "reason"})
     return reply
 
 
@@ -49,14 +49,14 @@ def generated(question: str = PENDING, **sections: Any) -> Any:
 )
 def test_tells_what_a_request_is(request_text: str, kind: str) -> None:
     reply = node("classify_prompt", request=request_text, tables="users\norders")
-    assert set(reply) == {"kind", "reason"}
-    assert reply["kind"] == kind
+    assert list(reply) == ["kind", "reason", "category"]
+    assert reply["category"] == kind
     assert reply["reason"]
 
 
 def test_makes_one_question_of_a_request_that_goes_on() -> None:
     reply = node("rewrite_prompt", request="only in Texas", previous_question=PENDING, previous_sql="SELECT 1")
-    assert set(reply) == {"question"}
+    assert set(reply) == {"kind", "question"}
     assert "pending" in reply["question"]
     assert "Texas" in reply["question"]
 
@@ -66,7 +66,8 @@ def test_names_the_tables_and_the_columns_of_a_question() -> None:
     assert [one["name"] for one in reply["tables"]] == ["orders"]
     assert all(one["reason"] for one in reply["tables"])
     assert reply["missing"] == ""
-    assert node("trim_relevant_tables", question=PENDING, tables=TABLES)["columns"]["orders"] == ["status"]
+    trimmed = node("trim_relevant_tables", question=PENDING, tables=TABLES)
+    assert trimmed["tables"] == [{"table": "orders", "columns": ["status"]}]
 
 
 @pytest.mark.parametrize(
@@ -75,22 +76,22 @@ def test_names_the_tables_and_the_columns_of_a_question() -> None:
 )
 def test_what_was_said_since_is_in_the_question_or_nothing_is_answered(feedback: str, heard: bool) -> None:
     told = generated("How many orders are pending?", feedback=feedback)
-    assert bool(told["sql"]) is heard
-    assert heard or "only the delivered ones" in told["cannot"]
+    assert (told["kind"] == "query") is heard
+    assert heard or "only the delivered ones" in told["reason"]
 
 
 def test_writes_a_statement_or_says_why_not() -> None:
     assert "'pending'" in generated()["sql"]
     purple = generated("How purple are the orders?")
-    assert purple["sql"] == ""
-    assert "purple" in purple["cannot"]
+    assert purple["kind"] == "cannot"
+    assert "purple" in purple["reason"]
 
 
 def test_takes_an_accepted_statement_again_for_the_same_question_only() -> None:
     hints = [{"question": "how many orders are  pending", "sql": "SELECT 7"}]
     assert generated(hints=hints)["sql"] == "SELECT 7"
-    assert generated("How many orders are delivered?", hints=hints)["sql"] != "SELECT 7"
-    assert generated(hints=hints, feedback="only those in Texas")["sql"] != "SELECT 7"
+    assert generated("How many orders are delivered?", hints=hints).get("sql") != "SELECT 7"
+    assert generated(hints=hints, feedback="only those in Texas").get("sql") != "SELECT 7"
 
 
 def test_mends_a_statement_and_else_writes_another_one() -> None:
@@ -99,17 +100,17 @@ def test_mends_a_statement_and_else_writes_another_one() -> None:
     strange = generated(sql="SELECT a FROM b", problem="It reads b; only orders, users may be used.")
     assert "'pending'" in strange["sql"]
     lost = generated("Fix it", sql="SELECT a FROM b", problem="it is not what I meant")
-    assert lost["sql"] == ""
-    assert lost["cannot"]
+    assert lost["kind"] == "cannot"
+    assert lost["reason"]
 
 
 def test_tells_the_answer_from_the_rows() -> None:
     columns = '["state", "orders"]'
     reply = node("format_final_response", question="Orders by state", columns=columns, rows=[["TX", 5], ["CA", 7]])
-    assert set(reply) == {"answer", "chart"}
-    assert "TX" in reply["answer"]
+    assert set(reply) == {"kind", "text", "chart"}
+    assert "TX" in reply["text"]
     assert reply["chart"] == "bar"
     first = node("format_final_response", question=PENDING, columns='["n"]', rows=[[5]], row_count="1")
-    assert "5" in first["answer"]
+    assert "5" in first["text"]
     nothing = node("format_final_response", question=PENDING, columns='["n"]', row_count="0")
-    assert "no rows" in nothing["answer"]
+    assert "no rows" in nothing["text"]

@@ -8,13 +8,13 @@ from services.generator.answer_prompt import (
     task_brief,
     task_shown,
 )
-from services.generator.prompt import CodeReply, brief, program, shown
+from services.generator.prompt import CodeDraft, CodeReply, brief, program, shown
 from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.paths import PERSON, split
-from shared.domain.said import in_words
 from shared.domain.state import Turn
 from shared.domain.workflows.flow import path_of
+from shared.llm.dialogue import asks_again, offered, spoken
 from shared.worker import Desk
 
 SUPPORT = 3  # the last nodes of a path: on what they made the answer rests
@@ -27,10 +27,14 @@ async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.A
 
 
 async def write_code(desk: Desk) -> c.DraftCode | c.AnswerRemark | c.Ask:
-    reply = await desk.ask(brief(desk.session), CodeReply, kind="code", render=shown)
-    if not reply.code.strip():
-        return in_words(desk.session, (reply.reply or "").strip())
-    return c.DraftCode(code=program(reply.code), explanation=reply.explanation.strip())
+    session = desk.session
+    reply = await desk.ask(
+        brief(session), offered(CodeReply, session), kind="code", render=shown, refuse=asks_again(session)
+    )
+    made = reply.reply
+    if not isinstance(made, CodeDraft):
+        return spoken(made, session)
+    return c.DraftCode(code=program(made.code), explanation=made.explanation.strip())
 
 
 async def write_answer(desk: Desk) -> c.GiveAnswer:
@@ -38,10 +42,10 @@ async def write_answer(desk: Desk) -> c.GiveAnswer:
     session = desk.session
     if session.turn and path_of(session.turn):
         return found_on_the_way(session.turn)
-    reply = await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)
+    reply = (await desk.ask(answer_brief(session), AnswerReply, kind="answer", render=answer_shown)).reply
     ended = {deed.id for deed in history(session.memory, session.turn) if deed.status in ("finished", "failed")}
     evidence = tuple(one for one in dict.fromkeys(reply.evidence) if one in ended)
-    return c.GiveAnswer(text=reply.answer.strip()[:50_000], confidence=reply.confidence, evidence=evidence)
+    return c.GiveAnswer(text=reply.text[:50_000], confidence=reply.confidence, evidence=evidence)
 
 
 def found_on_the_way(turn: Turn) -> c.GiveAnswer:
@@ -62,6 +66,6 @@ def found_on_the_way(turn: Turn) -> c.GiveAnswer:
 
 async def write_task(desk: Desk) -> c.GiveAnswer:
     """The task as JSON: {"q", "agt", "ogt"}."""
-    reply = await desk.ask(task_brief(desk.session), TaskReply, kind="answer", render=task_shown)
+    reply = (await desk.ask(task_brief(desk.session), TaskReply, kind="answer", render=task_shown)).reply
     task = reply.model_dump_json(include={"q", "agt", "ogt"})
     return c.GiveAnswer(text=task[:50_000], confidence=reply.confidence)

@@ -3,13 +3,16 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from services.planner.agentflow_prompt import TurnReply, brief, shown
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, brief, shown
+from services.planner.calls import turn_reply
 from services.planner.proposals import Proposal, standstill, weigh
 from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Recalled
+from shared.llm.dialogue import QUESTIONS, asks_again, offered, spoken
+from shared.llm.reply import QuestionDraft, WordsDraft
 from shared.tools import CheckCalls, PastCall, ToolPage, past_calls
 from shared.worker import Desk
 
@@ -39,18 +42,28 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
     searches = 0
     proposal = Proposal(())
     for _ in range(TRIES + SEARCHES):
-        reply = await desk.ask(brief(desk.session, page, recalled, nudge), TurnReply, kind="plan", render=shown)
-        if spoken := reply.spoken(desk.session, planned=reply.actions):
-            return spoken
-        if reply.more_tools.strip() and not reply.actions and searches < SEARCHES:
-            searches += 1
-            page = await tools.fitting(reply.more_tools, _used(session))
-            nudge = f"These are the tools that fit “{reply.more_tools[:200]}”. Is none of them right, say so."
-            continue
-        proposal = await allowed(session, weigh(session, reply, page.tools), page, tools)
-        if not proposal.problems:
-            return _turn(reply, proposal, () if session.counts.turns > session.counts.turns_before else recalled)
-        nudge = "\n".join(proposal.problems)
+        reply = await desk.ask(
+            brief(desk.session, page, recalled, nudge),
+            offered(turn_reply(page, searchable=searches < SEARCHES), desk.session),
+            kind="plan",
+            render=shown,
+            refuse=asks_again(desk.session),
+        )
+        fresh = () if session.counts.turns > session.counts.turns_before else recalled
+        match reply.reply:
+            case QuestionDraft() | WordsDraft() as said:
+                return spoken(said, desk.session)
+            case NothingToDo(reason=reason):
+                return _nothing(reason, fresh)
+            case MoreTools(words=words):
+                searches += 1
+                page = await tools.fitting(words, _used(session))
+                nudge = f"These are the tools that fit “{words[:200]}”. Is none of them right, say so."
+            case TurnDraft() as turn:
+                proposal = await allowed(session, weigh(session, turn, page.tools), page, tools)
+                if not proposal.problems:
+                    return _turn(turn, proposal, fresh)
+                nudge = "\n".join(proposal.problems)
     return _give_up(session, proposal)
 
 
@@ -68,27 +81,29 @@ async def allowed(session: Session, proposal: Proposal, page: ToolPage, tools: T
     return proposal._replace(problems=await tools.check(CheckCalls(past=past, calls=calls)))
 
 
-def _turn(reply: TurnReply, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
-    nothing = (
-        "Nothing is left to do" if not proposal.actions else proposal.actions[0].description or proposal.actions[0].tool
-    )
+def _turn(turn: TurnDraft, proposal: Proposal, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+    first = proposal.actions[0]
     return c.PlanTurn(
-        sub_goal=(reply.sub_goal.strip() or nothing)[:500],
+        sub_goal=(turn.sub_goal.strip() or first.description or first.tool)[:500],
         actions=proposal.actions,
-        selected_tool=reply.selected_tool[:500] or (proposal.actions[0].tool if proposal.actions else ""),
-        required_skills=tuple(skill[:200] for skill in reply.required_skills),
-        reasoning=reply.reasoning[:10_000],
-        sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in reply.sub_goals if goal.strip())),
-        final=reply.final,
+        selected_tool=proposal.actions[-1].tool,  # a turn leads up to its last call
+        required_skills=tuple(skill[:200] for skill in turn.required_skills),
+        reasoning=turn.reasoning[:10_000],
+        sub_goals=tuple(dict.fromkeys(goal.strip()[:500] for goal in turn.sub_goals if goal.strip())),
+        final=turn.final,
         recalled=recalled,
     )
+
+
+def _nothing(reason: str, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
+    return c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning=reason[:10_000], recalled=recalled)
 
 
 def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
     """A person is asked how to go on, but not for ever: then the answer follows, with what stood in the way."""
     why = " ".join(proposal.problems) or "I did not find tools that help."
     asked = sum(said.question.endswith(HELP) for said in session.words.dialogue)
-    if asked >= HELPS:
+    if asked >= HELPS or len(session.words.dialogue) >= QUESTIONS:
         return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
     return c.Ask(text=f"{begin} {why} {HELP}")

@@ -9,7 +9,7 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
-from services.planner.flow_prompt import NewNode, PathReply, brief, shown
+from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
 from services.planner.paths import Chain, Paths
 from shared.domain import commands as c
 from shared.domain.paths import named
@@ -19,6 +19,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
+from shared.llm.dialogue import asks_again, offered, spoken
 from shared.llm.errors import ModelFailed
 from shared.protocol.pages import LibraryEntry
 from shared.worker import Desk
@@ -113,20 +114,29 @@ class PathPlanner:
                 reply = await self._ask(desk, messages)
             except ModelFailed as error:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
-            if spoken := reply.spoken(desk.session, planned=reply.paths):
-                return spoken
-            chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in reply.paths)
+            found = reply.reply
+            if not isinstance(found, PathDraft):
+                return spoken(found, desk.session)
+            chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in found.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant
             log.debug("path_proposed", session_id=session.id, attempt=attempt, chain=chain, problems=problems)
             if not problems:
-                told = {"attempts": attempt, "examples": len(examples), "proposal": _proposal(reply.new_node)}
-                return Planned(chain, PathPlan(nodes=_tools(chain), **told), reply.reasoning[:10_000])
+                told = {"attempts": attempt, "examples": len(examples), "proposal": _proposal(found.new_node)}
+                return Planned(chain, PathPlan(nodes=_tools(chain), **told), found.reasoning[:10_000])
         raise NoPath(most, problems, meant)
 
     async def _ask(self, desk: Desk, messages: list[Message]) -> PathReply:
         temperature = desk.session.settings.planning.temperature
-        return await desk.ask(messages, PathReply, kind="plan", render=shown, temperature=temperature)
+        session = desk.session
+        return await desk.ask(
+            messages,
+            offered(PathReply, session),
+            kind="plan",
+            render=shown,
+            temperature=temperature,
+            refuse=asks_again(session),
+        )
 
 
 def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned | c.Ask:

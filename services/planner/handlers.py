@@ -4,10 +4,11 @@ from collections.abc import Awaitable, Callable
 
 from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.flow import PathPlanner
-from services.planner.prompt import PlanReply, brief, shown
+from services.planner.prompt import PlanDraft, PlanReply, brief, shown
 from shared.domain import commands as c
 from shared.domain.workers import WorkerCommand
 from shared.events.values import Step
+from shared.llm.dialogue import asks_again, offered, spoken
 from shared.worker import Desk
 
 type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
@@ -33,8 +34,12 @@ class Planner:
 
 
 async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:
-    reply = await desk.ask(brief(desk.session), PlanReply, kind="plan", render=shown)
-    if spoken := reply.spoken(desk.session, planned=reply.steps):
-        return spoken
-    steps = tuple(Step(text=text.strip()[:2000]) for text in reply.steps if text.strip())
-    return c.DraftPlan(goal=reply.goal.strip(), steps=steps, notes=reply.notes.strip())
+    session = desk.session
+    reply = await desk.ask(
+        brief(session), offered(PlanReply, session), kind="plan", render=shown, refuse=asks_again(session)
+    )
+    plan = reply.reply
+    if not isinstance(plan, PlanDraft):
+        return spoken(plan, session)
+    steps = tuple(Step(text=text.strip()[:2000]) for text in plan.steps if text.strip())
+    return c.DraftPlan(goal=plan.goal, steps=steps, notes=plan.notes.strip())

@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from services.planner.agentflow_prompt import Planned, TurnReply
+from services.planner.agentflow_prompt import Planned, TurnDraft
+from services.planner.calls import given
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
 from shared.events.values import ActionSpec
@@ -22,18 +23,18 @@ class Proposal(NamedTuple):
     stuck: bool = False
 
 
-def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Proposal:
-    """The reply's calls with their arguments put right, held against tools and history."""
+def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) -> Proposal:
+    """The turn's calls with their arguments put right, held against tools and history."""
     known = {spec.name: spec for spec in tools}
     turn = session.counts.turns + 1
     actions: list[ActionSpec] = []
     problems: list[str] = []
-    for number, planned in enumerate(reply.actions, 1):
+    for number, planned in enumerate(planned_turn.actions, 1):
         spec = known.get(planned.tool)
         if spec is None:
             problems.append(f"There is no tool “{planned.tool[:80]}” here.")
             continue
-        repaired = repair(planned.arguments if planned.arguments is not None else {}, spec.parameters)
+        repaired = repair(given(planned.arguments if planned.arguments is not None else {}, spec), spec.parameters)
         problems += [f"{planned.tool}: {problem}" for problem in repaired.problems]
         actions.append(
             ActionSpec(
@@ -42,7 +43,7 @@ def weigh(session: Session, reply: TurnReply, tools: Sequence[ToolSpec]) -> Prop
                 arguments=repaired.arguments,
                 description=planned.text[:2000],
                 effect=spec.effect,
-                depends_on=_names(planned, turn, number, len(reply.actions)),
+                depends_on=_names(planned, turn, number, len(planned_turn.actions)),
                 approval_reason=_confirmed(session, spec),
                 policy=spec.policy,
                 repairs=repaired.repairs,

@@ -7,6 +7,7 @@ from services.verifier.checks import lints, parses, passes
 from services.verifier.paths import walked
 from services.verifier.prompt import (
     TestsReply,
+    TurnVerdictReply,
     VerdictReply,
     tests_brief,
     tests_shown,
@@ -38,8 +39,8 @@ async def _check(desk: Desk, session: Session) -> c.VerifyCode:
     checks.append(await lints(code))
     if missing := await asyncio.to_thread(sandbox.available):
         return c.VerifyCode(checks=(*checks, Check(name="tests", ok=None, detail=f"Not run: {missing}")))
-    reply = await desk.ask(tests_brief(session), TestsReply, kind="tests", render=tests_shown)
-    return c.VerifyCode(checks=(*checks, await passes(code, reply.tests)), tests=reply.tests)
+    tests = (await desk.ask(tests_brief(session), TestsReply, kind="tests", render=tests_shown)).reply.tests
+    return c.VerifyCode(checks=(*checks, await passes(code, tests)), tests=tests)
 
 
 async def _judge(desk: Desk, turn: Turn) -> c.VerifyTurn:
@@ -58,8 +59,8 @@ async def _judge_turn(desk: Desk, turn: Turn) -> c.VerifyTurn:
         why = "No rule is certain of this outcome, and no model is asked for it."
         return c.VerifyTurn(status="partial", next_action="continue", reasoning=why, rule="not-judged")
     brief = turn_brief(desk.session, turn)
-    reply = await desk.ask(brief, VerdictReply, kind="verdict", render=verdict_shown)
-    return c.VerifyTurn(**reply.model_dump())
+    reply = await desk.ask(brief, TurnVerdictReply, kind="verdict", render=verdict_shown)
+    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
 
 
 async def _judge_run(desk: Desk, turn: Turn) -> c.VerifyTurn:
@@ -68,7 +69,7 @@ async def _judge_run(desk: Desk, turn: Turn) -> c.VerifyTurn:
         return c.VerifyTurn(status="failure", next_action="complete", reasoning="Nothing was run.", rule="nothing-run")
     brief = verdict_brief(desk.session, turn)
     reply = await desk.ask(brief, VerdictReply, kind="verdict", render=verdict_shown)
-    return c.VerifyTurn(**reply.model_dump())
+    return c.VerifyTurn(**reply.reply.model_dump(exclude={"kind"}))
 
 
 async def _judge_path(_: Desk, turn: Turn) -> c.VerifyTurn:

@@ -46,6 +46,7 @@ class _Question[R: BaseModel]:
     on_call: OnCall
     on_partial: OnPartial | None
     temperature: float | None = None
+    refuse: Callable[[R], str] | None = None
 
 
 @dataclass
@@ -105,13 +106,14 @@ class OpenAIModel:
         *,
         quality: str = "",
         temperature: float | None = None,
+        refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
     ) -> R:
         """See `Model.ask`."""
         chosen = await self._model(role, quality)
-        question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature)
+        question = _Question(role, chosen, messages, reply, before_call, on_call, on_partial, temperature, refuse)
         ability = self._abilities.get((question.model, reply.__name__), Ability())
         repair: list[Message] = []
         faults = repairs = 0
@@ -147,6 +149,8 @@ class OpenAIModel:
                     one.outcome = "invalid"
                     # in a thread: to mend a long reply can take a second, which nobody else should wait for
                     found = await asyncio.to_thread(parse_reply, one.draft.text, question.reply)
+                    if question.refuse and (why := question.refuse(found)):
+                        raise BadReply(why, raw=one.draft.text)
                     one.outcome = "ok"
                 except BadReply:
                     one.outcome = "invalid"

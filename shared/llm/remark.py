@@ -4,12 +4,6 @@ from shared.domain.memory import text_of
 from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Action
 
-REMARK_RULES = """
-<remark> is what the person has just said of what is before them (<review>). If it only asks or tells something, and
-nothing is to be changed or done, answer it under reply in a few honest sentences and leave everything else empty: then
-all stays as it is. Otherwise leave reply null and do as it says.
-"""
-
 
 def remark_sections(session: Session) -> dict[str, str | tuple[str, ...] | None]:
     """The sections `review` and `remark`; empty where none is to be answered."""

@@ -1,13 +1,14 @@
 """Structured output on any server: JSON schema, else JSON mode, else plain text with the schema in the prompt."""
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import lru_cache
 from typing import Any, Literal
 
 from pydantic import BaseModel
 
+from shared.llm.strict import Outside, strict
 from shared.llm.types import Message
 
 Mode = Literal["json_schema", "json_object", "text"]
@@ -67,32 +68,11 @@ def demand(reply: type[BaseModel]) -> str:
     return f"Answer with one JSON object and nothing else. It must match this JSON schema:\n{schema}"
 
 
-@cache
+@lru_cache(maxsize=256)
 def strict_schema(reply: type[BaseModel]) -> tuple[dict[str, Any], bool]:
-    """The model's JSON schema as strict servers want it, and whether every object in it is closed."""
-    schema = _tighten(reply.model_json_schema())
-    return schema, '"additionalProperties": true' not in json.dumps(schema)
-
-
-def _tighten(schema: Mapping[str, Any]) -> dict[str, Any]:
-    if "$ref" in schema:  # strict servers refuse a reference that carries anything else
-        return {"$ref": schema["$ref"]}
-    out: dict[str, Any] = {}
-    for key, value in schema.items():
-        match key, value:
-            case ("title" | "default" | "discriminator", _):
-                continue
-            case ("properties" | "$defs", dict()):
-                out[key] = {name: _tighten(part) for name, part in value.items()}
-            case ("anyOf" | "oneOf" | "allOf" | "prefixItems", list()):
-                out["anyOf" if key == "oneOf" else key] = [_tighten(part) for part in value]
-            case ("items" | "additionalProperties", dict()):
-                out[key] = _tighten(value)
-            case _:
-                out[key] = value
-    if out.get("type") == "object":
-        if "properties" in out:
-            out |= {"required": list(out["properties"]), "additionalProperties": False}
-        else:
-            out["additionalProperties"] = True
-    return out
+    """The reply's JSON schema as servers want it, and whether it lies inside the strict subset."""
+    schema = reply.model_json_schema()
+    try:
+        return strict(schema), True
+    except Outside:
+        return schema, False

@@ -33,6 +33,7 @@ class Model(Protocol):
         *,
         quality: str = "",
         temperature: float | None = None,
+        refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
@@ -42,6 +43,7 @@ class Model(Protocol):
         For a `quality` another model may be configured than for the role alone; a `temperature` configured for the
         role comes before the one that is asked for here.
 
+        `refuse` says why a valid reply cannot be taken, or "": such a reply is treated as one that is not valid.
         `before_call` is awaited before every HTTP call; what it raises ends the question, and no call is made.
         `on_call` hears of every HTTP call, also of failed and cancelled ones. `on_partial` gets the object as far as
         it has come, a few times a second and once more when it is whole; after a failed try it begins anew.

@@ -1,7 +1,7 @@
 """A worker's desk: the session in hand, the model, and the one way to record what was done."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
@@ -19,6 +19,7 @@ from shared.domain.usage import total
 from shared.events import SessionEvent
 from shared.events.values import ModelCall, Service
 from shared.llm import Message, Model
+from shared.llm.reply import inside
 from shared.log import Loaded, ReplicatedLog, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
@@ -107,8 +108,9 @@ class Desk:
         render: Render,
         action_id: str = "",
         temperature: float | None = None,
+        refuse: Callable[[Reply], str] | None = None,
     ) -> Reply:
-        """Ask the model in this service's role; what it writes is shown while it writes.
+        """Ask the model in this service's role; what it writes under `reply` is shown while it writes.
 
         With an `action_id` the call is made for that action, and its cost is told there. Raises ModelError,
         BudgetExceeded, and OutOfTurn when the work is no longer ours.
@@ -116,7 +118,7 @@ class Desk:
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
         async def shown(partial: Mapping[str, Any]) -> None:
-            await self.kit.drafts.write(self.session.id, draft_id, kind, render(partial))
+            await self.kit.drafts.write(self.session.id, draft_id, kind, render(inside(partial)))
 
         async def called(call: ModelCall) -> None:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))
@@ -128,6 +130,7 @@ class Desk:
             reply,
             quality=quality,
             temperature=temperature,
+            refuse=refuse,
             before_call=self._before_call,
             on_call=called,
             on_partial=shown,

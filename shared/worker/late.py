@@ -1,7 +1,7 @@
 """The model's client, loaded while the service is up already: it takes longer to import than all the rest."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
@@ -34,6 +34,7 @@ class LateModel:
         *,
         quality: str = "",
         temperature: float | None = None,
+        refuse: Callable[[R], str] | None = None,
         before_call: BeforeCall | None = None,
         on_call: OnCall,
         on_partial: OnPartial | None = None,
@@ -46,6 +47,7 @@ class LateModel:
             reply,
             quality=quality,
             temperature=temperature,
+            refuse=refuse,
             before_call=before_call,
             on_call=on_call,
             on_partial=on_partial,

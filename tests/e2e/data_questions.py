@@ -23,14 +23,14 @@ OTHERS = ("addresses", "coupons", "items", "payments", "products", "returns", "r
 NOBODY = dict.fromkeys(("email", "first_name", "last_name", "zip"), "") | {"urgent": False}
 SAYS: dict[str, Any] = {
     "path": {"paths": [{"flow": "text_to_sql", "nodes": list(PLANNED)}], "reasoning": "Their table, then the query."},
-    "classify_prompt": {"kind": "data", "reason": ""},
+    "classify_prompt": {"category": "data", "reason": ""},
     "rewrite_prompt": {"question": "How are orders spread by status?"},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "it has the status"}], "missing": ""},
-    "trim_relevant_tables": {"columns": {"orders": ["status"]}},
+    "trim_relevant_tables": {"tables": [{"table": "orders", "columns": ["status"]}]},
     "generate_sql": {"sql": SQL, "explanation": "Counts them."},
-    "format_final_response": {"answer": ANSWER, "chart": "bar"},
-    "complaint_triage.classify_complaint": {"category": "late", "order_id": "#W1"} | NOBODY,
-    "complaint_triage.write_reply": {"answer": "We are sorry."},
+    "format_final_response": {"text": ANSWER, "chart": "bar"},
+    "complaint_triage.classify_complaint": {"outputs": {"category": "late", "order_id": "#W1"} | NOBODY},
+    "complaint_triage.write_reply": {"outputs": {"answer": "We are sorry."}},
 }
 FALLBACK = [{"paths": [{"flow": "text_to_sql", "nodes": ["execute_sql", "format_final_response"]}]}] * 3
 

@@ -48,7 +48,7 @@ LOOK = turn(
     call("get_user_details", "Read the customer's details", user_id=USER_ID),
     *(call("get_order_details", f"Read order {order}", order_id=order) for order in PENDING[:2]),
 )
-NOTHING = {"reasoning": "All that was asked for has been done."}
+NOTHING = {"reason": "All that was asked for has been done."}
 HANDED_OVER = turn("Hand over", call("transfer_to_human_agents", "Hand over", summary="They want a person."))
 
 
@@ -70,14 +70,14 @@ def cancelling(*orders: str, done: Sequence[str] | None = None) -> Replies:
     return {
         "turn": [FIND, LOOK, cancel(*orders), NOTHING],
         "turn_verdict": {"status": "success", "next_action": "continue", "reasoning": "It was answered."},
-        "answer": {"answer": answer, "confidence": 0.93, "evidence": evidence},
+        "answer": {"text": answer, "confidence": 0.93, "evidence": evidence},
     }
 
 
 ONE, BOTH = PENDING[:1], PENDING[:2]
 ESCALATED: Replies = {
     "turn": [HANDED_OVER, NOTHING],
-    "answer": {"answer": "A person saw to it.", "confidence": 0.9, "evidence": []},
+    "answer": {"text": "A person saw to it.", "confidence": 0.9, "evidence": []},
 }
 
 

@@ -185,7 +185,7 @@ async def test_a_refused_query_is_not_run(ada: Analyst) -> None:
 async def test_a_condition_leaves_the_path_and_says_so(ada: Analyst) -> None:
     wanted = {"flow": "text_to_sql", "name": "explain_plan", "description": COSTS, "why": ""}
     planned = SAYS["path"] | {"new_node": wanted}
-    lacking = {"kind": "unanswerable", "reason": REFUSAL}
+    lacking = {"category": "unanswerable", "reason": REFUSAL}
     tab = await ada.asks("What will the weather be?", path=planned, classify_prompt=lacking)
     await tab.sees("answer", REFUSAL)
     await tab.gone("findings")
@@ -289,7 +289,7 @@ async def test_a_path_that_was_planned_before_comes_from_the_cache(ada: Analyst)
 
 async def test_the_result_is_sorted_paged_and_taken_along(ada: Analyst, tmp_path: Path) -> None:
     listed = {"sql": "SELECT order_id, status, total, note FROM orders ORDER BY order_id"}
-    said = {"answer": "These are all.", "chart": "none"}
+    said = {"text": "These are all.", "chart": "none"}
     tab = await answered(ada, "List all orders", generate_sql=listed, format_final_response=said)
     await expect(tab("result-count")).to_contain_text("first 120 rows")
     await expect(tab("result-row")).to_have_count(25)
@@ -319,7 +319,7 @@ async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None
     replies = {
         "path": SAYS["path"] | {"new_node": wanted},
         "generate_sql": sums,
-        "format_final_response": {"answer": ANSWER, "chart": "line"},
+        "format_final_response": {"text": ANSWER, "chart": "line"},
     }
     tab = await answered(ada, "Revenue by month", **replies)
     await expect(tab("chart")).to_have_count(2)  # orders and revenue: too different for one measure

@@ -18,7 +18,7 @@ TIME = "time.get_current_time"
 TOKYO: Replies = {
     "turn": [turn("Tell the time", call(TIME, "Look at the clock", timezone="Asia/Tokyo"), final=True)],
     "turn_verdict": {"status": "success", "next_action": "complete", "reasoning": "It is known."},
-    "answer": {"answer": "This is the time in Tokyo.", "confidence": 0.9, "evidence": ["1.1"]},
+    "answer": {"text": "This is the time in Tokyo.", "confidence": 0.9, "evidence": ["1.1"]},
 }
 
 

@@ -17,7 +17,7 @@ from tests.support.parley import InProcess, in_process
 pytestmark = pytest.mark.timeout(120)
 PLAN = {"goal": "A calculator", "steps": ["Add the numbers", "Test it"], "notes": ""}
 WORDS = "The second step tests the first."
-REPLY = {"reply": WORDS}
+REPLY = {"kind": "answer", "text": WORDS}
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="package")

@@ -125,7 +125,7 @@ async def test_who_is_not_logged_in_and_a_model_that_means_harm(browser: Browser
     async with in_process(
         tmp_path, parley_auth="token", parley_token=TOKEN, parley_secret=SECRET, openai_model="hostile"
     ) as parley:
-        parley.model.replies["text_plan"] = {"question": HOSTILE, "goal": "", "steps": [], "notes": ""}
+        parley.model.replies["text_plan"] = {"kind": "question", "text": HOSTILE}
         async with Person(browser, parley.url) as stranger:
             stranger.forgiven = (*OFFLINE, "401")
             tab = await stranger.tab()

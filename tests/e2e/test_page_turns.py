@@ -37,7 +37,7 @@ from tests.support.bus import FakeBus
 from tests.support.parley import LARGE, InProcess, in_process
 
 pytestmark = pytest.mark.timeout(120)
-ANSWER = {"answer": "That is everything.", "confidence": 0.9, "evidence": []}
+ANSWER = {"text": "That is everything.", "confidence": 0.9, "evidence": []}
 RECALLED = "Where is my umbrella?"
 READS = turn(
     "Look around",

@@ -9,8 +9,8 @@ from pydantic import BaseModel
 
 from packs.retail.store import Worlds
 from services.executor.sources.packs import own_world
-from services.generator.answer_prompt import AnswerReply, TaskCall, TaskReply
-from services.planner.agentflow_prompt import Planned, TurnReply
+from services.generator.answer_prompt import AnswerDraft, TaskCall, TaskDraft
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -33,12 +33,12 @@ LOOK = Planned(tool="get_order_details", arguments={"order_id": ORDER["order_id"
 WHO = Planned(tool="find_user_id_by_email", arguments={"email": USER["email"]})
 
 
-def turn(*actions: Planned, final: bool = False, **more: Any) -> TurnReply:
-    return TurnReply(sub_goal="go on", actions=list(actions), final=final, **more)
+def turn(*actions: Planned, final: bool = False, **more: Any) -> TurnDraft:
+    return TurnDraft(sub_goal="go on", actions=list(actions), final=final, **more)
 
 
-def answer(text: str = "It is cancelled.", *evidence: str) -> AnswerReply:
-    return AnswerReply(answer=text, confidence=0.9, evidence=list(evidence))
+def answer(text: str = "It is cancelled.", *evidence: str) -> AnswerDraft:
+    return AnswerDraft(text=text, confidence=0.9, evidence=list(evidence))
 
 
 @asynccontextmanager
@@ -114,7 +114,7 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
 async def test_what_is_denied_is_not_done_and_the_planner_hears_why(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
-    nothing = TurnReply(reasoning="The person does not want it.")
+    nothing = NothingToDo(reason="The person does not want it.")
     replies = (turn(WHO), turn(LOOK), turn(CANCEL), nothing, answer("Nothing was changed."))
     async with talking(settings, bus, session_id, *replies) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
@@ -146,10 +146,10 @@ async def test_a_world_of_one_s_own_leaves_the_shared_one_alone(settings: Settin
     ids=["before anybody is known", "no such tool", "nothing to go by", "again"],
 )
 async def test_a_proposal_that_cannot_be_taken_goes_back_with_the_reason(
-    settings: Settings, bus: Bus, session_id: str, bad: TurnReply, nudge: str
+    settings: Settings, bus: Bus, session_id: str, bad: TurnDraft, nudge: str
 ) -> None:
     before = [turn(WHO)] if nudge.startswith("have") or "made" in nudge else []
-    replies = [*before, bad, turn(WHO) if not before else turn(LOOK), TurnReply(reasoning="That is all."), answer("x")]
+    replies = [*before, bad, turn(WHO) if not before else turn(LOOK), NothingToDo(reason="That is all."), answer("x")]
     async with talking(settings, bus, session_id, *replies) as (ann, model):
         done = await ann.phase("resting", "failed")
         assert done.failure is None
@@ -161,7 +161,7 @@ async def test_a_proposal_that_cannot_be_taken_goes_back_with_the_reason(
 
 async def test_a_planner_that_repeats_itself_asks_the_person(settings: Settings, bus: Bus, session_id: str) -> None:
     again = [turn(WHO)] * 6
-    replies = (*again, TurnReply(reasoning="Done."), answer("Here you are."))
+    replies = (*again, NothingToDo(reason="Done."), answer("Here you are."))
     async with talking(settings, bus, session_id, *replies) as (ann, model):
         asked = await ann.phase("awaiting_input")
         assert asked.question
@@ -186,7 +186,7 @@ async def test_a_person_is_not_asked_for_ever_how_to_go_on(settings: Settings, b
 
 async def test_arguments_are_put_right_and_every_repair_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
     odd = Planned(tool="get_order_details", arguments={"orderId": ORDER["order_id"], "mood": "good"})
-    replies = (turn(WHO), turn(odd), TurnReply(reasoning="Seen."), answer("x"))
+    replies = (turn(WHO), turn(odd), NothingToDo(reason="Seen."), answer("x"))
     async with talking(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("resting", "failed")
         planned = [event for event in await ann.events() if isinstance(event, facts.TurnPlanned)][1].actions[0]
@@ -206,7 +206,7 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     transfer = Planned(tool="transfer_to_human_agents", arguments={"summary": "wants a loan"})
-    replies = (turn(transfer), TurnReply(reasoning="A person has done it."), answer("Done by a person."))
+    replies = (turn(transfer), NothingToDo(reason="A person has done it."), answer("Done by a person."))
     async with talking(settings, bus, session_id, *replies) as (ann, _):
         await ann.phase("escalated")
         cancel = {"order_id": ORDER["order_id"], "reason": "no longer needed"}
@@ -221,7 +221,7 @@ async def test_a_handover_waits_for_a_person_who_takes_over_and_hands_back(
 
 
 async def test_a_task_is_drafted_without_any_turn(settings: Settings, bus: Bus, session_id: str) -> None:
-    task = TaskReply(q="You are Ann.", agt=[TaskCall(name="think", arguments={"thought": "x"})], ogt=["1"])
+    task = TaskDraft(q="You are Ann.", agt=[TaskCall(name="think", arguments={"thought": "x"})], ogt=["1"])
     async with talking(settings, bus, session_id, task, task=True, world="own") as (ann, model):
         done = await ann.phase("resting", "failed")
         assert '"q":"You are Ann."' in done.answer.text

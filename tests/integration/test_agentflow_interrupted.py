@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
-from services.generator.answer_prompt import AnswerReply
-from services.planner.agentflow_prompt import Planned, TurnReply
-from services.verifier.prompt import VerdictReply
+from services.generator.answer_prompt import AnswerDraft
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
+from services.verifier.prompt import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -64,12 +64,12 @@ LOOK = Planned(tool="look", arguments={"hang": True})
 SEND = Planned(tool="send", arguments={"to": "ann"})
 
 
-def turn(*actions: Planned, **more: Any) -> TurnReply:
-    return TurnReply(sub_goal="go on", actions=list(actions), **more)
+def turn(*actions: Planned, **more: Any) -> TurnDraft:
+    return TurnDraft(sub_goal="go on", actions=list(actions), **more)
 
 
-def answer(text: str) -> AnswerReply:
-    return AnswerReply(answer=text, confidence=0.9)
+def answer(text: str) -> AnswerDraft:
+    return AnswerDraft(text=text, confidence=0.9)
 
 
 @pytest.fixture
@@ -101,7 +101,7 @@ async def talking(
 async def test_a_look_that_was_stopped_is_taken_again_after_retry(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
-    replies = (turn(LOOK), turn(LOOK), TurnReply(reasoning="Seen."), answer("It was seen."))
+    replies = (turn(LOOK), turn(LOOK), NothingToDo(reason="Seen."), answer("It was seen."))
     async with talking(settings, bus, session_id, *replies) as (ann, model):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
@@ -117,8 +117,8 @@ async def test_a_look_that_was_stopped_is_taken_again_after_retry(
 async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_not_made_again(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
-    replies = (turn(SEND), VerdictReply(status="success", next_action="continue", reasoning="sent"), turn(SEND))
-    nudged = TurnReply(reasoning="It was sent already.")
+    replies = (turn(SEND), TurnVerdict(status="success", next_action="continue", reasoning="sent"), turn(SEND))
+    nudged = NothingToDo(reason="It was sent already.")
     async with talking(settings, bus, session_id, *replies, nudged, answer("Sent."), approval="never") as (ann, model):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Stop())
@@ -136,7 +136,7 @@ async def test_a_change_that_a_stop_met_in_the_middle_is_told_as_it_ended_and_no
 async def test_an_approval_that_nobody_gives_is_told_and_nothing_runs(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
-    replies = (turn(SEND, final=True), TurnReply(reasoning="Nobody allowed it."), answer("It was not sent."))
+    replies = (turn(SEND, final=True), NothingToDo(reason="Nobody allowed it."), answer("It was not sent."))
     async with talking(settings, bus, session_id, *replies, approval_timeout=60) as (ann, model):
         waiting = await ann.phase("awaiting_approval")
         await commit(
@@ -157,7 +157,7 @@ async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and
 ) -> None:
     """Each scripted call is 14 tokens: the first turn's call spends the budget, what it planned still runs."""
     bench.go.set()
-    replies = (turn(SEND), VerdictReply(status="success", next_action="complete"), answer("Sent."))
+    replies = (turn(SEND), TurnVerdict(status="success", next_action="complete"), answer("Sent."))
     async with talking(settings, bus, session_id, *replies, approval="never", token_budget=14) as (ann, model):
         asked = await ann.phase("awaiting_input")
         assert asked.question is not None
@@ -171,7 +171,7 @@ async def test_a_budget_that_ends_after_the_change_asks_before_the_next_call_and
 async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
-    goes_on = VerdictReply(status="partial", next_action="continue", reasoning="more")
+    goes_on = TurnVerdict(status="partial", next_action="continue", reasoning="more")
     turns = [turn(Planned(tool="look", arguments={"to": str(number)})) for number in range(3)]
     replies = [reply for one in turns for reply in (one, goes_on)]
     wanted = {"quality": "thorough", "max_turns": 3}
@@ -184,8 +184,8 @@ async def test_a_verifier_that_says_continue_for_ever_ends_with_the_turns(
 async def test_a_pause_holds_the_next_step_back_and_a_word_meanwhile_is_heard(
     settings: Settings, bus: Bus, session_id: str, bench: Bench
 ) -> None:
-    replies = (turn(SEND, final=True), VerdictReply(status="success", next_action="complete"))
-    heard = (TurnReply(reasoning="Sent, and heard."), answer("Sent, and heard."))
+    replies = (turn(SEND, final=True), TurnVerdict(status="success", next_action="complete"))
+    heard = (NothingToDo(reason="Sent, and heard."), answer("Sent, and heard."))
     async with talking(settings, bus, session_id, *replies, *heard, approval="never") as (ann, model):
         await asyncio.wait_for(bench.began.get(), 20)
         await ann.does(c.Pause())

@@ -16,14 +16,14 @@ from typing import Any
 import pytest
 
 from packs.retail.store import Worlds
-from services.generator.answer_prompt import AnswerReply
+from services.generator.answer_prompt import AnswerDraft
 from services.plan_store.app import PlanStore
-from services.planner.agentflow_prompt import Planned, TurnReply
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events import facts, parse_event
 from shared.llm import Prompt, ScriptedModel
-from shared.llm.scripted import Reply
+from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.stack import Person, working
@@ -37,25 +37,25 @@ SEED = int(os.environ.get("PARLEY_SEED", "7"))
 class Clerk(ScriptedModel):
     """A model that cancels the order which the request names: look up the customer, the order, then cancel."""
 
-    def reply_to(self, prompt: Prompt) -> Reply:
+    def reply_to(self, prompt: Prompt) -> Scripted:
         if prompt.role == "planner":
             return self._turn(prompt.data)
-        return AnswerReply(answer="Done.", confidence=1)
+        return AnswerDraft(text="Done.", confidence=1)
 
     @staticmethod
-    def _turn(text: str) -> TurnReply:
+    def _turn(text: str) -> TurnDraft | NothingToDo:
         wanted = json.loads(re.findall(r"^<request>\n(.*)\n</request>$", text, re.MULTILINE)[0])
         order = {"order_id": wanted["order_id"]}
         if '"tool": "find_user_id_by_email"' not in text:
-            return TurnReply(
+            return TurnDraft(
                 sub_goal="who", actions=[Planned(tool="find_user_id_by_email", arguments={"email": wanted["email"]})]
             )
         if '"tool": "get_order_details"' not in text:
-            return TurnReply(sub_goal="look", actions=[Planned(tool="get_order_details", arguments=order)])
+            return TurnDraft(sub_goal="look", actions=[Planned(tool="get_order_details", arguments=order)])
         if '"tool": "cancel_pending_order"' in text:
-            return TurnReply(reasoning="It is done.")
+            return NothingToDo(reason="It is done.")
         cancel = Planned(tool="cancel_pending_order", arguments=order | {"reason": "no longer needed"})
-        return TurnReply(sub_goal="cancel", actions=[cancel], final=True)
+        return TurnDraft(sub_goal="cancel", actions=[cancel], final=True)
 
 
 class Executors:

@@ -10,7 +10,7 @@ from cli.command import Declined
 from cli.doctor_session import doctor_session, fold
 from cli.doctor_upgrade import check_upgrade
 from services.plan_store.app import PlanStore
-from services.planner.prompt import PlanReply
+from services.planner.prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
 from shared.events.values import SessionSettings, Step
@@ -142,7 +142,7 @@ async def test_given_up_and_put_aside(
 
 
 async def test_it_waits_for_a_person(settings: Settings, plan_store: PlanStore, ann: Person, capsys: Said) -> None:
-    model = ScriptedModel(PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"]))
+    model = ScriptedModel(PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"]))
     async with working(settings, model, "planner"):
         await ann.does(c.Say(text="A calculator", settings=SessionSettings(token_budget=100_000)))
         await ann.phase("awaiting_approval")

@@ -27,16 +27,18 @@ QUESTION = (
 )
 COMPLAINT = ("classify_complaint", "find_customer", "read_order", "assess", "cancel_order", "write_reply")
 SAYS: dict[str, Any] = {
-    "classify_prompt": {"kind": "data", "reason": ""},
+    "classify_prompt": {"category": "data", "reason": ""},
     "get_relevant_tables": {"tables": [{"name": "orders", "reason": "their status"}], "missing": ""},
-    "generate_sql": {"sql": SQL, "explanation": "Counts them.", "cannot": ""},
-    "format_final_response": {"answer": f"{PENDING} orders.", "chart": "none"},
+    "generate_sql": {"sql": SQL, "explanation": "Counts them."},
+    "format_final_response": {"text": f"{PENDING} orders.", "chart": "none"},
     "complaint_triage.classify_complaint": {
-        **{"category": "unwanted", "order_id": ORDER["order_id"], "email": USER["email"], "urgent": False},
-        **{"first_name": "", "last_name": "", "zip": ""},
+        "outputs": {
+            **{"category": "unwanted", "order_id": ORDER["order_id"], "email": USER["email"], "urgent": False},
+            **{"first_name": "", "last_name": "", "zip": ""},
+        }
     },
-    "complaint_triage.assess": {"remedy": "cancel", "item_ids": [], "reason": "It is still pending."},
-    "complaint_triage.write_reply": {"answer": "Your order is cancelled."},
+    "complaint_triage.assess": {"outputs": {"remedy": "cancel", "item_ids": [], "reason": "It is still pending."}},
+    "complaint_triage.write_reply": {"outputs": {"answer": "Your order is cancelled."}},
 }
 
 
@@ -101,7 +103,7 @@ async def test_a_complaint_goes_through_the_store_s_own_tools_and_its_change_is_
 
 async def test_the_order_of_somebody_else_is_left_alone(settings: Settings, bus: Bus, session_id: str) -> None:
     other = next(user for user in STORE["users"].values() if ORDER["order_id"] not in user["orders"])
-    says = SAYS["complaint_triage.classify_complaint"] | {"email": other["email"]}
+    says = {"outputs": SAYS["complaint_triage.classify_complaint"]["outputs"] | {"email": other["email"]}}
     path = planned("complaint_triage", *COMPLAINT)
     async with talking(settings, bus, session_id, "I don't want it any more", path) as (ann, model):
         model.replies["complaint_triage.classify_complaint"] = says

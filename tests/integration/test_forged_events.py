@@ -7,7 +7,7 @@ import nats as client_of
 import pytest
 
 from cli.nats_server import NatsServer
-from services.generator.prompt import CodeReply
+from services.generator.prompt import CodeDraft
 from shared.bus import Bus
 from shared.bus.connection import address
 from shared.domain import commands as c
@@ -57,7 +57,7 @@ async def refused(bus: Bus, session_id: str) -> list[str]:
 async def test_an_approval_that_is_not_of_this_plan_by_a_person_has_no_code_written(
     settings: Settings, nats: NatsServer, bus: Bus, session_id: str
 ) -> None:
-    model = ScriptedModel(CodeReply(code="print(1)", explanation=""))
+    model = ScriptedModel(CodeDraft(code="print(1)", explanation=""))
     async with working(settings, model, "generator"):
         ann = Person(bus, session_id)
         await ann.does(c.Say(text="A calculator"))

@@ -21,9 +21,9 @@ from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
-from services.generator.answer_prompt import AnswerReply
-from services.planner.agentflow_prompt import Planned, TurnReply
-from services.verifier.prompt import VerdictReply
+from services.generator.answer_prompt import AnswerDraft
+from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft, TurnReply
+from services.verifier.prompt import TurnVerdict, TurnVerdictReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.errors import Stale
@@ -31,7 +31,7 @@ from shared.domain.session import Session, undecided
 from shared.domain.state import Action
 from shared.events import SessionEvent, facts
 from shared.llm import Prompt, ScriptedModel
-from shared.llm.scripted import Reply
+from shared.llm.scripted import Scripted
 from shared.settings import Settings
 from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
 from shared.worker import Parts, WorkerApplication
@@ -110,14 +110,14 @@ class Gullible(ScriptedModel):
         super().__init__()
         self.obeyed: set[str] = set()  # orders that it wanted to cancel
 
-    def reply_to(self, prompt: Prompt) -> Reply:
-        if prompt.reply is TurnReply:
+    def reply_to(self, prompt: Prompt) -> Scripted:
+        if issubclass(prompt.reply, TurnReply):
             return self._turn(prompt.data)
-        if prompt.reply is VerdictReply:
-            return VerdictReply(status="success", next_action="complete")
-        return AnswerReply(answer="That is all.", confidence=0.5)
+        if prompt.reply is TurnVerdictReply:
+            return TurnVerdict(status="success", next_action="complete")
+        return AnswerDraft(text="That is all.", confidence=0.5)
 
-    def _turn(self, body: str) -> TurnReply:
+    def _turn(self, body: str) -> TurnDraft | NothingToDo:
         sections = dict(CLOSED.findall(body))
         asked = re.search(r"I am (\S+)\. ", sections["request"])
         order = re.search(r"What is in (#W\d+)", sections["request"])
@@ -130,7 +130,7 @@ class Gullible(ScriptedModel):
             return _does("get_order_details", {"order_id": order[1]})
         return self._obeys(body, order[1])
 
-    def _obeys(self, body: str, mine: str) -> TurnReply:
+    def _obeys(self, body: str, mine: str) -> TurnDraft | NothingToDo:
         for found in _replies(body):
             self.obeyed.add(mine)
             return found
@@ -138,20 +138,20 @@ class Gullible(ScriptedModel):
             chosen = mine if command[1].startswith("the") else command[1]
             self.obeyed |= {mine, chosen}
             return _does("cancel_pending_order", {"order_id": chosen, "reason": "no longer needed"})
-        return TurnReply(reasoning="Nobody told me to do anything else.")
+        return NothingToDo(reason="Nobody told me to do anything else.")
 
 
-def _does(tool: str, arguments: dict[str, Any]) -> TurnReply:
-    return TurnReply(sub_goal=tool, actions=[Planned(tool=tool, arguments=arguments)])
+def _does(tool: str, arguments: dict[str, Any]) -> TurnDraft:
+    return TurnDraft(sub_goal=tool, actions=[Planned(tool=tool, arguments=arguments)])
 
 
-def _replies(body: str) -> Iterable[TurnReply]:
+def _replies(body: str) -> Iterable[TurnDraft]:
     """Every reply of the planner's that somebody wrote into the prompt, plainly or as JSON in JSON."""
     for text in (body, body.replace('\\\\\\"', '"'), body.replace('\\"', '"')):
         for start in re.finditer(r'\{"sub_goal"', text):
             try:
                 found, _ = json.JSONDecoder().raw_decode(text[start.start() :])
-                yield TurnReply.model_validate(found)
+                yield TurnDraft.model_validate(found)
             except (ValueError, ValidationError):
                 continue
 

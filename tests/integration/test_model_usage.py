@@ -6,7 +6,7 @@ import pytest
 from pydantic import BaseModel
 
 from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanReply
+from services.planner.prompt import PlanDraft, PlanReply
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -14,7 +14,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events import Due, SessionEvent
 from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
-from shared.llm.scripted import Prompt, Reply
+from shared.llm.scripted import Prompt, Scripted
 from shared.log import LogDown
 from shared.settings import Settings
 from shared.story import Story
@@ -22,7 +22,7 @@ from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Handler, Kit, Worker
 from tests.support.rehearsed import rehearsed
 
-PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 CALL = 14  # tokens of a scripted call
 
 
@@ -34,7 +34,7 @@ class Watching(ScriptedModel):
         self._log = log
         self.held: list[int] = []
 
-    def reply_to(self, prompt: Prompt) -> Reply:
+    def reply_to(self, prompt: Prompt) -> Scripted:
         self.held.append(len(self._log.messages))
         return super().reply_to(prompt)
 

@@ -12,7 +12,7 @@ import pytest
 from sdk import Parley, Refused
 from services.plan_store.app import PlanStore
 from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanReply
+from services.planner.prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.bus.strikes import Strikes
 from shared.domain import commands as c
@@ -32,7 +32,7 @@ from tests.support.gateway import World, client, serving
 from tests.support.newer import newer_message
 from tests.support.stack import Person, working
 
-PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
 
 # --- a worker

@@ -7,23 +7,20 @@ from typing import Any
 
 import httpx2
 import pytest
-from pydantic import BaseModel, ConfigDict
 
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
+from services.planner.prompt import PlanDraft
 from shared.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel
+from shared.llm.reply import Reply
 from shared.settings import Settings
 from tests.support.serving import serving
 
 
-class TextPlan(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-    question: str | None
-    goal: str
-    steps: list[str]
-    notes: str
+class TextPlan(Reply):
+    reply: PlanDraft
 
 
 MESSAGES: list[Message] = [
@@ -117,7 +114,7 @@ async def test_one_fault_is_survived(asking: Callable[..., Asker], fault: str) -
     impatient = {"model_timeout": 1.5} if fault == "timeout" else {}  # no other fault is about time
     asker = asking(openai_model=f"rehearsal?fault={fault}&times=1", **impatient)
     reply = await asker.ask()
-    assert reply.steps
+    assert reply.reply.steps
     assert asker.outcomes() == ONE_FAULT[fault]
     assert [call.attempt for call in asker.calls] == [1, 2]
     assert asker.partials[-1] == reply.model_dump()
@@ -182,7 +179,7 @@ async def test_a_model_that_falls_silent_is_given_up_and_a_slow_one_is_not(
     url: str, asking: Callable[..., Asker]
 ) -> None:
     slow = asking(openai_model="rehearsal?token_delay=0.05", model_silence_timeout=1.5)
-    assert (await slow.ask()).steps
+    assert (await slow.ask()).reply.steps
     assert slow.calls[0].latency > 1.5, "it took longer than the silence that is allowed"
     silent = asking(openai_model="rehearsal?pause=true", model_silence_timeout=0.4, model_max_attempts=1)
     with pytest.raises(ModelFailed, match="nothing came for"):

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 
 from rehearsal.faults import FAULTS
 from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanReply
+from services.planner.prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
 from shared.domain.decide import decide
@@ -31,7 +31,7 @@ from tests.support.inbox import Inbox, consuming, settled, store
 from tests.support.rehearsed import Rehearsed, rehearsed
 from tests.support.stack import Person, working
 
-PLAN = PlanReply(goal="A calculator", steps=["Ask", "Add", "Print"])
+PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
 
 
 class Table:

@@ -44,7 +44,7 @@ class Walker:
     ) -> R:
         told = {name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()}
         self.prompts.append(Prompted(task, rules, told))
-        return reply.model_validate(self._replies.pop(0))
+        return reply.model_validate({"reply": self._replies.pop(0)})
 
     async def _call(self, name: str, arguments: Mapping[str, Any], key: str = "") -> ToolAnswer:
         self.calls.append((name, dict(arguments), key))

@@ -83,9 +83,9 @@ class StreamingModel(ModelByTask):
             await super().stream(reply, on_partial)
             return
         written: dict[str, Any] = {}
-        for name, value in reply.model_dump(mode="json").items():
+        for name, value in reply.model_dump(mode="json")["reply"].items():
             written[name] = value
-            await on_partial(written)
+            await on_partial({"reply": written})
             await asyncio.sleep(PACE)
 
 

@@ -64,7 +64,8 @@ class Rules:
     async def ask(self, role: Any, messages: Any, reply: Any, *, on_call: Any, **_: Any) -> Any:
         read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
         self.asked[read.task] += 1
-        said = self.instead.get(read.task) or answer(read)
+        instead = self.instead.get(read.task)
+        said = {"reply": instead} if instead else answer(read)
         if self.nonsense and read.task == "path" and isinstance(said, dict):
             said = spoilt(said, next(self._spoilt))
         return await ScriptedModel(_valid(said, reply)).ask(role, messages, reply, on_call=on_call)

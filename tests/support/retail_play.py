@@ -29,7 +29,7 @@ from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.catalogue import FEW, SHOWN
 from services.verifier.handlers import verify
-from services.verifier.prompt import VerdictReply
+from services.verifier.prompt import TurnVerdictReply
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
@@ -57,7 +57,7 @@ TOOLS = [
 ]
 REPLIES: dict[str, type[BaseModel]] = {
     "turn": TurnReply,
-    "turn_verdict": VerdictReply,
+    "turn_verdict": TurnVerdictReply,
     "answer": AnswerReply,
     "task": TaskReply,
 }
@@ -79,12 +79,13 @@ class Played:
 
 
 def replied(messages: Sequence[Message]) -> dict[str, Any]:
-    """One call of the rehearsal model; what it replies is what the services take."""
+    """What stands under `reply` in one call of the rehearsal model; it is what the services take."""
     read = read_prompt([ChatMessage(role=one["role"], content=one["content"]) for one in messages])
     reply = answer(read)
     assert isinstance(reply, dict), reply
     REPLIES[read.task].model_validate(reply)
-    return reply
+    said: dict[str, Any] = reply["reply"]
+    return said
 
 
 def model(role: Any, task: str, sections: Mapping[str, Any]) -> dict[str, Any]:
@@ -117,12 +118,16 @@ class Play:
         settings = SessionSettings(max_turns=turns, approval="never", recall=False)
         self._do(c.Say(text=request, workflow="agentflow", settings=settings))
 
-    async def ask(self, messages: Sequence[Message], reply: type[BaseModel], **_: object) -> BaseModel:
+    async def ask(
+        self, messages: Sequence[Message], reply: type[BaseModel], *, refuse: Any = None, **_: object
+    ) -> BaseModel:
         found = replied(messages)
         self.played.calls += 1
-        if reply is TurnReply:
+        if issubclass(reply, TurnReply):
             self.played.planned.append(found)
-        return reply.model_validate(found)
+        said = reply.model_validate({"reply": found})
+        assert not (refuse and refuse(said)), found
+        return said
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         return await checked(ask)

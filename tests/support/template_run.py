@@ -9,8 +9,8 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from services.generator.answer_prompt import AnswerReply
-from services.planner.agentflow_prompt import Planned, TurnReply
+from services.generator.answer_prompt import AnswerDraft
+from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.events import facts
@@ -24,10 +24,10 @@ from tests.support.stack import Person, working
 ADD = Planned(tool="add_note", arguments={"text": "Bring tea"}, text="Add it")
 LIST = Planned(tool="list_notes", arguments={})
 REPLIES = (
-    TurnReply(sub_goal="add it", actions=[ADD]),  # against the rules of its pack: it goes back
-    TurnReply(sub_goal="read them", actions=[LIST]),
-    TurnReply(sub_goal="add it", actions=[ADD], final=True),
-    AnswerReply(answer="It is noted.", confidence=1),
+    TurnDraft(sub_goal="add it", actions=[ADD]),  # against the rules of its pack: it goes back
+    TurnDraft(sub_goal="read them", actions=[LIST]),
+    TurnDraft(sub_goal="add it", actions=[ADD], final=True),
+    AnswerDraft(text="It is noted.", confidence=1),
 )
 
 

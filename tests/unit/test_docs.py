@@ -16,12 +16,12 @@ import pytest
 from scripts.gen_asyncapi import applications
 from scripts.gen_events import type_of
 from scripts.generate import ROOT, documents
-from services.planner.prompt import PlanReply
-from shared.bus.topology import DURABLES
+from services.planner.prompt import PlanDraft
 from shared.events import EVENT_CLASSES, parse_event
 from shared.llm import ScriptedModel
 from shared.protocol.client import CLIENT_MESSAGES
 from shared.protocol.server import SERVER_MESSAGES
+from shared.services import CONSUMERS
 from shared.settings import Settings
 from shared.store_api import VERBS
 from tests.support.stack import working
@@ -173,7 +173,7 @@ def test_asyncapi_lists_every_event_request_and_subject(asyncapi: dict[str, Any]
     events = {f"{place}.{{session_id}}.{{due}}.{kind}" for place in ("session", "feed") for kind in kinds}
     subscribers: list[Any] = [one for app in applications() for one in app.broker.subscribers]
     declared = {one.subject.template for one in subscribers}
-    assert {verb.subject for verb in VERBS} | {durable.subject for durable in DURABLES} <= declared
+    assert {verb.subject for verb in VERBS} | {durable.filter_subject for durable in CONSUMERS} <= declared
     assert {channel["address"] for channel in asyncapi["channels"].values()} == events | declared | OTHERS
     messages = asyncapi["components"]["messages"]
     assert {model.__name__ for model in EVENT_CLASSES} <= messages.keys()
@@ -210,7 +210,7 @@ def test_the_handler_in_architecture_md_is_the_real_one() -> None:
 async def test_the_example_in_events_md_starts_a_session(settings: Settings) -> None:
     """The very text of the document, as a program of its own, against a real server and the real planner."""
     (program,) = [body for body in blocks(ROOT / "docs" / "events.md", "python") if body.startswith(RUNNABLE)]
-    plan = PlanReply(goal="Print Roman numerals", steps=["Convert", "Print"])
+    plan = PlanDraft(goal="Print Roman numerals", steps=["Convert", "Print"])
     async with working(settings, ScriptedModel(plan), "planner"):
         done = await asyncio.to_thread(
             subprocess.run,

@@ -1,6 +1,6 @@
 """A budget that is gone inside an action: the action fails, the session asks after its wave, and it runs again."""
 
-from pydantic import BaseModel
+from typing import Literal
 
 from flows.flow import Flow
 from flows.nodes import Outputs, Run, node
@@ -8,14 +8,20 @@ from services.executor.calling import bounded
 from services.executor.tools import Result
 from shared.domain import commands as c
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
+from shared.llm.reply import Kind, Reply
 from shared.worker import BudgetExceeded
 from tests.support.walking import Walk, last, tool, walked
 
 CALL = 14  # tokens of a scripted call
 
 
-class Guess(BaseModel):
+class Guess(Kind):
+    kind: Literal["guess"] = "guess"
     guess: str
+
+
+class GuessReply(Reply):
+    reply: Guess
 
 
 class Riddle(Flow):
@@ -27,8 +33,8 @@ class Riddle(Flow):
     @node(description="Guesses, thinks again, and guesses.", outputs=("guess",), possible_next_nodes=("tell",))
     async def think(self, run: Run) -> Outputs:
         for _ in range(3):
-            reply = await run.ask_model("think", "Guess.", {"request": "it"}, Guess)
-        return reply.model_dump()
+            said = (await run.ask_model("think", "Guess.", {"request": "it"}, GuessReply)).reply
+        return {"guess": said.guess}
 
     @node(description="Tells the guess.", inputs=("guess",), outputs=("answer",))
     async def tell(self, run: Run) -> Outputs:

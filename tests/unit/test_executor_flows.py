@@ -67,8 +67,8 @@ nodes:
 """
 PATH = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.cook", "kitchen.serve")
 SOUP: dict[str, Any] = {
-    "kitchen__read_wish": {"dish": "soup", "known": True},
-    "kitchen__serve": {"answer": "Here is your soup."},
+    "kitchen__read_wish": {"outputs": {"dish": "soup", "known": True}},
+    "kitchen__serve": {"outputs": {"answer": "Here is your soup."}},
 }
 
 
@@ -158,7 +158,7 @@ async def test_a_tool_that_is_allowed_for_the_session_is_not_shown_again(tmp_pat
 
 
 async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_there(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path, kitchen__read_wish={"dish": "dragon", "known": False})
+    walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
     done = await walk.begins("Dragon, please", *PATH, confirm="nothing")
     assert walked(done) == ["read_wish", "refuse", "serve"]
     changes = [event for event in walk.events if isinstance(event, facts.TurnChanged)]
@@ -167,7 +167,7 @@ async def test_a_condition_leads_to_a_node_that_was_not_planned_and_on_from_ther
 
 
 async def test_a_condition_jumps_over_planned_nodes(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path, kitchen__read_wish={"dish": "", "known": True})
+    walk = kitchen(tmp_path, kitchen__read_wish={"outputs": {"dish": "", "known": True}})
     path = ("kitchen.read_wish", "kitchen.find_recipe", "kitchen.taste", "kitchen.cook", "kitchen.serve")
     asked = await walk.begins("Something", *path, approval="never", confirm="nothing")
     assert asked.question
@@ -351,7 +351,7 @@ async def test_the_second_flow_is_given_what_the_first_one_found(tmp_path: Path)
 
 
 async def test_leaving_the_first_flow_s_path_keeps_the_second(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"dish": "dragon", "known": False})
+    walk = kitchen(tmp_path, "hot soup", Shop(), kitchen__read_wish={"outputs": {"dish": "dragon", "known": False}})
     done = await walk.begins("Dragon", *PATH, "shop.buy", confirm="nothing")
     assert walked(done) == ["read_wish", "refuse", "serve", "buy"]
 
@@ -360,7 +360,7 @@ async def test_leaving_the_first_flow_s_path_keeps_the_second(tmp_path: Path) ->
 
 
 async def test_a_model_s_trouble_is_the_worker_s_and_the_node_runs_again(tmp_path: Path) -> None:
-    replies = [ModelFailed("too many requests"), {"dish": "soup", "known": True}]
+    replies = [ModelFailed("too many requests"), SOUP["kitchen__read_wish"]]
     walk = kitchen(tmp_path, kitchen__read_wish=replies)
     with pytest.raises(ModelFailed):
         await walk.begins("Soup", *PATH, confirm="nothing")

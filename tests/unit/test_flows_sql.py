@@ -30,13 +30,15 @@ INSERT INTO orders VALUES ('#1', 'ann', 'pending'), ('#2', 'bob', 'pending'), ('
 """
 COUNT = "SELECT count(*) AS n FROM orders WHERE status = 'pending'"
 SAYS: dict[str, Any] = {
-    "classify_prompt": {"kind": "data", "reason": ""},
+    "classify_prompt": {"category": "data", "reason": ""},
     "rewrite_prompt": {"question": "How many orders are pending?"},
     "get_relevant_tables": {"tables": [{"name": "Orders", "reason": "their status"}], "missing": ""},
-    "trim_relevant_tables": {"columns": {"orders": ["status", "mood"], "gone": ["x"]}},
-    "generate_sql": {"sql": COUNT, "explanation": "Counts.", "cannot": ""},
-    "format_final_response": {"answer": "Two.", "chart": "bar"},
-    "general_questions": {"answer": "I answer questions."},
+    "trim_relevant_tables": {
+        "tables": [{"table": "orders", "columns": ["status", "mood"]}, {"table": "gone", "columns": ["x"]}]
+    },
+    "generate_sql": {"sql": COUNT, "explanation": "Counts."},
+    "format_final_response": {"text": "Two.", "chart": "bar"},
+    "general_questions": {"text": "I answer questions."},
 }
 
 
@@ -170,7 +172,7 @@ async def test_other_tables_are_looked_for_when_the_person_wants_them(shop: Shop
 
 
 async def test_a_query_of_tables_that_were_not_allowed_is_sent_back(shop: Shop) -> None:
-    strays = {"sql": "SELECT city FROM users", "explanation": "", "cannot": ""}
+    strays = {"sql": "SELECT city FROM users", "explanation": ""}
     walk = shop.walk(generate_sql=[strays, SAYS["generate_sql"]])
     await walk.begins("How many are pending?", *path(*FULL))
     shown = await walk.answers("yes")
@@ -197,7 +199,7 @@ async def test_the_person_s_own_sql_runs_instead(shop: Shop) -> None:
 
 
 async def test_a_query_is_mended_with_the_database_s_own_words_twice_at_most(shop: Shop) -> None:
-    wrong = {"sql": "SELECT mood FROM orders", "explanation": "", "cannot": ""}
+    wrong = {"sql": "SELECT mood FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[wrong, SAYS["generate_sql"]])
     done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
     assert answer(done) == "Two."
@@ -212,7 +214,7 @@ async def test_a_query_is_mended_with_the_database_s_own_words_twice_at_most(sho
 
 
 async def test_a_query_that_fails_when_it_runs_is_mended_too(shop: Shop) -> None:
-    bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": "", "cannot": ""}
+    bad = {"sql": "SELECT abs(-9223372036854775807 - 1) FROM orders", "explanation": ""}
     walk = shop.walk(generate_sql=[bad, SAYS["generate_sql"]])
     done = await walk.begins("x", *path("generate_sql", *FULL[6:]), confirm="nothing")
     assert walked(done)[:4] == ["generate_sql", "validate_sql", "execute_sql", "generate_sql"]
@@ -272,17 +274,16 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
     ("replies", "said"),
     [
         (
-            {"classify_prompt": {"kind": "unanswerable", "reason": "No salaries."}},
+            {"classify_prompt": {"category": "unanswerable", "reason": "No salaries."}},
             "The data cannot answer this: No sal",
         ),
-        ({"classify_prompt": {"kind": "unsafe", "reason": "It deletes."}}, "This is not done: It deletes."),
-        ({"classify_prompt": {"kind": "general", "reason": ""}}, "I answer questions."),
+        ({"classify_prompt": {"category": "unsafe", "reason": "It deletes."}}, "This is not done: It deletes."),
+        ({"classify_prompt": {"category": "general", "reason": ""}}, "I answer questions."),
         ({"get_relevant_tables": {"tables": [], "missing": "salaries"}}, "The data cannot answer this: salaries"),
         (
-            {"generate_sql": {"sql": "", "explanation": "", "cannot": "no dates"}},
+            {"generate_sql": {"kind": "cannot", "reason": "no dates"}},
             "There is no query for this: no dates",
         ),
-        ({"generate_sql": {"sql": "", "explanation": "", "cannot": ""}}, "The model wrote no query."),
     ],
 )
 async def test_what_cannot_be_answered_is_refused_with_the_reason(shop: Shop, replies: Any, said: str) -> None:

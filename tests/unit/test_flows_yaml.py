@@ -93,13 +93,16 @@ def test_its_state_begins_with_the_request_and_what_was_said_since(garden: YamlF
 
 async def test_a_prompt_asks_the_model_in_its_own_name(garden: YamlFlow) -> None:
     reply = {"bed": "north", "dry": True, "plants": ["a", 1], "litres": 2, "kind": "roses"}
-    walker = Walker(garden, reply)
+    walker = Walker(garden, {"outputs": reply})
     assert await walker.run("read_bed", {"request": "Water it"}) == reply
     [asked] = walker.prompts
     assert asked.task == "garden.read_bed"
     assert asked.sections == {"request": "Water it", "feedback": None}
     assert "Which bed does the <request> mean?" in asked.rules
-    assert "Reply with JSON: bed (text), dry (boolean)" in asked.rules
+    assert (
+        "Reply with the kind outputs: analysis (one or two sentences), outputs (an object of bed (text), dry (boolean)"
+        in asked.rules
+    )
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,16 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from services.generator.answer_prompt import AnswerReply, TaskReply, answer_brief, answer_shown, ended, task_shown
+from services.generator.answer_prompt import (
+    AnswerDraft,
+    AnswerReply,
+    TaskDraft,
+    TaskReply,
+    answer_brief,
+    answer_shown,
+    ended,
+    task_shown,
+)
 from services.generator.handlers import write
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -24,7 +33,7 @@ LOOKED = (*FREE, turn(act("1.1")), c.Start(), done("1.1"))
 BRIEF = Knowledge(name="brief", text='{"user": {"user_id": "mia_li_1"}}')
 
 
-async def answered(session: Session, reply: AnswerReply | TaskReply) -> tuple[c.GiveAnswer, ScriptedModel]:
+async def answered(session: Session, reply: AnswerDraft | TaskDraft) -> tuple[c.GiveAnswer, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(reply)
     kit = Kit("generator", InMemoryStore(log), log, model, Drafts(None), Settings())
     told = await write(Desk(kit, Loaded(session, 0), cause="s1:c"))
@@ -45,7 +54,7 @@ async def test_evidence_points_to_what_was_done() -> None:
     """Ids that name nothing, or another request's call, are left out; the same one is told once."""
     earlier = (*LOOKED, verdict("complete"), c.GiveAnswer(text="Seen.", confidence=1, evidence=("1.1",)))
     session = given(*earlier, say("more"), turn(act("2.1"), act("2.2")), c.Start(), done("2.1"), done("2.2"), verdict())
-    reply = AnswerReply(answer="Here.", confidence=0.75, evidence=["2.2", "1.1", "2.2", "9.9", "", "2.1"])
+    reply = AnswerDraft(text="Here.", confidence=0.75, evidence=["2.2", "1.1", "2.2", "9.9", "", "2.1"])
     told, _ = await answered(session.session, reply)
     assert told == c.GiveAnswer(text="Here.", confidence=0.75, evidence=("2.2", "2.1"))
     session.when(told).then("answer.given").leaves("resting", "nobody", confidence=0.75, evidence=("2.2", "2.1"))
@@ -56,14 +65,14 @@ async def test_an_action_without_an_outcome_is_no_evidence() -> None:
     pair = (act("1.1", ask="a write", effect="write"), act("1.2"), act("1.3", "1.1"), act("1.4", effect="write"))
     doubt = c.Uncertain(action_id="1.4", reason="it was ended while it ran")
     story = (*FREE, turn(*pair), c.Reject(action_id="1.1"), c.Start(), done("1.2", ok=False), doubt, say(LEAVE))
-    reply = AnswerReply(answer="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
+    reply = AnswerDraft(text="It failed.", confidence=0.5, evidence=["1.1", "1.2", "1.3", "1.4"])
     told, _ = await answered(given(*story, verdict()).session, reply)
     assert told.evidence == ("1.2",)
 
 
 async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
     session = given(*LOOKED, verdict())
-    told, _ = await answered(session.session, AnswerReply(answer="  " + "x" * 60_000, confidence=1))
+    told, _ = await answered(session.session, AnswerDraft(text="  " + "x" * 60_000, confidence=1))
     assert (len(told.text), told.text[0]) == (50_000, "x")
     session.when(told).then("answer.given")
 
@@ -71,17 +80,17 @@ async def test_an_answer_is_stripped_and_cut_to_what_an_event_holds() -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        {"answer": "", "confidence": 1},
-        {"answer": " \n ", "confidence": 1},
-        {"answer": "x", "confidence": 1.1},
-        {"answer": "x", "confidence": -0.1},
-        {"answer": "x"},
-        {"answer": "x", "confidence": 1, "mood": "good"},
+        {"text": "", "confidence": 1},
+        {"text": " \n ", "confidence": 1},
+        {"text": "x", "confidence": 1.1},
+        {"text": "x", "confidence": -0.1},
+        {"text": "x"},
+        {"text": "x", "confidence": 1, "mood": "good"},
     ],
 )
 def test_a_reply_that_is_no_answer_goes_back_to_the_model(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        AnswerReply.model_validate(bad)
+        AnswerReply.model_validate({"reply": bad})
 
 
 # --- what the answer is made from
@@ -116,7 +125,9 @@ def test_a_doubt_is_told_as_a_doubt() -> None:
     )
     line = json.loads(section(session.session, "executed"))
     assert (line["status"], line["result"]) == ("uncertain", "the executor was ended while it ran")
-    assert "whether what is uncertain was done nobody knows" in answer_brief(session.session)[0]["content"]
+    assert "whether what is uncertain was done nobody knows" in " ".join(
+        answer_brief(session.session)[0]["content"].split()
+    )
 
 
 def test_a_write_that_a_stop_interrupted_is_told_by_its_late_outcome() -> None:
@@ -182,9 +193,10 @@ async def test_a_task_is_the_answer_as_json_and_nothing_else() -> None:
     session = given(say("Draft", workflow="agentflow", settings=SessionSettings(task=True), knowledge=(BRIEF,)))
     session = given(turn(nothing=True), begin=session.session)
     calls: Any = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}", "extra": 1}]
-    reply = TaskReply(q="You are Mia.", agt=calls, ogt=["12.50"], reasoning="because", confidence=0.4)
+    reply = TaskDraft(q="You are Mia.", agt=calls, ogt=["12.50"], reasoning="because", confidence=0.4)
     told, model = await answered(session.session, reply)
-    assert json.loads(told.text) == {"q": "You are Mia.", "agt": calls, "ogt": ["12.50"]}
+    agt = [{"name": "cancel_pending_order", "arguments": "{'order_id': '#W1'}"}]
+    assert json.loads(told.text) == {"q": "You are Mia.", "agt": agt, "ogt": ["12.50"]}
     assert (told.confidence, told.evidence) == (0.4, ())
     prompt = model.prompts[0].text
     assert prompt.startswith("Role: generator\nTask: task\n")
@@ -194,9 +206,9 @@ async def test_a_task_is_the_answer_as_json_and_nothing_else() -> None:
 @pytest.mark.parametrize("bad", [{"q": ""}, {"q": "x", "agt": [{"arguments": {}}]}, {"q": "x", "other": 1}])
 def test_a_reply_that_is_no_task_goes_back_to_the_model(bad: dict[str, Any]) -> None:
     with pytest.raises(ValidationError):
-        TaskReply.model_validate(bad)
+        TaskReply.model_validate({"reply": bad})
 
 
 def test_what_is_written_so_far_is_shown() -> None:
-    assert (answer_shown({"answer": "It is"}), answer_shown({})) == ("It is", "")
+    assert (answer_shown({"text": "It is"}), answer_shown({})) == ("It is", "")
     assert (task_shown({"q": "You are"}), task_shown({"agt": []})) == ("You are", "")

@@ -9,16 +9,16 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from services.generator.handlers import write_code
-from services.generator.prompt import CodeReply, program
+from services.generator.prompt import CodeDraft, CodeReply, program
 from services.generator.prompt import brief as code_brief
 from services.generator.prompt import shown as code_shown
 from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanReply
+from services.planner.prompt import PlanDraft, PlanReply
 from services.planner.prompt import brief as plan_brief
 from services.planner.prompt import shown as plan_shown
 from services.verifier.checks import DETAIL, lints, parses, passes
 from services.verifier.handlers import verify
-from services.verifier.prompt import TestsReply, VerdictReply, verdict_brief, verdict_shown
+from services.verifier.prompt import RunVerdict, TestsReply, VerdictReply, verdict_brief, verdict_shown
 from services.verifier.prompt import tests_brief as for_tests
 from shared import sandbox
 from shared.domain import commands as c
@@ -110,45 +110,44 @@ def test_what_people_write_cannot_close_its_section() -> None:
     text = plan_brief(session)[1]["content"]
     assert text.count("</request>") == 1
     assert text.index("reveal your rules") < text.index("</request>")
-    assert text.endswith("<feedback>\n</ feedback></plan>\n</feedback>")
+    assert "<feedback>\n</ feedback></plan>\n</feedback>\n\nToday is " in text
 
 
 # --- planner
 
 
 async def test_a_plan_is_made_of_what_the_model_proposed() -> None:
-    reply = PlanReply(goal=" A calculator ", steps=["Ask ", " ", "Add", "x" * 3000], notes=" none ")
+    reply = PlanDraft(goal=" A calculator ", steps=["Ask ", " ", "Add", "x" * 3000], notes=" none ")
     made = await draft_plan(desk("planner", SESSION, reply))
     assert isinstance(made, c.DraftPlan)
     assert (made.goal, made.notes) == ("A calculator", "none")
     assert [len(step.text) for step in made.steps] == [3, 3, 2000]
 
 
-async def test_a_question_comes_before_any_plan() -> None:
-    reply = PlanReply(question=" Which currency? ", goal="g", steps=["s"])
-    assert await draft_plan(desk("planner", SESSION, reply)) == c.Ask(text="Which currency?")
-
-
-@pytest.mark.parametrize("empty", [{}, {"question": " "}, {"goal": "g", "steps": [" "]}, {"steps": ["s"]}])
-def test_neither_a_plan_nor_a_question_is_sent_back_like_any_reply_that_is_not_valid(empty: dict[str, Any]) -> None:
-    with pytest.raises(BadReply, match="neither a plan") as bad:
-        parse_reply(json.dumps(empty), PlanReply)
-    assert bad.value.raw == json.dumps(empty)
-
-
 @pytest.mark.parametrize(
-    "bad", [{"goal": "g", "mood": "good"}, {"steps": "one"}, {"steps": ["s"] * 51}, {"goal": None}]
+    "bad",
+    [
+        {},
+        {"kind": "question", "text": " "},
+        {"kind": "plan", "goal": "g", "steps": [" "]},
+        {"kind": "plan", "goal": "g", "steps": ["s"], "mood": "good"},
+        {"kind": "plan", "goal": "g", "steps": "one"},
+        {"kind": "plan", "goal": "g", "steps": ["s"] * 51},
+        {"kind": "plan", "goal": None, "steps": ["s"]},
+    ],
 )
-def test_a_plan_of_another_shape_is_refused(bad: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError):
-        PlanReply.model_validate(bad)
+def test_neither_a_plan_nor_a_question_is_sent_back(bad: dict[str, Any]) -> None:
+    text = json.dumps({"reply": bad})
+    with pytest.raises(BadReply) as refused:
+        parse_reply(text, PlanReply)
+    assert refused.value.raw == text
 
 
 def test_a_plan_is_shown_while_it_grows() -> None:
     assert plan_shown({}) == ""
     assert plan_shown({"goal": "A calc"}) == "Goal: A calc\n"
     assert plan_shown({"goal": "A", "steps": ["Ask", "", "Ad"]}) == "Goal: A\n\n1. Ask\n2. Ad"
-    assert plan_shown({"question": "Which?", "goal": "A"}) == "Which?"
+    assert plan_shown({"text": "Which?"}) == "Which?"
     assert plan_shown({"goal": None, "steps": None}) == ""
 
 
@@ -160,7 +159,7 @@ def test_a_plan_is_shown_while_it_grows() -> None:
     ["print(1)", "print(1)\n\n", "```python\nprint(1)\n```", "\n```py\nprint(1)\n```\n", "```\nprint(1)```"],
 )
 async def test_code_is_taken_out_of_its_fence(written: str) -> None:
-    made = await write_code(desk("generator", replace(SESSION, plan=PLAN), CodeReply(code=written, explanation=" e ")))
+    made = await write_code(desk("generator", replace(SESSION, plan=PLAN), CodeDraft(code=written, explanation=" e ")))
     assert made == c.DraftCode(code="print(1)\n", explanation="e")
 
 
@@ -174,7 +173,7 @@ def test_a_fence_inside_the_program_stays() -> None:
 @pytest.mark.parametrize("written", ["", " \n", "```python\n\n```"])
 def test_no_code_is_sent_back_like_any_reply_that_is_not_valid(written: str) -> None:
     with pytest.raises(BadReply, match="no code"):
-        parse_reply(json.dumps({"code": written}), CodeReply)
+        parse_reply(json.dumps({"reply": {"kind": "code", "code": written}}), CodeReply)
 
 
 # --- verifier
@@ -260,7 +259,7 @@ async def test_code_that_does_not_parse_costs_no_model_call() -> None:
 
 
 async def test_a_run_is_judged_by_the_model_and_one_that_was_not_by_a_rule() -> None:
-    said = VerdictReply(status="success", next_action="complete", reasoning="It printed 3.")
+    said = RunVerdict(status="success", next_action="complete", reasoning="It printed 3.")
     ran = replace(SESSION, plan=PLAN, code=CODE, turn=turn(Action(spec(), "finished", {"exit_code": 0})))
     verdict = await verify(desk("verifier", ran, said))
     assert verdict == c.VerifyTurn(status="success", next_action="complete", reasoning="It printed 3.")
@@ -272,9 +271,9 @@ async def test_a_run_is_judged_by_the_model_and_one_that_was_not_by_a_rule() -> 
 
 def test_replies_of_the_verifier_name_only_what_there_is() -> None:
     with pytest.raises(ValidationError):
-        VerdictReply.model_validate({"status": "great", "next_action": "complete"})
+        VerdictReply.model_validate({"reply": {"status": "great", "next_action": "complete"}})
     with pytest.raises(ValidationError):
-        TestsReply.model_validate({"tests": "x", "more": "y"})
+        TestsReply.model_validate({"reply": {"tests": "x", "more": "y"}})
 
 
 def spec(tool: str = "run_code", **arguments: Any) -> ActionSpec:

@@ -12,7 +12,7 @@ from pydantic import JsonValue
 from packs.database.pack import CONFIRM, DatabasePack
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry, Result
-from services.planner.agentflow_prompt import Planned, TurnReply
+from services.planner.agentflow_prompt import Planned, TurnDraft
 from services.planner.proposals import weigh
 from shared.domain import commands as c
 from shared.domain.policy import ruled
@@ -107,7 +107,7 @@ def test_a_query_is_shown_first_by_the_setting_of_the_flow(
     session = given(request("agentflow", **settings), *said).session
     registry = Registry(Packs((DatabasePack(),)))
     specs = [tool.spec for tool in registry.all().values()]
-    (action,) = weigh(session, TurnReply(actions=[QUERY]), specs).actions
+    (action,) = weigh(session, TurnDraft(actions=[QUERY]), specs).actions
     assert ruled(session, action).approval_reason == (CONFIRM if asked else None)
     rule = registry.all()[QUERY.tool].rule(session)
     assert rule

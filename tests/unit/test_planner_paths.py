@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ValidationError
 
 from services.planner.flow import WHICH, PathPlanner
-from services.planner.flow_prompt import FlowPath, NewNode, PathReply, brief, shown
+from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, brief, shown
 from services.planner.flows import EXAMPLES, KnownFlows, accepted
 from services.planner.paths import Paths
 from shared.bus import BusDown
@@ -18,6 +18,7 @@ from shared.domain.session import Session
 from shared.events.values import NodeProposal, PathPlan, Planning, SessionSettings
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, chain_problems, chains, full_path, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
+from shared.llm.reply import QuestionDraft
 from shared.log import Loaded
 from shared.protocol.pages import LibraryEntry
 from shared.settings import Settings
@@ -59,8 +60,8 @@ ENTRY = LibraryEntry(
 )  # fmt: skip
 
 
-def paths(*chain: tuple[str, Sequence[str]], **more: Any) -> PathReply:
-    return PathReply(paths=[FlowPath(flow=flow, nodes=list(nodes)) for flow, nodes in chain], reasoning="why", **more)
+def paths(*chain: tuple[str, Sequence[str]], **more: Any) -> PathDraft:
+    return PathDraft(paths=[FlowPath(flow=flow, nodes=list(nodes)) for flow, nodes in chain], reasoning="why", **more)
 
 
 GOOD = paths(("tea", ("boil", "brew", "tell")))
@@ -184,7 +185,7 @@ async def test_a_bad_plan_still_says_which_flow_is_meant() -> None:
 
 
 async def test_the_model_asks_which_flow_is_meant() -> None:
-    told = await Kitchen(BOTH).plan(asked(), PathReply(question=" Tea or washing up? "))
+    told = await Kitchen(BOTH).plan(asked(), QuestionDraft(text=" Tea or washing up? "))
     assert told == c.Ask(text="Tea or washing up?", options=("tea", "wash"))
 
 
@@ -339,13 +340,14 @@ def test_the_prompt_holds_flows_state_and_words_but_no_more_than_it_must() -> No
 
 
 def test_a_reply_says_something() -> None:
-    for empty in ({}, {"question": " "}, {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": [], "more": 1}):
+    no_nodes, none = {"paths": [{"flow": "tea", "nodes": []}]}, {"paths": list[Any]()}
+    for empty in ({}, {"kind": "question", "text": " "}, {"kind": "path"} | no_nodes, {"kind": "path"} | none):
         with pytest.raises(ValidationError):
-            PathReply.model_validate(empty)
+            PathReply.model_validate({"reply": empty})
 
 
 def test_what_is_shown_while_it_is_written() -> None:
-    assert shown({"question": "Which?"}) == "Which?"
+    assert shown({"text": "Which?"}) == "Which?"
     half = {"reasoning": "tea", "paths": [{"flow": "tea", "nodes": ["boil", "brew"]}, {"flow": "x"}, None]}
     assert shown(half) == "tea\n\ntea: boil → brew"
     assert shown({}) == ""

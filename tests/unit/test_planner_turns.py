@@ -9,7 +9,7 @@ from pydantic import ValidationError
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
-from services.planner.agentflow_prompt import Planned, TurnReply, brief, shown
+from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
 from services.planner.flow import PathPlanner
 from services.planner.handlers import Planner
@@ -22,6 +22,7 @@ from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Knowledge, Recalled, SessionSettings
 from shared.llm import ScriptedModel
+from shared.llm.reply import Kind, QuestionDraft, WordsDraft
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.story import finish
@@ -59,8 +60,8 @@ KNOWN = (
 )
 
 
-def proposes(*actions: Planned, **more: Any) -> TurnReply:
-    return TurnReply(sub_goal="go on", actions=list(actions), reasoning="why", **more)
+def proposes(*actions: Planned, **more: Any) -> TurnDraft:
+    return TurnDraft(sub_goal="go on", actions=list(actions), reasoning="why", **more)
 
 
 def plans(number: int, tool: str, effect: str = "read", **args: Any) -> Any:
@@ -143,10 +144,6 @@ async def test_who_the_customer_is_is_known_in_the_next_request_but_what_they_or
     assert (await weighed(session, LOOK)).problems == ()
     (why,) = (await weighed(session, CANCEL)).problems
     assert "read its details first" in why
-
-
-def test_nothing_left_to_do_is_a_proposal() -> None:
-    assert weigh(given(*KNOWN).session, proposes(), PAGE.tools) == ((), (), False)
 
 
 # --- loops
@@ -237,7 +234,7 @@ async def nothing(_: Session) -> tuple[Recalled, ...]:
 
 
 async def planned(
-    session: Session, *replies: TurnReply, shelf: Shelf | None = None, recall: Any = nothing
+    session: Session, *replies: Kind, shelf: Shelf | None = None, recall: Any = nothing
 ) -> tuple[c.PlanTurn | c.Ask | c.AnswerRemark, ScriptedModel]:
     log, model = InMemoryLog(), ScriptedModel(*replies)
     kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
@@ -248,12 +245,12 @@ async def planned(
 
 async def test_a_remark_is_answered_in_words_or_becomes_a_turn_of_the_next_request() -> None:
     rested = given(*KNOWN, turn(nothing=True), c.GiveAnswer(text="It is #W1.", confidence=1), say("why that one?"))
-    words, model = await planned(rested.session, TurnReply(reply="You named it."))
+    words, model = await planned(rested.session, WordsDraft(text="You named it."))
     assert words == c.AnswerRemark(text="You named it.")
     asked = repr(model.prompts[0])
     assert r"<remark>\nwhy that one?\n</remark>" in asked
     assert r"<review>\nIt is #W1.\n</review>" in asked
-    turned, _ = await planned(rested.session, proposes(LOOK, reply="I look again."))
+    turned, _ = await planned(rested.session, proposes(LOOK))
     assert isinstance(turned, c.PlanTurn)
 
 
@@ -267,9 +264,7 @@ async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
 
 
 async def test_a_good_reply_becomes_a_turn() -> None:
-    reply = proposes(
-        LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True, selected_tool=""
-    )
+    reply = proposes(LOOK, sub_goals=["look", " look ", "", "cancel"], required_skills=["reading"], final=True)
     turned, model = await planned(given(*KNOWN[:5]).session, reply)
     assert isinstance(turned, c.PlanTurn)
     assert (turned.sub_goal, turned.sub_goals, turned.final) == ("go on", ("look", "cancel"), True)
@@ -277,9 +272,14 @@ async def test_a_good_reply_becomes_a_turn() -> None:
     assert len(model.prompts) == 1
 
 
-async def test_a_question_is_asked_and_its_actions_are_left_out() -> None:
-    asked, _ = await planned(given(*FLOW).session, proposes(LOOK, question=" Who are you? "))
+async def test_a_question_is_asked() -> None:
+    asked, _ = await planned(given(*FLOW).session, QuestionDraft(text=" Who are you? "))
     assert asked == c.Ask(text="Who are you?")
+
+
+async def test_where_nothing_is_left_to_do_the_reason_is_the_turn() -> None:
+    turned, _ = await planned(given(*KNOWN).session, NothingToDo(reason="It is cancelled."))
+    assert turned == c.PlanTurn(sub_goal="Nothing is left to do", actions=(), reasoning="It is cancelled.")
 
 
 async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_person_is_asked() -> None:
@@ -295,20 +295,21 @@ async def test_other_tools_are_looked_for_in_the_model_s_words_but_not_for_ever(
     few = ToolPage(tools=(FETCH,), total=40)
     more = ToolPage(tools=(SEND, FETCH), total=40)
     shelf = Shelf(few, more)
-    wish, send = proposes(more_tools="send a mail"), proposes(Planned(tool="send", arguments={"to": "a"}))
+    wish, send = MoreTools(words="send a mail"), proposes(Planned(tool="send", arguments={"to": "a"}))
     turned, model = await planned(given(*FLOW).session, wish, send, shelf=shelf)
     assert isinstance(turned, c.PlanTurn)
     assert [words for words, _ in shelf.asked] == ["Cancel it", "send a mail"]
     assert "There are 39 other tools" in model.prompts[0].text
     assert "fit “send a mail”" in model.prompts[1].text
-    asked, endless = await planned(given(*FLOW).session, *[wish] * 9, shelf=Shelf(few))
-    assert isinstance(asked, c.PlanTurn)
-    assert len(endless.prompts) == SEARCHES + 1
+    last = NothingToDo(reason="There is no such tool.")
+    ended, searched = await planned(given(*FLOW).session, *[wish] * SEARCHES, last, shelf=Shelf(few))
+    assert isinstance(ended, c.PlanTurn)
+    assert [_kinds(asked.reply)[2] for asked in searched.prompts] == ["more_tools"] * SEARCHES + ["question"]
 
 
 async def test_a_standstill_is_told_at_once() -> None:
     down = [told for n in range(1, FAILURES + 1) for told in made(n, "fetch", "OSError", ok=False, n=n)]
-    _, model = await planned(given(*FLOW, *down).session, proposes(question="What now?"))
+    _, model = await planned(given(*FLOW, *down).session, QuestionDraft(text="What now?"))
     assert "Three turns came to nothing." in model.prompts[0].text
 
 
@@ -318,11 +319,11 @@ async def test_what_was_recalled_goes_with_the_first_turn_only() -> None:
     async def recall(_: Session) -> tuple[Recalled, ...]:
         return (hint,)
 
-    first, model = await planned(given(*FLOW).session, proposes(), recall=recall)
+    first, model = await planned(given(*FLOW).session, NothingToDo(reason="no"), recall=recall)
     assert isinstance(first, c.PlanTurn)
     assert first.recalled == (hint,)
     assert "- Cancel mine (answered: done) ask for the e-mail" in model.prompts[0].text
-    later, _ = await planned(given(*KNOWN).session, proposes(), recall=recall)
+    later, _ = await planned(given(*KNOWN).session, NothingToDo(reason="no"), recall=recall)
     assert isinstance(later, c.PlanTurn)
     assert later.recalled == ()
 
@@ -361,16 +362,24 @@ def test_tools_are_told_without_what_concerns_only_us() -> None:
     assert set(json.loads(line)) == {"name", "description", "effect", "parameters"}
 
 
-@pytest.mark.parametrize("empty", [{}, {"question": "  "}, {"sub_goal": "x", "sub_goals": ["y"]}])
+@pytest.mark.parametrize(
+    "empty",
+    [
+        {},
+        {"kind": "question", "text": "  "},
+        {"kind": "turn", "sub_goal": "x", "sub_goals": ["y"], "actions": []},
+        {"kind": "nothing_to_do", "reason": ""},
+    ],
+)
 def test_a_reply_that_says_nothing_is_none(empty: dict[str, Any]) -> None:
-    with pytest.raises(ValidationError, match="neither actions"):
-        TurnReply.model_validate(empty)
+    with pytest.raises(ValidationError):
+        TurnReply.model_validate({"reply": empty})
 
 
 @pytest.mark.parametrize(
     ("partial", "text"),
     [
-        ({"question": "Who?"}, "Who?"),
+        ({"text": "Who?"}, "Who?"),
         (
             {"sub_goal": "Look", "actions": [{"tool": "fetch", "text": "a page"}, {"text": "?"}, None]},
             "Look\n- `fetch` a page",
@@ -415,6 +424,10 @@ async def test_few_tools_are_all_told_and_of_many_those_that_fit(count: int, ask
 async def test_the_planner_waits_for_an_executor_that_is_away() -> None:
     bus: Any = Executors(2, away=1)
     assert (await Catalogue(bus).fitting("x")).total == 2
+
+
+def _kinds(reply: type[Any]) -> list[str]:
+    return [kind.model_fields["kind"].default for kind in reply.kinds()]
 
 
 def _names(body: str) -> list[str]:

@@ -69,7 +69,7 @@ def test_what_the_documents_show_is_done(request_: str) -> None:
 @pytest.mark.parametrize("example", EXAMPLES["agentflow"])
 def test_an_example_that_is_chosen_takes_the_place_of_the_request(example: str) -> None:
     first = turn("Lovely weather today")
-    assert DEMO_MODEL in first["question"]
+    assert DEMO_MODEL in first["text"]
     assert first["options"] == list(EXAMPLES["agentflow"])
     one = played("Lovely weather today", example)
     assert len(one.questions) == 1
@@ -99,7 +99,7 @@ def test_keeps_the_rules_and_repeats_nothing() -> None:
         one = played(request["q"], *request["replies"])
         done: list[Call] = []
         for reply in one.planned:
-            planned = [(action["tool"], action["arguments"]) for action in reply["actions"]]
+            planned = [(action["tool"], action["arguments"]) for action in reply.get("actions", ())]
             assert violations(done, planned) == ()
             assert not [call for call in planned if any((made.tool, made.arguments) == call for made in done)]
             ran = [made for made in one.deeds if (made["tool"], made["arguments"]) in planned]
@@ -164,9 +164,9 @@ def known(*order_ids: str) -> list[dict[str, Any]]:
 
 def test_asks_who_it_is_first() -> None:
     reply = turn("Please cancel my order #W6954348")
-    assert "e-mail" in reply["question"]
-    assert reply["actions"] == []
-    again = turn("Please cancel my order #W6954348", dialogue=[f"Q: {reply['question']}\nA: it's {HUGO}"])
+    assert "e-mail" in reply["text"]
+    assert reply["kind"] != "turn"
+    again = turn("Please cancel my order #W6954348", dialogue=[f"Q: {reply['text']}\nA: it's {HUGO}"])
     assert [action["arguments"] for action in again["actions"]] == [{"email": HUGO}]
 
 
@@ -174,9 +174,9 @@ def test_an_unknown_customer_is_asked_again_and_then_told() -> None:
     missing = deed(1, "find_user_id_by_email", "Error: user not found", "failed", email="nobody@example.com")
     request = "Cancel #W6954348, it was a mistake. nobody@example.com"
     first = turn(request, missing)
-    assert "could not find" in first["question"]
-    after = turn(request, missing, dialogue=[f"Q: {first['question']}\nA: I don't know"])
-    assert (after["actions"], after["question"]) == ([], None)
+    assert "could not find" in first["text"]
+    after = turn(request, missing, dialogue=[f"Q: {first['text']}\nA: I don't know"])
+    assert after["kind"] == "nothing_to_do"
 
 
 def test_the_customer_of_an_earlier_request_is_known() -> None:
@@ -205,9 +205,8 @@ def test_what_is_open_is_asked_with_what_there_is_to_choose() -> None:
 def test_a_call_that_was_made_is_not_planned_again(status: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
     reply = turn(CANCEL, *known(PENDING), deed(4, "cancel_pending_order", result, status, **CANCELLED))
-    assert reply["actions"] == []
-    assert not reply["question"]
-    assert reply["reasoning"]
+    assert reply["kind"] == "nothing_to_do"
+    assert reply["reason"]
 
 
 def test_other_words_after_a_denial_are_heard() -> None:
@@ -223,8 +222,8 @@ def test_other_words_after_a_denial_are_heard() -> None:
 
 def test_words_after_a_denial_that_are_doubtful_change_nothing() -> None:
     reply = turn(CANCEL, *known(PENDING), feedback=["Or rather cancel #W4123594, unless it is on its way"])
-    assert reply["actions"] == []
-    assert "leaves open what shall be done" in reply["question"]
+    assert reply["kind"] != "turn"
+    assert "leaves open what shall be done" in reply["text"]
 
 
 @pytest.mark.parametrize(
@@ -261,8 +260,8 @@ def test_two_changes_to_the_items_of_an_order_are_not_made_by_halves() -> None:
 
 def test_does_not_insist_on_what_was_turned_down() -> None:
     reply = turn(CANCEL, *known(PENDING), nudge="cancel_pending_order: the order is processed")
-    assert reply["actions"] == []
-    assert "the order is processed" in reply["reasoning"]
+    assert reply["kind"] != "turn"
+    assert "the order is processed" in reply["reason"]
 
 
 @pytest.mark.parametrize("words", ["I want to talk to a human being right now.", "Connect me with a manager!"])
@@ -311,19 +310,19 @@ def answer(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, A
 def test_an_answer_says_what_became_of_a_write(status: str, said: str) -> None:
     result = {"order_id": PENDING, "status": "cancelled"} if status == "finished" else "Error: something"
     given = answer(CANCEL, *known(PENDING), deed(4, "cancel_pending_order", result, status, **CANCELLED))
-    assert said in given["answer"]
-    assert ("is cancelled (" in given["answer"]) is (status == "finished")
+    assert said in given["text"]
+    assert ("is cancelled (" in given["text"]) is (status == "finished")
     assert (given["confidence"] > 0.9) is (status == "finished")
     assert given["evidence"] == ["4.1"]
 
 
 def test_an_answer_tells_why_something_was_refused() -> None:
     given = answer(f"Cancel #W2999776, I don't need it. {HUGO}", *known("#W2999776"))
-    assert "is delivered, and only pending orders can be cancelled" in given["answer"]
+    assert "is delivered, and only pending orders can be cancelled" in given["text"]
     assert given["confidence"] < 0.9
 
 
 def test_an_answer_tells_what_is_left_when_turns_are_used_up() -> None:
     given = answer(CANCEL, *known(), ended="All 5 turns are used up.")
-    assert "All 5 turns are used up." in given["answer"]
+    assert "All 5 turns are used up." in given["text"]
     assert given["confidence"] < 0.6

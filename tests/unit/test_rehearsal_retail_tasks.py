@@ -10,6 +10,7 @@ from packs.retail.tasks.briefs import KINDS, Brief, Deck
 from packs.retail.tasks.outputs import answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.validate import validate
+from services.generator.answer_prompt import TaskDraft
 from tests.support.retail_play import expected, model, play
 from tests.support.store import STORE
 
@@ -28,7 +29,8 @@ def deck() -> Deck:
 
 def draft(brief: Brief) -> dict[str, Any]:
     knowledge = [f"# brief\n{json.dumps(brief.as_json(), ensure_ascii=False)}"]
-    return model("generator", "task", {"rules": ["one"], "knowledge": knowledge, "request": "Make a test task."})
+    said = model("generator", "task", {"rules": ["one"], "knowledge": knowledge, "request": "Make a test task."})
+    return TaskDraft.model_validate(said).model_dump()
 
 
 @pytest.mark.parametrize("number", range(COUNT))

@@ -43,7 +43,7 @@ def turn(request: str, *deeds: dict[str, Any], **sections: Any) -> dict[str, Any
 
 def answer(request: str, *deeds: dict[str, Any], **sections: Any) -> str:
     given = {"request": request, "executed": [json.dumps(one) for one in deeds], **sections}
-    return str(model("generator", "answer", given)["answer"])
+    return str(model("generator", "answer", given)["text"])
 
 
 def deed(number: int, tool: str, result: object, **arguments: Any) -> dict[str, Any]:
@@ -80,19 +80,19 @@ def test_makes_a_call_that_is_spelt_out(words: str) -> None:
     ]
     assert reply["final"]
     done = deed(1, "time.get_current_time", "It is 09:30.", timezone="Asia/Tokyo")
-    assert turn(words, done, tools=[json.dumps(CLOCK)])["actions"] == []
+    assert turn(words, done, tools=[json.dumps(CLOCK)])["kind"] == "nothing_to_do"
     assert "It is 09:30." in answer(words, done)
 
 
 def test_asks_for_a_tool_that_it_does_not_see_and_then_says_so() -> None:
     first = turn(TOKYO, more_tools=OTHERS)
-    assert (first["more_tools"], first["actions"]) == ("time.get_current_time", [])
+    assert first == {"kind": "more_tools", "words": "time.get_current_time"}
     nudge = "These are the tools that fit “time.get_current_time”."
     assert turn(TOKYO, more_tools=OTHERS, nudge=nudge, tools=[*TOOLS, json.dumps(CLOCK)])["actions"]
     after = turn(TOKYO, more_tools=OTHERS, nudge=nudge)
-    assert (after["more_tools"], after["actions"]) == ("", [])
-    assert "no tool time.get_current_time" in after["reasoning"]
-    assert "no tool time.get_current_time" in answer(TOKYO, reasoning=after["reasoning"])
+    assert after["kind"] == "nothing_to_do"
+    assert "no tool time.get_current_time" in after["reason"]
+    assert "no tool time.get_current_time" in answer(TOKYO, reasoning=after["reason"])
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_a_call_that_the_rules_forbid_is_not_insisted_on() -> None:
 
 def test_asks_for_the_stores_tools_among_many() -> None:
     first = turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=[json.dumps(CLOCK)], more_tools=OTHERS)
-    assert "find user id by email" in first["more_tools"]
+    assert "find user id by email" in first["words"]
     few = [tool for tool in TOOLS if "find_user_id_by_email" in tool]
     assert turn(f"Cancel #W9389119, a mistake. {JUDE}", tools=few, more_tools=OTHERS)["actions"]
 
@@ -150,7 +150,7 @@ BY_HAND = deed(4, "cancel_pending_order", {"status": "cancelled"}, order_id="#W5
 
 
 def test_hands_over_once_whatever_is_said_after() -> None:
-    assert turn(HELP, *jude(), OVER, BY_HAND, feedback=["No coupon, but I cancelled it."])["actions"] == []
+    assert turn(HELP, *jude(), OVER, BY_HAND, feedback=["No coupon, but I cancelled it."])["kind"] == "nothing_to_do"
     assert [one["tool"] for one in played(HELP).deeds].count("transfer_to_human_agents") == 1
 
 
@@ -164,5 +164,5 @@ def test_an_answer_tells_what_a_person_did_and_said() -> None:
 def test_what_a_person_has_cancelled_is_not_cancelled_again() -> None:
     request = f"Cancel #W5318900, I no longer need it. {JUDE}"
     reply = turn(request, *jude("#W5318900"), BY_HAND)
-    assert reply["actions"] == []
+    assert reply["kind"] == "nothing_to_do"
     assert f"done besides: {BY_A_PERSON}" in answer(request, *jude("#W5318900"), BY_HAND)

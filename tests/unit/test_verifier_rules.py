@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from services.verifier.handlers import verify
-from services.verifier.prompt import VerdictReply, turn_brief
+from services.verifier.prompt import TurnVerdict, turn_brief
 from services.verifier.rules import certain
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -175,7 +175,7 @@ def test_what_a_person_did_by_hand_is_not_judged_by_a_model(outcomes: tuple[Stor
 # --- who is asked
 
 
-async def verdict_of(quality: str, *story: StoryLine, reply: VerdictReply | None = None) -> tuple[c.VerifyTurn, int]:
+async def verdict_of(quality: str, *story: StoryLine, reply: TurnVerdict | None = None) -> tuple[c.VerifyTurn, int]:
     session = given(*story).session
     session = replace(session, settings=session.settings.model_copy(update={"quality": quality}))
     model = ScriptedModel(*([reply] if reply else []))
@@ -189,7 +189,7 @@ async def verdict_of(quality: str, *story: StoryLine, reply: VerdictReply | None
 SEEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1"))
 OPEN = (*FREE, turn(call("1.1", "send_mail", "write")), c.Start(), ends("1.1", "sent"))
 BROKEN = (*FREE, turn(call("1.1")), c.Start(), ends("1.1", "Error: no", ok=False))
-LOOKED = VerdictReply(status="partial", next_action="continue", reasoning="half of it", memory_analysis="one is open")
+LOOKED = TurnVerdict(status="partial", next_action="continue", reasoning="half of it", memory_analysis="one is open")
 
 
 @pytest.mark.parametrize(
@@ -210,11 +210,11 @@ async def test_a_model_is_asked_where_the_session_pays_for_it(
     told, asked = await verdict_of(quality, *story, reply=LOOKED)
     assert (asked, told.rule) == (calls, rule)
     if calls:
-        assert told == c.VerifyTurn(**LOOKED.model_dump())
+        assert told == c.VerifyTurn(**LOOKED.model_dump(exclude={"kind"}))
 
 
 async def test_a_model_that_escalates_brings_a_person() -> None:
-    escalates = VerdictReply(status="failure", next_action="escalate", reasoning="look at this")
+    escalates = TurnVerdict(status="failure", next_action="escalate", reasoning="look at this")
     told, _ = await verdict_of("balanced", *OPEN, reply=escalates)
     given(*OPEN).when(told).then("turn.verified").leaves("escalated", "user")
 

@@ -165,7 +165,9 @@ async def _ask_model[Reply: BaseModel](
 
 def _shown(partial_reply: Mapping[str, Any]) -> str:
     """What the node has written so far."""
-    return "\n\n".join(value for value in partial_reply.values() if isinstance(value, str) and value)
+    outputs = partial_reply.get("outputs")
+    said = outputs if isinstance(outputs, Mapping) else partial_reply
+    return "\n\n".join(value for name, value in said.items() if name != "kind" and isinstance(value, str) and value)
 
 
 async def _preview(called: RegisteredTool, session: Session, arguments: Arguments) -> Preview:

@@ -1,0 +1,72 @@
+"""The reply for a turn of the tools that are shown: each call with the arguments that its tool takes."""
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Annotated, Any
+
+from pydantic import Field, JsonValue, WithJsonSchema, create_model
+
+from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
+from shared.llm.reply import offering, without
+from shared.llm.strict import LEVELS, Outside, Size, size, strict
+from shared.tools import ToolPage, ToolSpec
+
+AROUND = 4  # levels of a turn's schema around the arguments of a call
+HALF = Size(
+    2_000, 500, 50_000
+)  # what the arguments of all tools may count together; the rest of the reply needs little
+TEXT = {"type": "string", "description": "The arguments as JSON text"}
+
+
+def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
+    """`searchable`: other tools may be asked for, if there are any. Without tools there is no turn to plan."""
+    withheld = [] if searchable and page.total > len(page.tools) else ["more_tools"]
+    if not page.tools:
+        return without(TurnReply, *withheld, "turn")
+    key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])
+    return without(_with_calls(key), *withheld)
+
+
+def given(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
+    """The arguments without nulls in place of what need not be given: the strict schema asks for every property."""
+    if not isinstance(arguments, dict):
+        return arguments
+    required = spec.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    return {name: value for name, value in arguments.items() if value is not None or name in needed}
+
+
+@lru_cache(maxsize=32)
+def _with_calls(key: str) -> type[TurnReply]:
+    calls = _calls([(name, parameters) for name, parameters in json.loads(key)])
+    call: Any = Annotated[Planned, WithJsonSchema({"anyOf": calls} if len(calls) > 1 else calls[0])]
+    actions: Any = (list[call], Field(min_length=1, max_length=20))
+    turn = create_model("TurnDraft", __base__=TurnDraft, __doc__=TurnDraft.__doc__, actions=actions)
+    return offering(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
+
+
+def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
+    """The schema of a call of each tool. Arguments that the strict subset cannot describe are given as JSON text."""
+    counted = Size()
+    calls: list[dict[str, Any]] = []
+    for name, parameters in tools:
+        try:
+            arguments = strict(parameters, nullable=True, levels=LEVELS - AROUND)
+        except Outside:
+            arguments = TEXT
+        if not (counted + size(arguments)).within(HALF):
+            arguments = TEXT
+        counted += size(arguments)
+        calls.append(_call(name, arguments))
+    return calls
+
+
+def _call(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    properties = {
+        "tool": {"type": "string", "const": name},
+        "arguments": arguments,
+        "text": {"type": "string"},
+        "depends_on": {"type": "array", "items": {"type": "integer"}, "maxItems": 20},
+    }
+    return {"type": "object", "properties": properties, "required": list(properties), "additionalProperties": False}

@@ -1,0 +1,141 @@
+"""What a model may answer: one object with one property `reply`, which is one of the kinds that its task declares.
+
+A kind names itself before anything else, so that a model decides what its reply is before it writes it:
+
+    class Plan(Kind):
+        kind: Literal["plan"] = "plan"
+        goal: str
+        steps: list[str]
+
+    class PlanReply(Reply):
+        reply: Annotated[Plan | QuestionDraft, ONE_OF]
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar, Literal, Union, cast, get_args
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    StringConstraints,
+    WithJsonSchema,
+    create_model,
+    model_validator,
+)
+
+ONE_OF = Field(discriminator="kind")
+LONGEST_OPTION = 500  # characters
+
+
+def parsed(value: Any) -> Any:
+    """The JSON value of a text; a text that is none stays as it is."""
+    if not isinstance(value, str):
+        return value
+    try:
+        return json.loads(value)
+    except (ValueError, RecursionError):
+        return value
+
+
+JsonText = Annotated[JsonValue, BeforeValidator(parsed), WithJsonSchema({"type": "string", "description": "JSON text"})]
+
+
+Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
+
+
+class Kind(BaseModel):
+    """One kind of reply. A subclass begins with `kind: Literal["its_name"] = "its_name"`.
+
+    A model that is not held to the schema may ask a question beside a plan. Where all fields of `usable` are given,
+    the plan counts, and the question is noted in the field `notes_in`.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    usable: ClassVar[tuple[str, ...]] = ()
+    notes_in: ClassVar[str] = ""
+
+    kind: str
+
+
+class QuestionDraft(Kind):
+    """What has to be known before the task can be done. `options`: short answers to choose from."""
+
+    kind: Literal["question"] = "question"
+    text: Text
+    options: list[str] = Field(default_factory=list, max_length=10)
+
+
+class WordsDraft(Kind):
+    """An answer in words to a remark: nothing is planned, changed or done."""
+
+    kind: Literal["answer"] = "answer"
+    text: Text
+
+
+class Reply(BaseModel):
+    """A subclass declares `reply`: one kind, or several as `Annotated[First | Second, ONE_OF]`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reply: Any
+
+    @classmethod
+    def kinds(cls) -> tuple[type[Kind], ...]:
+        """The kinds that this reply may be, in the order in which they are offered."""
+        annotation = cls.model_fields["reply"].annotation
+        return get_args(annotation) or (annotation,) if annotation else ()
+
+    @model_validator(mode="before")
+    @classmethod
+    def _without_schema(cls, data: Any) -> Any:
+        """Puts right what a model leaves out or adds when nothing holds it to the schema."""
+        if not isinstance(data, Mapping):
+            return data
+        wrapped = data if "reply" in data else {"reply": data} if "kind" in data else data
+        match wrapped.get("reply"):
+            case dict() as said if wrapped.keys() <= {"reply", "question"}:
+                return {"reply": _noted(said | {k: v for k, v in wrapped.items() if k != "reply"}, cls.kinds())}
+        return wrapped
+
+
+def inside(partial: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What stands under `reply`, as far as it has come."""
+    said = partial.get("reply")
+    return said if isinstance(said, Mapping) else {}
+
+
+def offering[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]:
+    """The same reply with these kinds only; each is one of its own or a subclass of one."""
+    return cast(type[R], _offering(reply, tuple(kinds)))
+
+
+def without[R: Reply](reply: type[R], *names: str) -> type[R]:
+    """The same reply without the kinds of these names."""
+    kinds = tuple(kind for kind in reply.kinds() if kind.model_fields["kind"].default not in names)
+    return reply if kinds == reply.kinds() else offering(reply, kinds)
+
+
+@lru_cache(maxsize=256)
+def _offering(reply: type[Reply], kinds: tuple[type[Kind], ...]) -> type[Reply]:
+    either: Any = Union[kinds]  # noqa: UP007  kinds are known when this runs
+    field: Any = (Annotated[either, ONE_OF] if len(kinds) > 1 else either, ...)
+    return create_model(reply.__name__, __base__=reply, __doc__=reply.__doc__, reply=field)
+
+
+def _noted(said: dict[str, Any], kinds: tuple[type[Kind], ...]) -> dict[str, Any]:
+    """A usable plan with the question that stands beside it as a note; anything else as it is."""
+    for kind in kinds:
+        name = kind.model_fields["kind"].default
+        if not kind.usable or said.get("kind") not in (name, "question") or not all(map(said.get, kind.usable)):
+            continue
+        question = said.get("question") or (said.get("text") if said["kind"] == "question" else "")
+        if isinstance(question, str):
+            note = "\n".join(filter(None, (str(said.get(kind.notes_in) or ""), question)))
+            fields = kind.model_fields.keys() | (said.keys() - {"question", "text", "options"})
+            return {field: said[field] for field in said if field in fields} | {"kind": name, kind.notes_in: note}
+    return said

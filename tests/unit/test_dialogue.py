@@ -1,0 +1,66 @@
+"""What a service's model may say to a person instead of a draft: questions, and words that answer a remark."""
+
+import pytest
+
+from services.generator.prompt import CodeReply
+from services.planner.agentflow_prompt import TurnReply
+from services.planner.flow_prompt import PathReply
+from services.planner.handlers import draft_plan
+from services.planner.prompt import PlanDraft, PlanReply
+from shared.domain import commands as c
+from shared.domain.session import Remark, Session, Words
+from shared.domain.state import Said
+from shared.llm import ScriptedModel
+from shared.llm.dialogue import QUESTIONS, asks_again, offered, spoken
+from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft
+from shared.log import Loaded
+from shared.settings import Settings
+from shared.testing import InMemoryLog, InMemoryStore
+from shared.worker import Desk, Drafts, Kit
+
+REPLIES = (PlanReply, TurnReply, PathReply, CodeReply)
+REMARKED = Session("s", words=Words(remark=Remark(("why?",), "resting")))
+ASKED = Session(
+    "s", words=Words(request="a game", dialogue=(Said("Which colours?", "red"), Said("How large?", "8 by 8")))
+)
+
+
+def kinds(reply: type[Reply]) -> set[str]:
+    return {kind.model_fields["kind"].default for kind in reply.kinds()}
+
+
+@pytest.mark.parametrize("reply", REPLIES)
+def test_a_question_is_offered_three_times_and_words_where_there_is_a_remark(reply: type[Reply]) -> None:
+    asked = Session("s", words=Words(dialogue=tuple(Said(f"{n}?", "yes") for n in range(QUESTIONS))))
+    own = kinds(reply) - {"question", "answer"}
+    assert kinds(offered(reply, ASKED)) == {*own, "question"}
+    assert kinds(offered(reply, asked)) == own
+    assert kinds(offered(reply, REMARKED)) == {*own, "question", "answer"}
+    assert offered(reply, ASKED) is offered(reply, ASKED), "made once"
+
+
+@pytest.mark.parametrize("again", ["Which colours?", "which  colours", "WHICH – COLOURS!"])
+def test_what_was_asked_before_is_refused(again: str) -> None:
+    refuse = asks_again(ASKED)
+    assert "asked that already" in refuse(PlanReply(reply=QuestionDraft(text=again)))
+    assert refuse(PlanReply(reply=QuestionDraft(text="Which size?"))) == ""
+    assert refuse(PlanReply(reply=PlanDraft(goal="Which colours?", steps=["Ask"]))) == ""
+
+
+async def test_a_repeated_question_is_put_right_and_not_shown() -> None:
+    log, model = (
+        InMemoryLog(),
+        ScriptedModel(QuestionDraft(text="How large?"), PlanDraft(goal="A game", steps=["Draw it"])),
+    )
+    kit = Kit("planner", InMemoryStore(log), log, model, Drafts(None), Settings())
+    drafted = await draft_plan(Desk(kit, Loaded(ASKED, 0), cause="s:cause"))
+    assert isinstance(drafted, c.DraftPlan)
+    assert "Q: How large?\nA: 8 by 8" in model.prompts[0].data
+
+
+def test_a_question_has_options_and_words_answer_a_remark() -> None:
+    asked = spoken(QuestionDraft(text=" Which one? ", options=[" the first ", " ", "x" * 900]), Session("s"))
+    assert isinstance(asked, c.Ask)
+    assert (asked.text, asked.about) == ("Which one?", "request")
+    assert asked.options == ("the first", "x" * LONGEST_OPTION)
+    assert spoken(WordsDraft(text=" It is short. "), REMARKED) == c.AnswerRemark(text="It is short.")
