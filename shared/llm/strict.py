@@ -155,6 +155,8 @@ def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
             return schema
         case {"type": "null"}:
             return schema
+        case {"anyOf": list(branches)} if NULL in branches:
+            return schema
         case {"enum": list(values), "type": kind}:
             kinds = kind if isinstance(kind, list) else [kind]
             return schema | {"type": [*kinds, "null"], "enum": [*values, None]}

@@ -1,0 +1,200 @@
+"""The schemas that models are sent: all of them lie in what OpenAI's strict mode and llama.cpp's grammars document."""
+
+import ast
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from flows.text_to_sql import prompts as sql
+from retail.specs import SPECS
+from scripts.gen_contract import replies
+from services.generator import answer_prompt as answers
+from services.generator import prompt as code
+from services.planner import agentflow_prompt as agentflow
+from services.planner import flow_prompt as flow
+from services.planner import prompt as plan
+from services.planner.calls import given, turn_reply
+from services.verifier import prompt as verifier
+from shared.llm.reply import Reply
+from shared.llm.schema import strict_schema
+from shared.llm.strict import LIMIT, Outside, size, strict
+from shared.tools import ToolPage, ToolSpec
+from tests.support.subset import llama_problems, openai_problems
+
+ROOT = Path(__file__).parents[2]
+STORE = ToolPage(tools=SPECS, total=len(SPECS) + 1)
+REPLIES: dict[str, type[Reply]] = {**replies(), "turn": turn_reply(STORE, searchable=True)}
+RULES: dict[str, str] = {
+    "text_plan": plan.RULES,
+    "turn": agentflow.RULES,
+    "path": flow.RULES,
+    "code": code.RULES,
+    "answer": answers.ANSWER_RULES,
+    "task": answers.TASK_RULES,
+    "tests": verifier.TESTS_RULES,
+    "verdict": verifier.VERDICT_RULES,
+    "turn_verdict": verifier.TURN_RULES,
+    "classify_prompt": sql.CLASSIFY,
+    "rewrite_prompt": sql.REWRITE,
+    "get_relevant_tables": sql.RELEVANT,
+    "trim_relevant_tables": sql.TRIM,
+    "generate_sql": sql.GENERATE,
+    "format_final_response": sql.FORMAT,
+    "general_questions": sql.GENERAL,
+}
+
+
+def declared() -> Iterator[str]:
+    """The names of all classes of replies that services and flows declare."""
+    for path in (*(ROOT / "services").rglob("*.py"), *(ROOT / "flows").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            if isinstance(node, ast.ClassDef) and any(getattr(base, "id", "") == "Reply" for base in node.bases):
+                yield node.name
+
+
+def kinds_of(task: str) -> list[Any]:
+    """The schemas of the kinds of which the reply may be."""
+    reply = strict_schema(REPLIES[task])[0]["properties"]["reply"]
+    return list(reply.get("anyOf", [reply]))
+
+
+def test_every_reply_is_among_those_that_are_checked() -> None:
+    assert {*declared()} == {reply.__name__ for task, reply in REPLIES.items() if "." not in task}
+
+
+@pytest.mark.parametrize("task", REPLIES)
+def test_a_reply_can_be_held_to_its_schema(task: str) -> None:
+    schema, closed = strict_schema(REPLIES[task])
+    assert closed
+    assert [*openai_problems(schema), *llama_problems(schema)] == []
+
+
+@pytest.mark.parametrize("task", REPLIES)
+def test_a_reply_is_one_object_that_begins_with_its_kind(task: str) -> None:
+    assert list(strict_schema(REPLIES[task])[0]["properties"]) == ["reply"]
+    kinds = kinds_of(task)
+    assert [next(iter(kind["properties"])) for kind in kinds] == ["kind"] * len(kinds)
+    names = [kind["properties"]["kind"]["const"] for kind in kinds]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("task", RULES)
+def test_the_example_in_a_prompt_is_a_reply(task: str) -> None:
+    example = re.search(r"A good reply: (\{.*\})\s*\Z", RULES[task], re.DOTALL)
+    assert example
+    said = json.loads(example[1].replace("\n", " "))
+    kind = said["reply"]["kind"]
+    assert f"{kind}:" in RULES[task] or f"the kind {kind}" in RULES[task]
+    assert REPLIES[task].model_validate(said).reply.kind == kind
+    [schema] = [one for one in kinds_of(task) if one["properties"]["kind"]["const"] == kind]
+    assert list(said["reply"]) == list(schema["properties"]), "in the order of the schema"
+
+
+# --- tools that somebody else wrote
+
+
+def tool(**parameters: Any) -> ToolSpec:
+    return ToolSpec(name="t", description="d", effect="read", parameters={"type": "object", **parameters})
+
+
+def arguments_of(*tools: ToolSpec) -> list[Any]:
+    """The schemas of the arguments, as the turn's schema has them."""
+    schema, closed = strict_schema(turn_reply(ToolPage(tools=tools, total=len(tools)), searchable=True))
+    assert closed
+    assert [*openai_problems(schema), *llama_problems(schema)] == []
+    call = schema["properties"]["reply"]["anyOf"][0]["properties"]["actions"]["items"]
+    return [one["properties"]["arguments"] for one in call.get("anyOf", [call])]
+
+
+def test_arguments_are_those_of_the_tool_and_what_need_not_be_given_may_be_null() -> None:
+    city = {"type": "string", "minLength": 2, "pattern": "^[A-Z]", "default": "Ulm", "description": "Where."}
+    unit = {"enum": ["C", "F"]}
+    spec = tool(properties={"city": city, "unit": unit, "days": {"type": "integer"}}, required=["city"])
+    [arguments] = arguments_of(spec)
+    assert arguments["properties"] == {
+        "city": {"type": "string", "description": "Where."},
+        "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
+        "days": {"type": ["integer", "null"]},
+    }
+    assert given({"city": None, "unit": None, "days": 2}, spec) == {"city": None, "days": 2}
+
+
+RECURSIVE = {"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}}
+DEEP: Any = {"type": "string"}
+for _ in range(8):
+    DEEP = {"type": "array", "items": DEEP}
+
+
+@pytest.mark.parametrize(
+    "parameters",
+    [
+        {},
+        {"properties": {"filter": {"type": "object"}}},
+        {"properties": {"filter": {"type": "object", "additionalProperties": {"type": "string"}}}},
+        {"properties": {"value": {}}},
+        {"properties": {"value": True}},
+        {"properties": {"list": {"type": "array"}}},
+        {"properties": {"a": {"allOf": [{"type": "string"}, {"type": "string"}]}}},
+        {"properties": {"a": {"type": "string", "not": {"const": "x"}}}},
+        {"properties": {"a": {"anyOf": [{"required": ["b"]}], "type": "object", "properties": {}}}},
+        {"properties": {"a": {"$ref": "#/$defs/gone"}}},
+        {"properties": {"a": {"$ref": "#/$defs/node"}}, **RECURSIVE},
+        {"properties": {"a": DEEP}},
+        {"properties": {"a": {"enum": [[1], [2]]}}},
+        {"properties": {f"p{n}": {"type": "string"} for n in range(3_000)}},
+        {"properties": {"a": {"enum": [str(n) for n in range(900)]}}},
+    ],
+    ids=range(15),
+)
+def test_arguments_that_no_strict_schema_can_say_are_json_text(parameters: dict[str, Any]) -> None:
+    simple = tool(properties={"a": {"type": "string"}}, required=["a"])
+    strange, plain = arguments_of(tool(**parameters), simple)
+    assert strange == {"type": "string", "description": "The arguments as JSON text"}
+    assert plain["properties"] == {"a": {"type": "string"}}
+    reply = turn_reply(ToolPage(tools=(tool(**parameters),), total=1), searchable=True)
+    call = {"tool": "t", "arguments": '{"filter": {"a": [1]}}', "text": "", "depends_on": []}
+    said = reply.model_validate({"reply": {"kind": "turn", "actions": [call]}}).reply
+    assert isinstance(said, agentflow.TurnDraft)
+    assert said.actions[0].arguments == {"filter": {"a": [1]}}
+
+
+def test_references_and_unions_of_others_are_said() -> None:
+    point = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}, "required": ["x"]}
+    either = {"oneOf": [{"$ref": "#/definitions/point"}, {"type": "null"}], "title": "P"}
+    [arguments] = arguments_of(tool(properties={"p": either}, definitions={"point": point}))
+    inside = {"type": "object", "properties": {"x": {"type": ["number", "null"]}}}
+    closed = {"required": ["x"], "additionalProperties": False}
+    assert arguments["properties"]["p"] == {"anyOf": [inside | closed, {"type": "null"}]}
+
+
+def test_a_turn_needs_tools_and_others_are_wished_for_where_there_are_others() -> None:
+    assert [kind.model_fields["kind"].default for kind in turn_reply(STORE, searchable=True).kinds()][:3] == [
+        *("turn", "nothing_to_do", "more_tools")
+    ]
+    none = turn_reply(ToolPage(tools=(), total=0), searchable=True)
+    assert [kind.model_fields["kind"].default for kind in none.kinds()] == ["nothing_to_do", "question", "answer"]
+    assert turn_reply(STORE, searchable=True) is turn_reply(STORE, searchable=True), "made once"
+
+
+def test_an_open_dictionary_keeps_its_values() -> None:
+    class Trim(BaseModel):
+        columns: dict[str, list[str]]
+
+    with pytest.raises(Outside, match="any property"):
+        strict(Trim.model_json_schema())
+    schema, closed = strict_schema(Trim)
+    assert not closed
+    assert schema["properties"]["columns"]["additionalProperties"] == {"type": "array", "items": {"type": "string"}}
+
+
+def test_a_schema_is_counted_as_its_limits_count() -> None:
+    inner = {"type": "object", "properties": {"cd": {"type": "string", "enum": ["x", "yz"]}}}
+    assert size({"properties": {"a": {"type": "array", "items": inner}, "b": {"const": 10, "type": "integer"}}}) == (
+        *(3, 3, 9),
+    )
+    assert size(strict_schema(REPLIES["turn"])[0]).within(LIMIT)
