@@ -24,7 +24,7 @@ from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.session import Session, Words, with_next_draft, with_words
-from shared.domain.state import Action, Code, Plan, Round, Turn
+from shared.domain.state import Action, Code, Plan, Round, Said, Turn
 from shared.events.values import ActionSpec, Knowledge, Service, Step
 from shared.llm import Message, ScriptedModel
 from shared.llm.faults import BadReply
@@ -64,8 +64,8 @@ def test_the_planner_is_told_what_matters_and_nothing_else() -> None:
     assert sections(plan_brief(replace(SESSION, plan=PLAN))) == ["request"]
     another = replace(with_next_draft(SESSION, another=True), plan=PLAN)
     assert sections(plan_brief(another)) == ["request", "plan", "replan"]
-    asked = with_words(SESSION, last_question="Which currency?", feedback=("Euro",))
-    assert sections(plan_brief(asked)) == ["request", "question", "feedback"]
+    asked = with_words(SESSION, dialogue=(Said("Which currency?", "Euro"),), feedback=("Euro",))
+    assert sections(plan_brief(asked)) == ["request", "dialogue", "feedback"]
     next_request = replace(
         with_words(SESSION, earlier=(Round("Before", "answered"),)), plan=PLAN, code=replace(CODE, status="approved")
     )

@@ -58,7 +58,7 @@ def test_names_tell_their_unit() -> None:
 
 def test_no_label_is_an_id_or_a_text() -> None:
     known = {"outcome", "request", "role", "model", "kind", "tool", "service", "direction", "decision"}
-    known |= {"method", "route", "status", "phase", "consumer"}
+    known |= {"method", "route", "status", "phase", "consumer", "reply", "mode"}
     assert {label for labels in families().values() for label in labels} <= known
 
 
