@@ -6,10 +6,11 @@ from functools import partial
 from typing import Any, NamedTuple, Protocol
 
 import structlog
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from shared.events.values import Effect
 from shared.flows import FlowSpec, NodeSpec
+from shared.llm.reply import Reply
 
 type State = Mapping[str, JsonValue]
 type Outputs = dict[str, JsonValue]
@@ -53,9 +54,9 @@ class ToolAnswer(NamedTuple):
 class AskModel(Protocol):
     """One typed question. Raises ModelError, which no node may catch: who runs the nodes waits, retries and tells."""
 
-    async def __call__[Reply: BaseModel](
-        self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[Reply]
-    ) -> Reply: ...
+    async def __call__[R: Reply](
+        self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+    ) -> R: ...
 
 
 class CallTool(Protocol):

@@ -47,12 +47,15 @@ def _with_calls(key: str) -> type[TurnReply]:
 
 
 def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """The schema of a call of each tool. Arguments that the strict subset cannot describe are given as JSON text."""
+    """The schema of a call of each tool. Arguments that the strict subset cannot say are given as JSON text.
+
+    What each argument is for stands in the prompt, with the tools.
+    """
     counted = Size()
     calls: list[dict[str, Any]] = []
     for name, parameters in tools:
         try:
-            arguments = strict(parameters, nullable=True, levels=LEVELS - AROUND)
+            arguments = strict(parameters, nullable=True, described=False, levels=LEVELS - AROUND)
         except Outside:
             arguments = TEXT
         if not (counted + size(arguments)).within(HALF):

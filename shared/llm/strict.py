@@ -41,12 +41,13 @@ class Size(NamedTuple):
 LIMIT = Size(5_000, 1_000, 120_000)  # of one schema
 
 
-def strict(schema: Schema, *, nullable: bool = False, levels: int = LEVELS) -> dict[str, Any]:
+def strict(schema: Schema, *, nullable: bool = False, described: bool = True, levels: int = LEVELS) -> dict[str, Any]:
     """The schema in the subset. Raises Outside where that would lose more than bounds of single values.
 
-    With `nullable` a property that is not required may be null; else it must be given like the others.
+    With `nullable` a property that is not required may be null; else it must be given like the others. Not
+    `described`: without the words on what each part is for.
     """
-    return _Strict(schema, nullable).node(schema, levels, ())
+    return _Strict(schema, nullable, described).node(schema, levels, ())
 
 
 def size(schema: Schema) -> Size:
@@ -60,34 +61,38 @@ def size(schema: Schema) -> Size:
 
 
 class _Strict:
-    def __init__(self, root: Schema, nullable: bool) -> None:
+    def __init__(self, root: Schema, nullable: bool, described: bool) -> None:
         self._definitions = {
             f"#/{place}/{name}": part
             for place in ("$defs", "definitions")
             for name, part in root.get(place, {}).items()
         }
-        self._nullable = nullable
+        self._nullable, self._described = nullable, described
 
     def node(self, schema: object, levels: int, inside: tuple[str, ...]) -> dict[str, Any]:
         """`inside`: the references that led here."""
         if not isinstance(schema, Mapping):
             raise Outside("a part takes any value")
         if "$ref" in schema:
-            return _described(schema, self._referred(str(schema["$ref"]), levels, inside))
+            return self._with_words(schema, self._referred(str(schema["$ref"]), levels, inside))
         if branches := schema.get("anyOf") or schema.get("oneOf"):
             if schema.keys() - ANNOTATIONS - {"anyOf", "oneOf", "discriminator", "$defs", "definitions"}:
                 raise Outside("alternatives stand beside other keywords")
-            return _described(schema, _any_of([self.node(branch, levels, inside) for branch in branches]))
+            return self._with_words(schema, _any_of([self.node(branch, levels, inside) for branch in branches]))
         if len(schema.get("allOf", ())) == 1 and not schema.keys() - ANNOTATIONS - {"allOf"}:
-            return _described(schema, self.node(schema["allOf"][0], levels, inside))
+            return self._with_words(schema, self.node(schema["allOf"][0], levels, inside))
         if strange := schema.keys() & {"allOf", "not", "if", "patternProperties", "prefixItems", "dependentSchemas"}:
             raise Outside(f"it uses {', '.join(sorted(strange))}")
         if "const" in schema or "enum" in schema:
-            return _described(schema, _one_of([schema["const"]] if "const" in schema else schema["enum"], schema))
+            return self._with_words(schema, _one_of([schema["const"]] if "const" in schema else schema["enum"], schema))
         kinds = schema.get("type")
         if isinstance(kinds, list) and kinds:
-            return _described(schema, self._united(schema, kinds, levels, inside))
-        return _described(schema, self._typed(schema, kinds, levels, inside))
+            return self._with_words(schema, self._united(schema, kinds, levels, inside))
+        return self._with_words(schema, self._typed(schema, kinds, levels, inside))
+
+    def _with_words(self, schema: Schema, strict_schema: dict[str, Any]) -> dict[str, Any]:
+        words = schema.get("description") if self._described else None
+        return strict_schema | ({"description": words} if isinstance(words, str) and words else {})
 
     def _referred(self, reference: str, levels: int, inside: tuple[str, ...]) -> dict[str, Any]:
         if reference in inside:
@@ -128,13 +133,6 @@ class _Strict:
         return {"type": "object", "properties": properties, **closed}
 
 
-def _described(schema: Schema, strict_schema: dict[str, Any]) -> dict[str, Any]:
-    description = schema.get("description")
-    return (
-        strict_schema | {"description": description} if isinstance(description, str) and description else strict_schema
-    )
-
-
 def _any_of(branches: list[dict[str, Any]]) -> dict[str, Any]:
     """The branches side by side; those that are alternatives themselves are taken apart."""
     flat = [inner for branch in branches for inner in (branch["anyOf"] if set(branch) == {"anyOf"} else [branch])]
@@ -150,19 +148,11 @@ def _one_of(values: list[Any], schema: Schema) -> dict[str, Any]:
 
 
 def _or_null(schema: dict[str, Any]) -> dict[str, Any]:
-    match schema:
-        case {"type": list(kinds)} if "null" in kinds:
-            return schema
-        case {"type": "null"}:
-            return schema
-        case {"anyOf": list(branches)} if NULL in branches:
-            return schema
-        case {"enum": list(values), "type": kind}:
-            kinds = kind if isinstance(kind, list) else [kind]
-            return schema | {"type": [*kinds, "null"], "enum": [*values, None]}
-        case {"type": str(kind)} if kind in SIMPLE and "const" not in schema:
-            return schema | {"type": [kind, "null"]}
-        case {"type": list(kinds)}:
-            return schema | {"type": [*kinds, "null"]}
-        case _:
-            return _any_of([schema, NULL])
+    kind = schema.get("type")
+    kinds = kind if isinstance(kind, list) else [kind]
+    if "null" in kinds or NULL in schema.get("anyOf", ()):
+        return schema
+    if not SIMPLE.issuperset(kinds) or "const" in schema:
+        return _any_of([schema, NULL])
+    values = {"enum": [*schema["enum"], None]} if "enum" in schema else {}
+    return schema | {"type": [*kinds, "null"]} | values

@@ -3,11 +3,10 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from pydantic import BaseModel
-
 from flows.flow import Flow
 from flows.nodes import Made, Outputs, Run, ToolAnswer
 from shared.flows import FlowSpec
+from shared.llm.reply import Reply
 
 Tools = Mapping[str, Callable[..., ToolAnswer]]
 
@@ -39,7 +38,7 @@ class Walker:
         assert set(outputs) <= set(node.spec.outputs)
         return outputs
 
-    async def _ask[R: BaseModel](
+    async def _ask[R: Reply](
         self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
     ) -> R:
         told = {name: text if isinstance(text, str) or text is None else list(text) for name, text in sections.items()}

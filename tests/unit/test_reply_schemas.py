@@ -117,7 +117,7 @@ def test_arguments_are_those_of_the_tool_and_what_need_not_be_given_may_be_null(
     spec = tool(properties={"city": city, "unit": unit, "days": {"type": "integer"}}, required=["city"])
     [arguments] = arguments_of(spec)
     assert arguments["properties"] == {
-        "city": {"type": "string", "description": "Where."},
+        "city": {"type": "string"},
         "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
         "days": {"type": ["integer", "null"]},
     }

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
 
 from flows.flow import Flow
@@ -18,6 +18,7 @@ from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of
 from shared.events.values import ToolPolicy
 from shared.flows import FlowSpec, tool_of
+from shared.llm.reply import Reply
 from shared.llm.sections import prompt
 from shared.tools import Preview, ToolSpec
 
@@ -154,9 +155,9 @@ def _may_run(node: Node, call: Call, state: Mapping[str, JsonValue]) -> None:
         raise NodeFailed(f"{node.spec.name} was to run with other values than its path has made.", unknown=changes)
 
 
-async def _ask_model[Reply: BaseModel](
-    call: Call, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[Reply]
-) -> Reply:
+async def _ask_model[R: Reply](
+    call: Call, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+) -> R:
     if call.desk is None or call.action is None:
         raise NodeFailed("Only a node of a path can ask a model.")
     messages = prompt("executor", task, rules, sections)

@@ -1,0 +1,88 @@
+"""What is made of a reply that no schema held: the envelope left out, a question beside a plan, fields too many."""
+
+import json
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from flows.text_to_sql.prompts import GenerateReply
+from services.generator.prompt import CodeReply
+from services.planner.agentflow_prompt import TurnReply
+from services.planner.flow_prompt import PathReply
+from services.planner.prompt import PlanDraft, PlanReply
+from shared.llm.reply import QuestionDraft, Reply, Words, inside, offering, without
+
+PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}
+WHICH = "Which colours?"
+
+
+def test_a_kind_is_taken_without_its_envelope() -> None:
+    assert PlanReply.model_validate(PLAN) == PlanReply.model_validate({"reply": PLAN})
+    assert PlanReply.model_validate({"kind": "question", "text": WHICH}).reply == QuestionDraft(text=WHICH)
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        {"reply": PLAN | {"question": WHICH}},
+        {"reply": PLAN, "question": WHICH},
+        {"reply": {"kind": "question", "text": WHICH, "options": ["red"], "goal": "A game", "steps": ["Draw it"]}},
+        PLAN | {"question": WHICH},
+    ],
+)
+def test_a_question_beside_a_usable_plan_is_a_note(beside: dict[str, Any]) -> None:
+    reply = PlanReply.model_validate(beside)
+    assert reply.reply == PlanDraft(goal="A game", steps=["Draw it"], notes=WHICH)
+    assert PlanReply.model_validate({"reply": PLAN | {"notes": "In red.", "question": WHICH}}).reply == PlanDraft(
+        goal="A game", steps=["Draw it"], notes=f"In red.\n{WHICH}"
+    )
+    assert PlanReply.model_validate({"reply": PLAN | {"question": None}}).reply == PlanDraft(
+        goal="A game", steps=["Draw it"]
+    )
+
+
+@pytest.mark.parametrize(
+    ("reply", "usable", "note"),
+    [
+        (TurnReply, {"actions": [{"tool": "look"}]}, "reasoning"),
+        (PathReply, {"paths": [{"flow": "tea", "nodes": ["boil"]}]}, "reasoning"),
+        (CodeReply, {"code": "print(1)"}, "explanation"),
+        (GenerateReply, {"sql": "SELECT 1"}, "explanation"),
+    ],
+)
+def test_so_it_is_beside_all_that_can_be_used(reply: type[Reply], usable: dict[str, Any], note: str) -> None:
+    kind = reply.kinds()[0].model_fields["kind"].default
+    said = reply.model_validate({"reply": usable | {"kind": kind, "question": WHICH}}).reply
+    assert (said.kind, getattr(said, note)) == (kind, WHICH)
+
+
+def test_a_question_without_a_usable_plan_is_a_question() -> None:
+    asked = {"kind": "question", "text": WHICH, "options": []}
+    assert PlanReply.model_validate({"reply": asked}).reply == QuestionDraft(text=WHICH)
+    with pytest.raises(ValidationError):
+        PlanReply.model_validate({"reply": asked | {"goal": "", "steps": []}})
+
+
+@pytest.mark.parametrize(
+    "bad", [None, [], {"reply": []}, {"reply": PLAN, "mood": 1}, {"reply": PLAN | {"mood": 1}}, {}]
+)
+def test_anything_else_goes_back_to_the_model(bad: Any) -> None:
+    with pytest.raises(ValidationError):
+        PlanReply.model_validate_json(json.dumps(bad))
+
+
+def test_kinds_are_withheld() -> None:
+    only = without(PlanReply, "question", "answer")
+    assert issubclass(only, PlanReply)
+    assert (only.__name__, only.kinds()) == ("PlanReply", (PlanDraft,))
+    assert only is offering(PlanReply, [PlanDraft])
+    assert without(PlanReply, "unknown") is PlanReply
+    with pytest.raises(ValidationError):
+        only.model_validate({"reply": {"kind": "question", "text": WHICH}})
+    assert without(PlanReply, "plan").kinds() == (QuestionDraft, Words)
+
+
+def test_what_is_written_so_far_stands_under_reply() -> None:
+    assert inside({"reply": PLAN}) == PLAN
+    assert inside({"reply": "pl"}) == inside({}) == {}
