@@ -220,9 +220,10 @@ def writes_started(events: Sequence[SessionEvent]) -> list[str]:
 
 
 def held_together(prompt: str) -> bool:
-    """The message is sections that are known, each once, one after the other and nothing between them."""
+    """The message is sections that are known, each once, one after the other and nothing between them, and one line."""
     found = CLOSED.findall(prompt)
-    whole = "".join(match[0] for match in re.finditer(CLOSED, prompt)) == prompt
+    data, last = "".join(match[0] for match in re.finditer(CLOSED, prompt)), prompt.splitlines()[-1]
+    whole = data + last == prompt and last.startswith("Today is ")
     names = [name for name, _ in found]
     ends = [(name, end) for name, body in found for end in re.findall(rf"<\s*/\s*{name}\s*>", body, re.IGNORECASE)]
     spelt = all(end == f"</ {name}>" for name, end in ends)  # what a section holds is no end of it
