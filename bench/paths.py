@@ -96,10 +96,10 @@ async def _after_earlier(house: House, request: Request, *replies: str) -> Talk:
     if earlier := request.given.get("previous_question"):
         tables = [{"name": name} for name in cast(list[str], request.given["previous_tables"])]
         house.model.instead = {
-            "classify_prompt": {"kind": "data"},
+            "classify_prompt": {"category": "data"},
             "rewrite_prompt": {"question": earlier},
             "get_relevant_tables": {"tables": tables},
-            "generate_sql": {"sql": request.given["previous_sql"]},
+            "generate_sql": {"kind": "query", "sql": request.given["previous_sql"]},
         }
         await talk.says(str(earlier), planning=FULL)
         house.model.instead = {}

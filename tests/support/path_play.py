@@ -52,7 +52,7 @@ Responder = Callable[[str, bytes], Awaitable[bytes | None]]
 class Rules:
     """The rehearsal model without its server; `nonsense`: its paths are such as nobody can walk.
 
-    `instead`: what it says to these tasks, whatever it is asked.
+    `instead`: what stands under `reply` to these tasks, whatever it is asked.
     """
 
     def __init__(self, *, nonsense: bool = False) -> None:
