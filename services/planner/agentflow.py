@@ -102,11 +102,13 @@ def _nothing(reason: str, recalled: tuple[Recalled, ...]) -> c.PlanTurn:
 def _give_up(session: Session, proposal: Proposal) -> c.PlanTurn | c.Ask:
     """A person is asked how to go on, but not for ever: then the answer follows, with what stood in the way."""
     why = " ".join(proposal.problems) or "I did not find tools that help."
-    asked = sum(said.question.endswith(HELP) for said in session.words.dialogue)
-    if asked >= HELPS or len(session.words.dialogue) >= QUESTIONS:
-        return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
     begin = "I am going round in circles." if proposal.stuck else "I cannot go on by myself."
-    return c.Ask(text=f"{begin} {why} {HELP}")
+    question = f"{begin} {why} {HELP}"
+    asked = [said.question for said in session.words.dialogue]
+    helped = sum(one.endswith(HELP) for one in asked) >= HELPS
+    if helped or len(asked) >= QUESTIONS or question in asked:
+        return c.PlanTurn(sub_goal="Tell how far it came", actions=(), reasoning=f"I could not go on. {why}"[:10_000])
+    return c.Ask(text=question)
 
 
 def _words(session: Session) -> str:

@@ -140,8 +140,14 @@ class PathPlanner:
 
 
 def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None = None) -> Planned | c.Ask:
-    """The full graph of the flow that is meant; where nothing tells which one it is, the person does."""
+    """The full graph of the flow that is meant; where nothing tells which one it is, the person does.
+
+    Raises NoPath where the person was asked already.
+    """
     flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
+    if flow is None and any(said.question.endswith(WHICH) for said in session.words.dialogue):
+        names = ", ".join(flow.name for flow in page.flows)
+        raise NoPath(error.attempts if error else 0, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:
         return c.Ask(text=f"{why} {WHICH}".strip()[:50_000])
     chain: Chain = ((flow.name, full_path(flow)),)

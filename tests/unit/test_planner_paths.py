@@ -14,7 +14,8 @@ from services.planner.flows import EXAMPLES, KnownFlows, accepted
 from services.planner.paths import Paths
 from shared.bus import BusDown
 from shared.domain import commands as c
-from shared.domain.session import Session
+from shared.domain.session import Session, with_words
+from shared.domain.state import Said
 from shared.events.values import NodeProposal, PathPlan, Planning, SessionSettings
 from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, chain_problems, chains, full_path, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
@@ -182,6 +183,10 @@ async def test_a_bad_plan_still_says_which_flow_is_meant() -> None:
     assert lost.path.nodes == ("wash.scrub", "wash.dry")
     unknown = await Kitchen(BOTH).plan(asked(), *[paths(("bath", ("x",)))] * 3)
     assert isinstance(unknown, c.Ask)
+    answered = with_words(asked(), dialogue=(Said(unknown.text, "whatever"),))
+    again = await Kitchen(BOTH).plan(answered, *[paths(("bath", ("x",)))] * 3)
+    assert isinstance(again, c.Fail), "it is not asked twice"
+    assert "name one of tea, wash" in again.reason
 
 
 async def test_the_model_asks_which_flow_is_meant() -> None:

@@ -19,7 +19,8 @@ from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.memory import GIST, WHOLE, history
 from shared.domain.said import drafting
-from shared.domain.session import Session
+from shared.domain.session import Session, with_words
+from shared.domain.state import Said
 from shared.events.values import Knowledge, Recalled, SessionSettings
 from shared.llm import ScriptedModel
 from shared.llm.reply import Kind, QuestionDraft, WordsDraft
@@ -289,6 +290,10 @@ async def test_proposals_are_sent_back_a_bounded_number_of_times_and_then_the_pe
     assert asked.text.startswith("I cannot go on by myself. There is no tool “nope” here.")
     assert "There is no tool “nope” here." in model.prompts[1].text
     assert "<nudge>" not in model.prompts[0].messages[1]["content"]
+    answered = with_words(given(*FLOW).session, dialogue=(Said(asked.text, "go on"),))
+    again, _ = await planned(answered, *[bad] * (TRIES + SEARCHES))
+    assert isinstance(again, c.PlanTurn), "the same is not asked twice"
+    assert "There is no tool “nope” here." in again.reasoning
 
 
 async def test_other_tools_are_looked_for_in_the_model_s_words_but_not_for_ever() -> None:

@@ -11,7 +11,7 @@ from services.generator.prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.flow_prompt import PathReply
 from services.planner.prompt import PlanDraft, PlanReply
-from shared.llm.reply import QuestionDraft, Reply, Words, inside, offering, without
+from shared.llm.reply import QuestionDraft, Reply, WordsDraft, inside, offering, without
 
 PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}
 WHICH = "Which colours?"
@@ -80,7 +80,7 @@ def test_kinds_are_withheld() -> None:
     assert without(PlanReply, "unknown") is PlanReply
     with pytest.raises(ValidationError):
         only.model_validate({"reply": {"kind": "question", "text": WHICH}})
-    assert without(PlanReply, "plan").kinds() == (QuestionDraft, Words)
+    assert without(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
 
 
 def test_what_is_written_so_far_stands_under_reply() -> None:

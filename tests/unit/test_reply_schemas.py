@@ -11,7 +11,7 @@ import pytest
 from pydantic import BaseModel
 
 from flows.text_to_sql import prompts as sql
-from retail.specs import SPECS
+from packs.retail.specs import SPECS
 from scripts.gen_contract import replies
 from services.generator import answer_prompt as answers
 from services.generator import prompt as code
