@@ -1,7 +1,7 @@
 """deploy/kubernetes as kustomize puts it together: the manifests that an overlay lists, with their patches merged."""
 
-import os
 import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,6 @@ def named(kind: str) -> dict[str, Manifest]:
 
 def printed_secrets(**environment: str) -> dict[str, dict[str, str]]:
     """What deploy/kubernetes/make-secrets prints: name → entries."""
-    environment |= {"PATH": os.environ["PATH"]}
-    done = subprocess.run([FOLDER / "make-secrets"], env=environment, capture_output=True, text=True, check=True)
+    command = [sys.executable, str(FOLDER / "make-secrets")]
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=True)
     return {one["metadata"]["name"]: one["stringData"] for one in yaml.safe_load_all(done.stdout) if one}
