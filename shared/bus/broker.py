@@ -35,17 +35,18 @@ class Broker(NatsBroker):
         where = address(settings)
         self._name = f"{name}-consumers"
         self._settings = settings
-        self._inbox = inbox(where.user).encode()
         self._bus = bus
+        connection = options(self._name)
+        self._say_reconnected = connection["reconnected_cb"]
         super().__init__(
             where.servers,
-            inbox_prefix=self._inbox,
+            inbox_prefix=inbox(where.user),
             security=SASLPlaintext(where.user, where.password) if where.user else None,
             logger=None,  # a line for each message would cost more than many a handler
             apply_types=False,  # handlers have one parameter: nothing is to be injected
             graceful_timeout=None,  # subscribers end by themselves, within the settings' own grace
             middlewares=[Deliveries(settings, lambda: Strikes(bus.client))],
-            **options(self._name),
+            **connection | {"reconnected_cb": self._reconnected},
         )
 
     def subscriber(  # type: ignore[override]  # noqa: PLR0913  two kinds besides FastStream's own
@@ -82,7 +83,6 @@ class Broker(NatsBroker):
                 durable_named(durable),
                 limit=limit or self._settings.worker_concurrency,
                 grace=self._settings.graceful_timeout,
-                inbox_prefix=self._inbox + b".",  # unlike the connection's, which gets its dot there
                 client=lambda: self._bus.client,
             )
         )
@@ -100,6 +100,15 @@ class Broker(NatsBroker):
         await asyncio.gather(*(subscriber.start() for subscriber in self.subscribers))
         self.running = True
 
+    async def _reconnected(self) -> None:
+        await self._say_reconnected()
+        for subscriber in self._durable:
+            subscriber.reconnected()
+
+    @property
+    def _durable(self) -> list[DurableSubscriber]:
+        return [subscriber for subscriber in self.subscribers if isinstance(subscriber, DurableSubscriber)]
+
     async def stop(
         self,
         exc_type: type[BaseException] | None = None,
@@ -107,6 +116,5 @@ class Broker(NatsBroker):
         exc_tb: TracebackType | None = None,
     ) -> None:
         """Let the running handlers end within the grace; until then the other subscribers go on."""
-        durable = (subscriber for subscriber in self.subscribers if isinstance(subscriber, DurableSubscriber))
-        await asyncio.gather(*(quietly(subscriber.stop()) for subscriber in durable))
+        await asyncio.gather(*(quietly(subscriber.stop()) for subscriber in self._durable))
         await quietly(super().stop(exc_type, exc_val, exc_tb))

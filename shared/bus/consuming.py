@@ -1,6 +1,7 @@
 """Deliveries of a durable consumer, and how many of them a process works on at once."""
 
 import asyncio
+from collections import deque
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, NamedTuple
@@ -90,14 +91,14 @@ class Slots:
     """Runs a consumer's handlers as tasks of their own, `limit` at the most."""
 
     def __init__(self, limit: int) -> None:
-        self._limit = limit
+        self.limit = limit
         self._tasks: set[asyncio.Task[Any]] = set()
         self._changed = asyncio.Event()
         self.draining = False
 
     @property
     def free(self) -> int:
-        return self._limit - len(self._tasks)
+        return self.limit - len(self._tasks)
 
     async def available(self) -> None:
         """Wait until a slot is free, or draining begins."""
@@ -105,14 +106,15 @@ class Slots:
             self._changed.clear()
             await self._changed.wait()
 
-    def start(self, work: Coroutine[Any, Any, Any]) -> None:
+    def start(self, work: Coroutine[Any, Any, Any], ended: Callable[[], None]) -> None:
+        def done(task: asyncio.Task[Any]) -> None:
+            self._tasks.discard(task)
+            self._changed.set()
+            ended()
+
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    def _ended(self, task: asyncio.Task[Any]) -> None:
-        self._tasks.discard(task)
-        self._changed.set()
+        task.add_done_callback(done)
 
     async def drain(self, grace: float) -> None:
         """Let the running handlers end. After `grace` seconds, cancel the rest: another process continues their work.
@@ -127,6 +129,39 @@ class Slots:
             _, late = await asyncio.wait(self._tasks, timeout=seconds)
             for task in late:
                 task.cancel()
+
+
+class PullRequests:
+    """The requests for messages that are under way. The server answers the oldest first."""
+
+    def __init__(self) -> None:
+        self._open: deque[tuple[float, int]] = deque()  # when it has certainly ended, and how many it may still bring
+
+    @property
+    def messages(self) -> int:
+        """How many may still come."""
+        return sum(messages for _, messages in self._open)
+
+    def began(self, messages: int, until: float) -> None:
+        """`until`: on the clock of time.monotonic."""
+        self._open.append((until, messages))
+
+    def arrived(self) -> None:
+        """One message has come."""
+        if self._open:
+            until, messages = self._open.popleft()
+            if messages > 1:
+                self._open.appendleft((until, messages - 1))
+
+    def ended(self) -> None:
+        """The server says that the oldest one brings no more."""
+        if self._open:
+            self._open.popleft()
+
+    def lost(self, now: float = float("inf")) -> None:
+        """The server knows of none any more, or of none that should have ended by now."""
+        while self._open and self._open[0][0] < now:
+            self._open.popleft()
 
 
 async def acknowledge(message: Msg, body: bytes) -> None:

@@ -4,7 +4,9 @@ What they rest on inside of FastStream is held against the installed version by 
 """
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import json
+import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,14 +24,15 @@ from nats.aio.msg import Msg
 from pydantic import TypeAdapter
 
 from shared.bus import consumers
-from shared.bus.api import AMBIGUOUS
-from shared.bus.consuming import Delivery, Slots, acknowledge, delivery_of, quietly
+from shared.bus.consuming import Delivery, PullRequests, Slots, acknowledge, delivery_of, quietly
 from shared.services import Consumer
 
 if TYPE_CHECKING:
     from shared.bus.bus import Bus, Subscription
 
-FETCH = 1.5  # seconds that one request for messages waits at the server
+EXPIRES = 1.5  # seconds that a request for messages waits at the server
+LATE = 1.0  # seconds until its end must have been heard
+EXPIRED = "408"  # the status of a request that has ended
 
 
 class OneHandler(SubscriberUsecase[Msg]):
@@ -51,63 +54,91 @@ class OneHandler(SubscriberUsecase[Msg]):
 class DurableSubscriber(OneHandler, PullStreamSubscriber):
     """Works a durable consumer, `limit` messages at once.
 
-    FastStream's own would declare the consumer with settings of its own, fetch a batch and wait for the slowest of it.
+    FastStream's own would declare the consumer with settings of its own, fetch a batch and wait for the slowest of it;
+    and nats-py's fetch takes two requests, an answer that there is nothing, and a timer for each message.
     `client`: the connection that is asked about the consumer, once there is one.
     """
 
-    def __init__(  # noqa: PLR0913  a subscriber has as many sides
+    def __init__(
         self,
         broker_config: NatsBrokerConfig,
         durable: Consumer,
         *,
         limit: int,
         grace: float,
-        inbox_prefix: bytes,
         client: Callable[[], Client],
     ) -> None:
-        options = {"stream": durable.stream, "durable": durable.name, "inbox_prefix": inbox_prefix}
-        config, specification, calls = _declared(broker_config, durable.filter_subject, options=options)
+        config, specification, calls = _declared(broker_config, durable.filter_subject)
         stream = JStream(durable.stream, declare=False)
-        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=FETCH), stream=stream)
+        super().__init__(config, specification, calls, queue="", pull_sub=PullSub(timeout=EXPIRES), stream=stream)
         self.add_call(parser_=_parse, decoder_=_decode, dependencies_=())
         self.durable = durable
         self._slots = Slots(limit)
         self._grace = grace
         self._client = client
+        self._requests = PullRequests()
+        self._worth_asking = asyncio.Event()
 
     async def _create_subscription(self) -> None:
-        """Bind to the consumer, once it is provisioned: nothing is declared here."""
+        """Listen, once the consumer is provisioned, and ask for messages: nothing is declared here."""
         if self.subscription:
             return
         await consumers.until_provisioned(self._client(), self.durable)
-        self.subscription = await self.jetstream.pull_subscribe_bind(**self.extra_options)
-        self.add_task(self._consume_pull, func_kwargs={"cb": self.consume})
+        inbox = self.connection.new_inbox()
+        self.subscription = await self.connection.subscribe(inbox, cb=self._received)  # type: ignore[assignment]
+        self.add_task(self._ask, (inbox,))
+        self.add_task(self._forget)
         self.add_task(consumers.watch, (self._client(), self.durable))
 
-    async def _consume_pull(self, cb: Callable[[Msg], Coroutine[Any, Any, Any]]) -> None:
-        """Fetch as many messages as there are free slots: each begins at once, and none grows old here.
+    async def _ask(self, inbox: str) -> None:
+        """Ask for as many messages as could begin at once: none grows old here."""
+        subject = f"$JS.API.CONSUMER.MSG.NEXT.{self.durable.stream}.{self.durable.name}"
+        while not self._slots.draining:
+            self._worth_asking.clear()
+            messages = self._slots.free - self._requests.messages
+            if messages > 0 and self.connection.is_connected:  # else it would be sent later, with all that follow
+                self._requests.began(messages, time.monotonic() + EXPIRES + LATE)
+                request = {"batch": messages, "expires": int(EXPIRES * 1e9)}
+                await self.connection.publish(subject, json.dumps(request).encode(), reply=inbox)
+            await self._worth_asking.wait()
 
-        Without a leader, or when it was deleted, a consumer refuses at once. Asking again at once would be a hot and
-        silent loop, on a machine that may just be electing a leader.
-        """
-        subscription = self.subscription
-        while subscription and self.running and not self._slots.draining:
+    def _look(self) -> None:
+        """Ask again once nothing is to come, or for half of the slots: not for each message that ends."""
+        coming = self._requests.messages
+        missing = self._slots.free - coming
+        if missing > 0 and (not coming or 2 * missing >= self._slots.limit):
+            self._worth_asking.set()
+
+    async def _received(self, message: Msg) -> None:
+        """A message, or what the server says of a request."""
+        if message.reply:
+            self._requests.arrived()
             await self._slots.available()
-            try:
-                messages = await subscription.fetch(batch=max(self._slots.free, 1), timeout=FETCH)
-            except TimeoutError:  # none came
-                continue
-            except AMBIGUOUS:
-                await asyncio.sleep(consumers.LOOK_AGAIN)
-                continue
-            for message in messages:
-                if self._slots.draining:
-                    await acknowledge(message, b"-NAK")
-                else:
-                    self._slots.start(cb(message))
+            if self._slots.draining:
+                await acknowledge(message, b"-NAK")
+            else:
+                self._slots.start(self.consume(message), self._look)
+        elif (message.headers or {}).get("Status") == EXPIRED:
+            self._requests.ended()
+        else:  # without a leader, or when it was deleted, it refuses at once: asking again at once would be a hot loop
+            await asyncio.sleep(consumers.LOOK_AGAIN)
+            self._requests.lost()
+        self._look()
+
+    async def _forget(self) -> None:
+        """Of a request that a server took with it nobody says that it has ended."""
+        while True:
+            await asyncio.sleep(EXPIRES)
+            self._requests.lost(time.monotonic())
+            self._look()
+
+    def reconnected(self) -> None:
+        """The server has forgotten every request."""
+        self._requests.lost()
+        self._look()
 
     async def stop(self) -> None:
-        """Fetch no more, and let running handlers end within the grace."""
+        """Ask for no more, and let running handlers end within the grace."""
         subscription, self.subscription = self.subscription, None
         if subscription:
             await quietly(subscription.unsubscribe())
@@ -175,7 +206,6 @@ def _declared(
     subject: str,
     *,
     queue: str = "",
-    options: dict[str, Any] | None = None,
     payload: type[Any] | None = None,
 ) -> tuple[NatsSubscriberConfig, _Specification, CallsCollection[Msg]]:
     """What every subscriber of FastStream's is made of."""
@@ -185,7 +215,7 @@ def _declared(
         _ack_policy=AckPolicy.MANUAL,  # its default drops a message whose handler fails
         subject=subject,
         sub_config=ConsumerConfig(),
-        extra_options=options or {},
+        extra_options={},
         no_reply=True,
     )
     described = NatsSubscriberSpecificationConfig(

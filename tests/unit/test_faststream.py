@@ -17,7 +17,7 @@ from faststream.nats import NatsBroker, TestNatsBroker
 from faststream.nats.subscriber.config import NatsSubscriberConfig, NatsSubscriberSpecificationConfig
 from faststream.nats.subscriber.specification import NatsSubscriberSpecification
 from faststream.nats.subscriber.usecases import CoreSubscriber, LogicSubscriber, PullStreamSubscriber
-from nats.js import JetStreamContext
+from nats.aio.client import Client
 from pydantic import BaseModel
 
 from shared.bus import Bus, Delivery
@@ -33,7 +33,6 @@ LOOK = "shared/bus/subscribers.py and broker.py rest on it: read what changed, t
 PARAMETERS: list[tuple[Callable[..., Any], str]] = [
     (PullStreamSubscriber.__init__, "self config specification calls queue pull_sub stream"),
     (PullStreamSubscriber._create_subscription, "self"),
-    (PullStreamSubscriber._consume_pull, "self cb"),
     (CoreSubscriber.__init__, "self config specification calls queue"),
     (CoreSubscriber._create_subscription, "self"),
     (LogicSubscriber.start, "self"),
@@ -52,7 +51,8 @@ PARAMETERS: list[tuple[Callable[..., Any], str]] = [
     (BaseMiddleware.__init__, "self msg context"),
     (BaseMiddleware.consume_scope, "self call_next msg"),
     (StreamMessage.decode, "self"),
-    (JetStreamContext.PullSubscription.fetch, "self batch timeout heartbeat"),
+    (Client.publish, "self subject payload reply headers"),
+    (Client.subscribe, "self subject queue cb future max_msgs pending_msgs_limit pending_bytes_limit"),
 ]
 FIELDS: list[tuple[Any, set[str]]] = [
     (NatsSubscriberConfig, {"_outer_config", "_ack_policy", "subject", "sub_config", "extra_options", "no_reply"}),
@@ -73,11 +73,6 @@ def test_the_configurations_that_subscribers_are_made_of_are_as_they_were(config
     assert not missing, f"FastStream {version('faststream')}: {config.__name__} has no {missing}. {LOOK}"
 
 
-def test_a_consumer_is_bound_and_not_declared() -> None:
-    there = inspect.signature(JetStreamContext.pull_subscribe_bind).parameters
-    assert {"stream", "durable", "inbox_prefix"} <= there.keys(), LOOK
-
-
 async def test_what_a_started_subscriber_has_is_as_it_was(broker_of: Callable[[str], Broker]) -> None:
     """Attributes that are read; a rename would show only where a server is."""
     broker = broker_of("planner")
@@ -88,10 +83,10 @@ async def test_what_a_started_subscriber_has_is_as_it_was(broker_of: Callable[[s
         assert subscriber.running is True, LOOK
         assert subscriber.subscription is None, LOOK
         assert len(subscriber.calls) == 1, LOOK
-        assert subscriber.extra_options["durable"] == "planner", LOOK
+        assert subscriber.tasks == [], LOOK
         assert subscriber._outer_config.context is broker.context, LOOK
         assert [type(one).__name__ for one in subscriber._broker_middlewares] == ["Deliveries"], LOOK
-        assert subscriber.jetstream, LOOK
+        assert subscriber.connection, LOOK
 
 
 # --- its test broker: no server, no acknowledgements

@@ -1,0 +1,187 @@
+"""How a durable consumer's messages are asked for, without a server."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any, cast
+
+import pytest
+from nats.aio.client import Client
+from nats.aio.msg import Msg
+from nats.js import JetStreamContext
+
+from shared.bus import Bus, Delivery
+from shared.bus.consuming import PullRequests
+from shared.bus.subscribers import DurableSubscriber
+from shared.settings import Settings
+
+SLOTS = 4
+
+
+def test_requests_are_answered_oldest_first() -> None:
+    requests = PullRequests()
+    requests.began(2, until=10)
+    requests.began(3, until=20)
+    assert requests.messages == 5
+    for left in (4, 3, 2):
+        requests.arrived()
+        assert requests.messages == left
+    requests.ended()
+    assert requests.messages == 0
+    requests.arrived()  # more than were asked for: of a request that was given up
+    requests.ended()
+    assert requests.messages == 0
+
+
+def test_what_should_have_ended_is_given_up() -> None:
+    requests = PullRequests()
+    requests.began(2, until=10)
+    requests.began(3, until=20)
+    requests.lost(15)
+    assert requests.messages == 3
+    requests.lost()
+    assert requests.messages == 0
+
+
+class Server:
+    """A connection whose server gives what the test gives, and knows every consumer."""
+
+    is_connected = True
+
+    def __init__(self) -> None:
+        self.asked: asyncio.Queue[int] = asyncio.Queue()
+        self.acknowledged: list[bytes] = []
+        self.give: Callable[[Msg], Awaitable[None]] | None = None
+
+    def new_inbox(self) -> str:
+        return "_INBOX.x"
+
+    async def subscribe(self, _: str, *, cb: Callable[[Msg], Awaitable[None]]) -> "Server":
+        self.give = cb
+        return self
+
+    async def unsubscribe(self) -> None: ...
+
+    async def publish(self, subject: str, body: bytes, *, reply: str = "") -> None:
+        if reply:
+            assert subject == "$JS.API.CONSUMER.MSG.NEXT.SESSIONS.planner"
+            self.asked.put_nowait(json.loads(body)["batch"])
+        else:
+            self.acknowledged.append(body)
+
+    def jetstream(self) -> "Server":
+        return self
+
+    async def consumer_info(self, *_: str) -> None: ...
+
+    async def message(self, number: int) -> None:
+        reply = f"$JS.ACK.SESSIONS.planner.1.{number}.{number}.1790000000000000000.0"
+        assert self.give
+        await self.give(Msg(cast(Client, self), subject="session.a.planner.x", reply=reply, data=b"work"))
+
+    async def status(self, code: str) -> None:
+        assert self.give
+        await self.give(Msg(cast(Client, self), subject="_INBOX.x", data=b"", headers={"Status": code}))
+
+    async def asks(self) -> int:
+        return await asyncio.wait_for(self.asked.get(), 20)
+
+
+class Work:
+    """Handlers that end when the test says so."""
+
+    def __init__(self, server: Server, subscriber: DurableSubscriber) -> None:
+        self.server, self.subscriber = server, subscriber
+        self.ends = asyncio.Semaphore(0)
+        self.begun: asyncio.Queue[int] = asyncio.Queue()
+
+    async def __call__(self, delivery: Delivery) -> None:
+        self.begun.put_nowait(delivery.position)
+        await self.ends.acquire()
+
+    async def given(self, *numbers: int) -> None:
+        for number in numbers:
+            await self.server.message(number)
+            assert await asyncio.wait_for(self.begun.get(), 20) == number
+
+
+@pytest.fixture
+async def work() -> AsyncIterator[Work]:
+    server = Server()
+    bus = Bus(Settings(graceful_timeout=0), "planner")
+    bus._client = cast(Client, server)
+    broker = bus.broker
+    subscriber = broker.subscriber(durable="planner", limit=SLOTS)
+    assert isinstance(subscriber, DurableSubscriber)
+    work = Work(server, subscriber)
+    subscriber(work)
+    broker.config.connection_state.connect(cast(Client, server), cast(JetStreamContext, server))
+    broker._setup_logger()
+    await subscriber.start()
+    yield work
+    await subscriber.stop()
+
+
+async def nothing_more(server: Server) -> None:
+    for _ in range(20):  # more often than it would need to be asked
+        await asyncio.sleep(0)
+    assert server.asked.empty()
+
+
+async def test_as_many_are_asked_for_as_can_begin(work: Work) -> None:
+    assert await work.server.asks() == SLOTS
+    await work.given(1, 2, 3, 4)
+    await nothing_more(work.server)
+    work.ends.release()
+    assert await work.server.asks() == 1, "nothing is to come: it asks for the one free slot"
+
+
+async def test_one_request_is_made_for_several_messages(work: Work) -> None:
+    assert await work.server.asks() == SLOTS
+    await work.given(1)
+    work.ends.release()
+    await nothing_more(work.server)
+    await work.given(2)
+    work.ends.release()
+    assert await work.server.asks() == SLOTS // 2
+
+
+async def test_a_request_that_has_ended_is_made_again(work: Work) -> None:
+    assert await work.server.asks() == SLOTS
+    await work.given(1)
+    await work.server.status("408")
+    assert await work.server.asks() == SLOTS - 1
+
+
+async def test_a_refusal_is_not_answered_at_once(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    pauses: list[float] = []
+    sleep = asyncio.sleep
+
+    async def paused(seconds: float, *_: Any) -> None:
+        pauses.append(seconds)
+        await sleep(0)
+
+    assert await work.server.asks() == SLOTS
+    monkeypatch.setattr("shared.bus.subscribers.asyncio.sleep", paused)
+    for status in ("503", "409"):
+        await work.server.status(status)
+        assert await work.server.asks() == SLOTS
+    assert pauses[-2:] == [0.25, 0.25]
+
+
+async def test_after_a_reconnection_it_asks_at_once_and_while_away_not_at_all(work: Work) -> None:
+    assert await work.server.asks() == SLOTS
+    work.server.is_connected = False
+    await work.server.status("408")
+    await nothing_more(work.server)
+    work.server.is_connected = True
+    work.subscriber.reconnected()
+    assert await work.server.asks() == SLOTS
+
+
+async def test_what_comes_while_it_leaves_is_handed_over(work: Work) -> None:
+    assert await work.server.asks() == SLOTS
+    await work.subscriber.stop()
+    await work.server.message(1)
+    assert work.server.acknowledged == [b"-NAK"]
+    assert work.begun.empty()
