@@ -176,6 +176,7 @@ class World:
             PARLEY_MCP_CONFIG=str(self.folder / "mcp.json"),
             PARLEY_SQL_DATABASE_URL="",
             PARLEY_FLOWS_DIR="",
+            PARLEY_PACKS_DIR="",
             AGENT_HOST=HOST,
             AGENT_PORT=str(port),
             REHEARSAL_PORT=str(self.rehearsal_port),

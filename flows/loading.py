@@ -76,5 +76,5 @@ def _read(path: Path) -> Iterator[Flow]:
 def _flows(load: Callable[[], object]) -> Iterator[Flow]:
     found = instances(load(), Flow)
     if not found:
-        raise BadFlow("", ("It defines no subclass of flows.flow.Flow.",))
+        raise BadFlow("", ("It defines no subclass of Flow.",))
     yield from found
