@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, Field, JsonValue
 
+import packs
 from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, Unavailable, tool
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.packs import Packs
@@ -25,6 +26,7 @@ from shared.story import finish
 from tests.unit.domain.spec import act, given, request, turn
 
 SESSION = Session("s", owner="ann")
+SHIPPED = sorted(path.parent.name for path in Path(packs.__file__).parent.glob("*/pack.py"))
 
 
 class Amount(BaseModel):
@@ -248,6 +250,7 @@ def test_the_registry_is_built_again_only_when_a_source_has_changed() -> None:
 
 PACK = """
 from pydantic import BaseModel
+import packs
 from parley import Context, Pack, tool
 
 class Nothing(BaseModel): ...
@@ -280,7 +283,7 @@ async def test_packs_of_a_folder_stand_beside_those_that_ship(tmp_path: Path) ->
     (package / "inner.py").write_text(PACK.format(name="two", tool="tell", opens="pass"))
     (tmp_path / "notes.txt").write_text("no pack")
     loaded = await opened(tmp_path)
-    assert list(loaded.packs) == ["database", "program", "retail", "one", "two"]
+    assert list(loaded.packs) == [*SHIPPED, "one", "two"]
     assert loaded.troubles == []
 
 
@@ -300,7 +303,7 @@ async def test_a_pack_that_cannot_be_used_is_told_of_and_the_others_work(tmp_pat
     (tmp_path / "broken.py").write_text(text)
     (tmp_path / "whole.py").write_text(PACK.format(name="whole", tool="tell", opens="pass"))
     loaded = await opened(tmp_path)
-    assert list(loaded.packs) == ["database", "program", "retail", "whole"]
+    assert list(loaded.packs) == [*SHIPPED, "whole"]
     (trouble,) = loaded.troubles
     assert why in trouble
 
