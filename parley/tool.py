@@ -152,15 +152,14 @@ def tool(
     def make(run: Callable[[Any, Context], Awaitable[object]]) -> Tool[Any]:
         first = next(iter(inspect.signature(run).parameters))
         returns = (hints := typing.get_type_hints(run)).get("return")
-        if isinstance(returns, type) and issubclass(returns, BaseModel):
-            more.setdefault("returns", returns)
+        model = {"returns": returns} if isinstance(returns, type) and issubclass(returns, BaseModel) else {}
         return Tool(
             name=name or run.__name__,
             arguments=hints[first],
             run=run,
             description=description or inspect.cleandoc(run.__doc__ or ""),
             effect=effect,
-            **more,
+            **(model | more),
         )
 
     return make

@@ -27,7 +27,8 @@ def reads_first(note: Note, past: Sequence[PastCall]) -> Iterable[str]:
 
 def is_there(note: Note, result: JsonValue) -> bool:
     """The result shows the note."""
-    return isinstance(result, dict) and note.text in (result.get("notes") or ())
+    notes = result.get("notes") if isinstance(result, dict) else None
+    return isinstance(notes, list) and note.text in notes
 
 
 @tool(quiet=True)
