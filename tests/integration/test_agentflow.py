@@ -11,6 +11,7 @@ from packs.retail.store import Worlds
 from services.executor.sources.packs import own_world
 from services.generator.answer_prompt import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
+from services.planner.catalogue import Catalogue
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
@@ -109,6 +110,24 @@ async def test_a_query_is_shown_before_it_runs_and_answered_from_the_data(
         ]
         assert f"[[{len(STORE['orders'])}]]" in model.prompts[1].text
         assert "query_database answers one read-only SQL query" in model.prompts[0].text
+
+
+async def test_a_call_against_the_rules_that_was_made_all_the_same_says_so_and_a_person_looks(
+    settings: Settings, bus: Bus, session_id: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As by a planner that does not ask: the executor records what the call's pack says of it."""
+
+    async def nothing(*_: object) -> tuple[str, ...]:
+        return ()
+
+    monkeypatch.setattr(Catalogue, "check", nothing)
+    async with talking(settings, bus, session_id, turn(CANCEL, final=True), approval="never") as (ann, _):
+        await ann.phase("escalated", "failed")
+        events = await ann.events()
+    (outcome,) = [one for event in events if isinstance(event, facts.ActionsFinished) for one in event.outcomes]
+    assert (outcome.ok, outcome.confirmed) == (True, True)
+    assert "the customer is not known yet" in outcome.violation
+    assert [event.rule for event in events if isinstance(event, facts.TurnVerified)] == ["against-the-rules"]
 
 
 async def test_what_is_denied_is_not_done_and_the_planner_hears_why(

@@ -57,7 +57,7 @@ async def _run(tool: Tool[Any], names: frozenset[str], call: Call) -> Result:
         arguments = tool.parsed(call.arguments)
     except ValidationError as error:
         return Result(ok=False, error=f"Error: {_problem(error)}")
-    violations = _judged(tool, arguments, _past(call.session, names)) if tool.check else ()
+    violations = _judged(tool, names, arguments, _past(call.session)) if tool.check else ()
     try:
         returned = await _called(tool, arguments, context_of(call.session, call.key))
     except Failed as error:
@@ -96,17 +96,17 @@ async def _preview(tool: Tool[Any], session: Session, arguments: Arguments) -> P
 
 def _check(tool: Tool[Any], names: frozenset[str], arguments: Arguments, past: Sequence[PastCall]) -> tuple[str, ...]:
     try:
-        return _judged(tool, tool.parsed(arguments), [one for one in past if one.tool in names])
+        return _judged(tool, names, tool.parsed(arguments), past)
     except ValidationError as error:
         return (f"{tool.name}: {_problem(error)}",)
 
 
-def _judged(tool: Tool[Any], arguments: Any, past: Sequence[PastCall]) -> tuple[str, ...]:
+def _judged(tool: Tool[Any], names: frozenset[str], arguments: Any, past: Sequence[PastCall]) -> tuple[str, ...]:
     """What its pack has against the call. A check that breaks down forbids nothing: a person may still be asked."""
     if tool.check is None:
         return ()
     try:
-        return tuple(f"{tool.name}: {why}" for why in tool.check(arguments, past))
+        return tuple(f"{tool.name}: {why}" for why in tool.check(arguments, [one for one in past if one.tool in names]))
     except Exception:
         log.exception("check_failed", tool=tool.name)
         return ()
@@ -136,10 +136,9 @@ def context_of(session: Session, key: str = "") -> Context:
     return Context(session.id, user=session.owner, world=world, key=key, program=approved)
 
 
-def _past(session: Session, names: frozenset[str]) -> tuple[PastCall, ...]:
-    """The session's calls of these tools, as far as it remembers them."""
-    deeds = (*session.memory.earlier, *history(session.memory, session.turn))
-    return past_calls(deed for deed in deeds if deed.tool in names)
+def _past(session: Session) -> tuple[PastCall, ...]:
+    """The session's calls, as far as it remembers them."""
+    return past_calls((*session.memory.earlier, *history(session.memory, session.turn)))
 
 
 def _problem(error: ValidationError) -> str:
