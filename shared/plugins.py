@@ -1,4 +1,4 @@
-"""Code of other people's: packs of tools and flows, from installed packages and from a folder."""
+"""Plugins: packs of tools and flows, from installed packages and from folders."""
 
 import importlib
 import importlib.util
@@ -28,9 +28,9 @@ def installed(group: str) -> Iterator[Plugin]:
 
 def in_package(package: ModuleType) -> Iterator[Plugin]:
     """The packages inside this one, each by its module `pack`."""
-    for found in pkgutil.iter_modules(package.__path__):
-        if found.ispkg:
-            name = f"{package.__name__}.{found.name}.pack"
+    for module in pkgutil.iter_modules(package.__path__):
+        if module.ispkg:
+            name = f"{package.__name__}.{module.name}.pack"
             yield Plugin(name, lambda name=name: importlib.import_module(name))  # type: ignore[misc]
 
 
@@ -40,15 +40,21 @@ def in_file(path: Path) -> Plugin:
 
 
 def instances[T](loaded: object, kind: type[T]) -> list[T]:
-    """The instances of `kind` that this is or, as a module, has; a subclass that it defines gives one of its own."""
+    """The instances of `kind` in a module, and one of each subclass that it defines and has no instance of.
+
+    An instance or a subclass may also stand by itself, as an entry point can name it.
+    """
     if isinstance(loaded, kind):
         return [loaded]
     if inspect.isclass(loaded) and issubclass(loaded, kind):
         return [loaded()]
-    values = list(vars(loaded).values()) if isinstance(loaded, ModuleType) else []
-    found = list({id(value): value for value in values if isinstance(value, kind)}.values())
-    own = [value for value in values if inspect.isclass(value) and value.__module__ == getattr(loaded, "__name__", "")]
-    return [*found, *(one() for one in own if issubclass(one, kind) and not any(type(it) is one for it in found))]
+    if not isinstance(loaded, ModuleType):
+        return []
+    values = list(vars(loaded).values())
+    ready = list({id(value): value for value in values if isinstance(value, kind)}.values())
+    defined = [value for value in values if inspect.isclass(value) and value.__module__ == loaded.__name__]
+    classes = [value for value in defined if issubclass(value, kind) and value not in map(type, ready)]
+    return [*ready, *(value() for value in classes)]
 
 
 def _imported(path: Path) -> ModuleType:

@@ -51,10 +51,10 @@ class Retail(Pack):
         return {"run": partial(self._run, name), "preview": partial(self._preview, name)}
 
     async def _run(self, name: str, arguments: Arguments, context: Context) -> JsonValue:
-        said = await self._opened.world(context.world).call(name, arguments.model_dump(), key=context.key)
-        if said.startswith(REFUSAL):
-            raise Refused(said.removeprefix(REFUSAL))
-        return _value(said)
+        text = await self._opened.world(context.world).call(name, arguments.model_dump(), key=context.key)
+        if text.startswith(REFUSAL):
+            raise Refused(text.removeprefix(REFUSAL))
+        return _value(text)
 
     async def _preview(self, name: str, arguments: Arguments, context: Context) -> Preview:
         return await self._opened.world(context.world).preview(name, arguments.model_dump())
@@ -74,6 +74,6 @@ def _data(folder: Any) -> Any:
     return generate()
 
 
-def _value(said: str) -> JsonValue:
+def _value(text: str) -> JsonValue:
     """A document as the object that it is; all else as text."""
-    return json.loads(said) if said.startswith(("{", "[")) else said
+    return json.loads(text) if text.startswith(("{", "[")) else text

@@ -74,13 +74,13 @@ class Requests:
     def _violations(self, ask: CheckCalls) -> tuple[str, ...]:
         """Of calls in this order: one that is forbidden is not made, so later ones are held against the others."""
         past = list(ask.past)
-        found: list[str] = []
+        violations: list[str] = []
         for call in ask.calls:
             tool = self._registry.find(call.tool)
             if tool is None or tool.check is None:
                 continue
-            if violations := tool.check(call.arguments, past):
-                found += violations
+            if reasons := tool.check(call.arguments, past):
+                violations += reasons
             else:
                 past.append(PastCall(tool=call.tool, arguments=call.arguments, status="planned"))
-        return tuple(found)
+        return tuple(violations)

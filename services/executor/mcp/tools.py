@@ -25,7 +25,7 @@ class McpTools:
         changed: Callable[[], None] = lambda: None,
     ) -> None:
         self.version = 0
-        self._told = changed
+        self._on_change = changed
         self._servers = {server.name: Server(server, self._changed, message_bytes=message_bytes) for server in config}
 
     async def start(self) -> None:
@@ -38,7 +38,7 @@ class McpTools:
 
     def _changed(self) -> None:
         self.version += 1
-        self._told()
+        self._on_change()
 
     def specs(self) -> tuple[ToolSpec, ...]:
         """By name. Those of a server that is away stay: it is expected back, and a call says that it is away."""

@@ -1,6 +1,6 @@
 """All packs there are: those that ship, those of the operator's folder, and those of installed packages.
 
-A broken one is told of, and the others work.
+A pack that cannot be used is reported, and the others work.
 """
 
 from collections.abc import Iterable, Iterator
@@ -52,10 +52,10 @@ class LoadedPacks:
 
     def _add(self, plugin: Plugin) -> None:
         try:
-            found = instances(plugin.load(), Pack)
-            if not found:
+            loaded = instances(plugin.load(), Pack)
+            if not loaded:
                 raise ValueError("it has no pack: an instance of parley.Pack, or a subclass")
-            for pack in found:
+            for pack in loaded:
                 _distinct(pack, self.packs.values())
                 self.packs[pack.name] = pack
         except (Exception, SystemExit) as error:

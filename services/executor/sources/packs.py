@@ -1,4 +1,4 @@
-"""Tools of packs as the executor runs them: arguments parsed, outcomes told, results as JSON."""
+"""Tools of packs as the executor runs them: arguments parsed, results as JSON, outcomes judged by their pack."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
@@ -106,7 +106,9 @@ def _judged(tool: Tool[Any], names: frozenset[str], arguments: Any, past: Sequen
     if tool.check is None:
         return ()
     try:
-        return tuple(f"{tool.name}: {why}" for why in tool.check(arguments, [one for one in past if one.tool in names]))
+        return tuple(
+            f"{tool.name}: {why}" for why in tool.check(arguments, [call for call in past if call.tool in names])
+        )
     except Exception:
         log.exception("check_failed", tool=tool.name)
         return ()
@@ -147,6 +149,6 @@ def _problem(error: ValidationError) -> str:
 
 
 def _lines(error: ValidationError) -> Iterator[str]:
-    for one in error.errors(include_url=False, include_input=False, include_context=False)[:5]:
-        where = ".".join(map(str, one["loc"]))
-        yield f"{where}: {one['msg']}" if where else one["msg"]
+    for problem in error.errors(include_url=False, include_input=False, include_context=False)[:5]:
+        where = ".".join(map(str, problem["loc"]))
+        yield f"{where}: {problem['msg']}" if where else problem["msg"]
