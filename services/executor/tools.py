@@ -66,17 +66,17 @@ class RegisteredTool(NamedTuple):
         return self.spec.effect == "read" or self.spec.keyed
 
     def policy(self, session: Session) -> ToolPolicy | None:
-        """Its own policy, or what the person remembered for it in this session."""
+        """What the person remembered for it in this session, or its own; always, if a person looks at each call."""
         if self.spec.policy == "deny":
             return "deny"
-        return session.policies.get(self.calls or self.spec.name) or self.spec.policy
+        own = session.policies.get(self.calls or self.spec.name) or self.spec.policy
+        return own or ("always" if self.spec.is_confirmed(session.settings.confirm) else None)
 
     def rule(self, session: Session) -> ToolRule | None:
         """What its calls are ruled by, whatever a plan says of it; None where nobody need be asked about a failure."""
         if self.fails and self.fails(session):
             return None
-        policy = self.policy(session) or ("always" if self.spec.is_confirmed(session.settings.confirm) else None)
-        return ToolRule(effect=self.spec.effect, policy=policy, quiet=self.spec.quiet)
+        return ToolRule(effect=self.spec.effect, policy=self.policy(session), quiet=self.spec.quiet)
 
 
 class Source(Protocol):

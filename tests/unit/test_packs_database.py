@@ -18,6 +18,7 @@ from shared.domain import commands as c
 from shared.domain.policy import ruled
 from shared.domain.session import Session
 from shared.settings import Settings
+from tests.support.walking import Walk, last, waiting
 from tests.unit.domain.spec import given, request
 
 SESSION = Session("s")
@@ -115,3 +116,34 @@ def test_a_query_is_shown_first_by_the_setting_of_the_flow(
     look = registry.all()["list_tables"].rule(session)
     assert look
     assert (look.policy, look.quiet) == (None, True)
+
+
+FLOW = """
+name: ask
+description: Runs SQL.
+nodes:
+  query:
+    description: Runs it.
+    inputs: [request]
+    tool: query_database
+    arguments: {sql: $request}
+    outputs: {answer: any}
+"""
+
+
+@pytest.mark.parametrize(("confirm", "asked"), [("nodes", True), ("nothing", False)])
+async def test_a_node_of_a_flow_that_makes_a_query_shows_it_first_too(
+    reader: Reader, tmp_path: Path, confirm: str, asked: bool
+) -> None:
+    (tmp_path / "flows").mkdir()
+    (tmp_path / "flows" / "ask.yaml").write_text(FLOW)
+    walk = Walk(tools=tuple(reader.registry.all().values()), folder=tmp_path / "flows")
+    session = await walk.begins("SELECT count(*) FROM orders", "ask.query", approval="never", confirm=confirm)
+    assert (session.phase == "awaiting_approval") is asked
+    if asked:
+        assert waiting(session).spec.arguments == {"sql": "SELECT count(*) FROM orders"}
+        session = await walk.allows()
+    answer = last(session).result
+    assert isinstance(answer, dict)
+    assert isinstance(answer["answer"], dict)
+    assert answer["answer"]["rows"] == [[2]]

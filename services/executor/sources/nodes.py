@@ -124,7 +124,8 @@ class NodeTools:
 
 def _calling(tool: RegisteredTool, called: RegisteredTool) -> RegisteredTool:
     """The node with what the tool that it calls says of itself."""
-    spec = tool.spec.model_copy(update={"policy": called.spec.policy, "keyed": called.spec.keyed})
+    its = {name: getattr(called.spec, name) for name in ("policy", "keyed", "confirm")}
+    spec = tool.spec.model_copy(update=its)
     return tool._replace(spec=spec, preview=partial(_preview, called) if called.preview else None)
 
 
