@@ -1,14 +1,11 @@
 """What services tell each other about tools: the executor has them, the planner chooses, the gateway shows them."""
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
 from shared.events.values import Confirm, Effect, Line, ToolPolicy, Value
-
-if TYPE_CHECKING:
-    from shared.domain.memory import Deed
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
@@ -111,10 +108,29 @@ class Violations(Value):
     violations: tuple[str, ...] = ()
 
 
-def past_calls(deeds: "Iterable[Deed]") -> tuple[PastCall, ...]:
+ENDED: dict[str, Literal["finished", "failed"]] = {"finished": "finished", "failed": "failed"}
+
+
+class Remembered(Protocol):
+    """A call as a session remembers it (`shared.domain.memory`)."""
+
+    @property
+    def tool(self) -> str: ...
+
+    @property
+    def arguments(self) -> dict[str, JsonValue]: ...
+
+    @property
+    def status(self) -> str: ...
+
+    @property
+    def text(self) -> str: ...
+
+
+def past_calls(calls: Iterable[Remembered]) -> tuple[PastCall, ...]:
     """What a session remembers of its calls: those whose outcome is known."""
     return tuple(
-        PastCall(tool=deed.tool, arguments=deed.arguments, status=deed.status, result=deed.text)
-        for deed in deeds
-        if deed.status in ("finished", "failed")
+        PastCall(tool=call.tool, arguments=call.arguments, status=status, result=call.text)
+        for call in calls
+        if (status := ENDED.get(call.status))
     )
