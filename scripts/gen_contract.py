@@ -6,12 +6,13 @@ from pathlib import Path
 from flows.text_to_sql import prompts
 from flows.yaml_flow import reply_of
 from flows.yaml_form import read_form
-from services.generator.answer_prompt import AnswerReply, TaskReply
-from services.generator.prompt import CodeReply
+from services.generator.agentflow_prompt import AnswerReply, TaskReply
+from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
+from services.planner.conversation_prompt import PlanReply
 from services.planner.flow_prompt import PathReply
-from services.planner.prompt import PlanReply
-from services.verifier.prompt import TestsReply, TurnVerdictReply, VerdictReply
+from services.verifier.agentflow_prompt import TurnVerdictReply
+from services.verifier.conversation_prompt import TestsReply, VerdictReply
 from shared.llm.reply import Reply
 
 ROOT = Path(__file__).resolve().parent.parent

@@ -14,8 +14,8 @@ from bench.overhead.kinds import CHECKS, call, reply_to
 from services.executor import app as executor
 from services.generator import app as generator
 from services.planner import app as planner
+from services.verifier.conversation_prompt import TestsReply, tests_brief, tests_shown
 from services.verifier.handlers import verify
-from services.verifier.prompt import TestsReply, tests_brief, tests_shown
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.llm import BeforeCall, Message, OnCall, OnPartial, Role

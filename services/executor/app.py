@@ -9,7 +9,7 @@ import structlog
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
 from packs.database.pack import DatabasePack
-from services.executor.guide import PathGuide
+from services.executor.flow import PathGuide
 from services.executor.handlers import Executor
 from services.executor.hints import Hints
 from services.executor.requests import Requests
@@ -93,7 +93,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         guide = PathGuide(nodes, here.store)
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
-        yield Tools(Executor(registry, here.bus, guide), requests, guide)
+        yield Tools(Executor(registry, here.bus, {"flow": guide}), requests, guide)
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: tuple[str, ...]) -> tuple[Source, ...]:

@@ -22,7 +22,7 @@ from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.policy import stricter
 from shared.domain.waves import running, to_start
-from shared.domain.workflows.flow import path_of
+from shared.domain.workflows import of_work
 from shared.events import facts
 from shared.telemetry import metrics
 from shared.worker import Desk
@@ -33,20 +33,20 @@ Tools = Mapping[str, RegisteredTool]
 
 
 class Guide(Protocol):
-    """Who knows the ways through flows."""
+    """What a workflow does right before actions of its turn begin."""
 
     async def leads(self, desk: Desk) -> bool:
-        """Whether the path was changed, or a person asked, instead of what would begin now."""
+        """Whether the turn was changed, or a person asked, instead of what would begin now."""
         ...
 
 
 class Executor:
-    """The tools of this process, where what is too large for an event is kept, and who leads a path."""
+    """Runs the tools of this process. `keeps` stores what is too large for an event; `guides` are by workflow."""
 
-    def __init__(self, registry: Registry, keeps: Keeps, guide: Guide | None = None) -> None:
+    def __init__(self, registry: Registry, keeps: Keeps, guides: Mapping[str, Guide] | None = None) -> None:
         self._registry = registry
         self._keeps = keeps
-        self._guide = guide
+        self._guides = guides or {}
 
     async def run_wave(self, desk: Desk) -> None:
         """One `actions.started` unless there are only quiet reads, which run already; then one outcome each.
@@ -57,7 +57,7 @@ class Executor:
         recorder = Recorder(desk, self._keeps)
         if running(desk.session):
             await _take_up(desk, recorder, tools)
-        elif self._guide and path_of(desk.session.turn) and await self._guide.leads(desk):
+        elif (guide := self._guides.get(of_work(desk.session).name)) and await guide.leads(desk):
             return
         try:
             if not await _start(desk, recorder, tools):

@@ -8,7 +8,7 @@ from services.planner.catalogue import Catalogue
 from services.planner.flow import PathPlanner
 from services.planner.flows import KnownFlows, accepted
 from services.planner.handlers import Planner
-from services.planner.paths import Paths
+from services.planner.path_cache import Paths
 from services.planner.recall import recall
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings

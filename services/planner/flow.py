@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import structlog
 
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
-from services.planner.paths import Chain, Paths
+from services.planner.path_cache import Chain, Paths
 from shared.domain import commands as c
 from shared.domain.paths import named
 from shared.domain.said import drafting

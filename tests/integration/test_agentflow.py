@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from packs.retail.store import Worlds
 from services.executor.sources.packs import own_world
-from services.generator.answer_prompt import AnswerDraft, TaskCall, TaskDraft
+from services.generator.agentflow_prompt import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from services.planner.catalogue import Catalogue
 from shared.bus import Bus

@@ -12,9 +12,9 @@ from pydantic import BaseModel
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
-from services.generator.answer_prompt import AnswerDraft
+from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
-from services.verifier.prompt import TurnVerdict
+from services.verifier.agentflow_prompt import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By

@@ -10,7 +10,7 @@ from cli.command import Declined
 from cli.doctor_session import doctor_session, fold
 from cli.doctor_upgrade import check_upgrade
 from services.plan_store.app import PlanStore
-from services.planner.prompt import PlanDraft
+from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
 from shared.events.values import SessionSettings, Step

@@ -7,7 +7,7 @@ import nats as client_of
 import pytest
 
 from cli.nats_server import NatsServer
-from services.generator.prompt import CodeDraft
+from services.generator.conversation_prompt import CodeDraft
 from shared.bus import Bus
 from shared.bus.connection import address
 from shared.domain import commands as c

@@ -21,9 +21,9 @@ from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
-from services.generator.answer_prompt import AnswerDraft
+from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft, TurnReply
-from services.verifier.prompt import TurnVerdict, TurnVerdictReply
+from services.verifier.agentflow_prompt import TurnVerdict, TurnVerdictReply
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.errors import Stale

@@ -5,8 +5,8 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
-from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanDraft, PlanReply
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft, PlanReply
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -11,8 +11,8 @@ import pytest
 
 from sdk import Parley, Refused
 from services.plan_store.app import PlanStore
-from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanDraft
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.bus.strikes import Strikes
 from shared.domain import commands as c

@@ -10,7 +10,7 @@ import pytest
 
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
-from services.planner.prompt import PlanDraft
+from services.planner.conversation_prompt import PlanDraft
 from shared.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel

@@ -13,7 +13,7 @@ import pytest
 from cli.nats_server import NatsServer
 from rehearsal.app import build
 from services.plan_store.app import PlanStore
-from services.planner.handlers import draft_plan
+from services.planner.conversation import draft_plan
 from shared.bus import Bus, BusDown, Delivery
 from shared.bus.provision import provision
 from shared.domain import commands as c

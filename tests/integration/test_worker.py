@@ -9,8 +9,8 @@ import pytest
 from pydantic import BaseModel
 
 from rehearsal.faults import FAULTS
-from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanDraft
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
 from shared.domain.decide import decide

@@ -23,13 +23,13 @@ from rehearsal.wire import ChatMessage
 from services.executor.ranking import best
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry
-from services.generator.answer_prompt import AnswerReply, TaskReply
-from services.generator.handlers import write_answer
+from services.generator.agentflow import write_answer
+from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.planner.agentflow import plan_turn
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.catalogue import FEW, SHOWN
+from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.handlers import verify
-from services.verifier.prompt import TurnVerdictReply
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
-from services.generator.answer_prompt import AnswerDraft
+from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c

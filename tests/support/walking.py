@@ -5,7 +5,7 @@ from typing import Any
 
 from flows.flow import Flow
 from flows.loading import Flows
-from services.executor.guide import PathGuide
+from services.executor.flow import PathGuide
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.sources.nodes import NodeTools
@@ -43,7 +43,7 @@ class Walk(Story):
         self.guide = PathGuide(nodes, self.store)
         self.registry = Registry(nodes, Fixed(*tools))
         self.requests = Requests(self.registry, self.store)
-        self.executor = Executor(self.registry, Shelf(), self.guide)
+        self.executor = Executor(self.registry, Shelf(), {"flow": self.guide})
 
     async def begins(self, request: str, *path: str, **wanted: Any) -> Session:
         """The person asks, the planner plans this path, and the executor walks as far as it may."""

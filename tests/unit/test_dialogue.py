@@ -2,11 +2,11 @@
 
 import pytest
 
-from services.generator.prompt import CodeReply
+from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
-from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanDraft, PlanReply
 from shared.domain import commands as c
 from shared.domain.session import Remark, Session, Words
 from shared.domain.state import Said

@@ -16,7 +16,7 @@ import pytest
 from scripts.gen_asyncapi import applications
 from scripts.gen_events import type_of
 from scripts.generate import ROOT, documents
-from services.planner.prompt import PlanDraft
+from services.planner.conversation_prompt import PlanDraft
 from shared.events import EVENT_CLASSES, parse_event
 from shared.llm import ScriptedModel
 from shared.protocol.client import CLIENT_MESSAGES

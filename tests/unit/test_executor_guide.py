@@ -1,7 +1,7 @@
 """What the executor tells of flows while it cannot know how a session stands."""
 
 from flows.loading import Flows
-from services.executor.guide import PathGuide
+from services.executor.flow import PathGuide
 from services.executor.sources.nodes import NodeTools
 from services.executor.tools import Registry
 from shared.flows import FlowPage, ListFlows

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from services.generator.answer_prompt import (
+from services.generator.agentflow_prompt import (
     AnswerDraft,
     AnswerReply,
     TaskDraft,

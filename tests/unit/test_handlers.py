@@ -8,18 +8,18 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
-from services.generator.handlers import write_code
-from services.generator.prompt import CodeDraft, CodeReply, program
-from services.generator.prompt import brief as code_brief
-from services.generator.prompt import shown as code_shown
-from services.planner.handlers import draft_plan
-from services.planner.prompt import PlanDraft, PlanReply
-from services.planner.prompt import brief as plan_brief
-from services.planner.prompt import shown as plan_shown
+from services.generator.conversation import write_code
+from services.generator.conversation_prompt import CodeDraft, CodeReply, program
+from services.generator.conversation_prompt import brief as code_brief
+from services.generator.conversation_prompt import shown as code_shown
+from services.planner.conversation import draft_plan
+from services.planner.conversation_prompt import PlanDraft, PlanReply
+from services.planner.conversation_prompt import brief as plan_brief
+from services.planner.conversation_prompt import shown as plan_shown
 from services.verifier.checks import DETAIL, lints, parses, passes
+from services.verifier.conversation_prompt import RunVerdict, TestsReply, VerdictReply, verdict_brief, verdict_shown
+from services.verifier.conversation_prompt import tests_brief as for_tests
 from services.verifier.handlers import verify
-from services.verifier.prompt import RunVerdict, TestsReply, VerdictReply, verdict_brief, verdict_shown
-from services.verifier.prompt import tests_brief as for_tests
 from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.commands import Work

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from services.generator.handlers import found_on_the_way, write
+from services.generator.flow import found_on_the_way
+from services.generator.handlers import write
+from services.verifier.flow import walked
 from services.verifier.handlers import verify
-from services.verifier.paths import walked
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session

@@ -11,7 +11,7 @@ from pydantic import BaseModel, ValidationError
 from services.planner.flow import WHICH, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, brief, shown
 from services.planner.flows import EXAMPLES, KnownFlows, accepted
-from services.planner.paths import Paths
+from services.planner.path_cache import Paths
 from shared.bus import BusDown
 from shared.domain import commands as c
 from shared.domain.session import Session, with_words

@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 import pytest
 
-from services.generator import prompt as generator
-from services.planner import prompt as planner
-from services.verifier import prompt as verifier
+from services.generator import conversation_prompt as generator
+from services.planner import conversation_prompt as planner
+from services.verifier import conversation_prompt as verifier
 from shared.domain.session import Session
 from shared.events.values import Knowledge
 from tests.unit.domain.spec import TO_CODE, StoryLine, approve, checked, draft, given, program, say

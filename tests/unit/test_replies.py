@@ -7,10 +7,10 @@ import pytest
 from pydantic import ValidationError
 
 from flows.text_to_sql.prompts import GenerateReply
-from services.generator.prompt import CodeReply
+from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
+from services.planner.conversation_prompt import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
-from services.planner.prompt import PlanDraft, PlanReply
 from shared.llm.reply import QuestionDraft, Reply, WordsDraft, inside, offering, without
 
 PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}

@@ -13,13 +13,14 @@ from pydantic import BaseModel
 from flows.text_to_sql import prompts as sql
 from packs.retail.specs import SPECS
 from scripts.gen_contract import replies
-from services.generator import answer_prompt as answers
-from services.generator import prompt as code
+from services.generator import agentflow_prompt as answers
+from services.generator import conversation_prompt as code
 from services.planner import agentflow_prompt as agentflow
+from services.planner import conversation_prompt as plan
 from services.planner import flow_prompt as flow
-from services.planner import prompt as plan
 from services.planner.calls import given, turn_reply
-from services.verifier import prompt as verifier
+from services.verifier import agentflow_prompt as turns
+from services.verifier import conversation_prompt as verifier
 from shared.llm.reply import Reply
 from shared.llm.schema import strict_schema
 from shared.llm.strict import LIMIT, Outside, size, strict
@@ -38,7 +39,7 @@ RULES: dict[str, str] = {
     "task": answers.TASK_RULES,
     "tests": verifier.TESTS_RULES,
     "verdict": verifier.VERDICT_RULES,
-    "turn_verdict": verifier.TURN_RULES,
+    "turn_verdict": turns.TURN_RULES,
     "classify_prompt": sql.CLASSIFY,
     "rewrite_prompt": sql.REWRITE,
     "get_relevant_tables": sql.RELEVANT,

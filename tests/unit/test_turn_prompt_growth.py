@@ -16,9 +16,9 @@ from packs.retail.specs import SPECS
 from packs.retail.store import World, Worlds
 from rehearsal.tokens import count
 from services.executor.tools import LARGEST
-from services.generator.answer_prompt import answer_brief
+from services.generator.agentflow_prompt import answer_brief
 from services.planner.agentflow_prompt import brief
-from services.verifier.prompt import turn_brief
+from services.verifier.agentflow_prompt import turn_brief
 from shared.domain import commands as c
 from shared.domain.session import ROUNDS_KEPT, SESSION
 from shared.events.values import ActionSpec, Knowledge, SessionSettings

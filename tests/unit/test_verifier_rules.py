@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from services.verifier.agentflow_prompt import TurnVerdict, turn_brief
 from services.verifier.handlers import verify
-from services.verifier.prompt import TurnVerdict, turn_brief
 from services.verifier.rules import certain
 from shared.domain import commands as c
 from shared.domain.session import Session

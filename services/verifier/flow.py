@@ -1,8 +1,13 @@
-"""The verdict on a walked path: it came to an answer, or it says at which node it ended. No model is asked."""
+"""Walk a flow: judge the walked path. It came to an answer, or ended at a node; no model is asked."""
 
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
 from shared.events.values import Status
+from shared.worker import Desk
+
+
+async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
+    return walked(turn)
 
 
 def walked(turn: Turn) -> c.VerifyTurn:

@@ -1,15 +1,13 @@
-"""What the verifier tells the model, and what it takes for an answer. Pure: session in, text out."""
+"""What the verifier tells the model of a program and its run, and the replies that it takes. Pure."""
 
 import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
-from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.events.values import NextAction, Status
 from shared.llm import Message
-from shared.llm.deeds import deed_lines
 from shared.llm.reply import Kind, Reply
 from shared.llm.sections import prompt
 
@@ -41,24 +39,6 @@ Reply with the kind verdict:
    person must look), continue (more runs are needed).
 4. reasoning: one or two sentences for the person.
 A good reply: {VERDICT_EXAMPLE}
-"""
-TURN_EXAMPLE = (
-    '{"reply": {"kind": "verdict", "execution_analysis": "1.1 found the order; 1.2 failed: it is shipped already.", '
-    '"memory_analysis": "The order is read; cancelling it is still open.", "status": "partial", "next_action": '
-    '"continue", "reasoning": "The order was found but not cancelled."}}'
-)
-TURN_RULES = f"""
-You are the verifier of Parley. You judge one turn of a piece of work that is done with tools: did its <actions> reach
-the <sub_goal>, and is the whole <request> fulfilled by all that was <executed>? Look at results, not at intentions; an
-error achieves nothing.
-Reply with the kind verdict:
-1. execution_analysis: what each action did.
-2. memory_analysis: which sub-goals are reached, which are open.
-3. status: success (the sub-goal is reached), partial or failure.
-4. next_action: complete (the request is fulfilled, or cannot be: say why), continue (more is to be done), retry (the
-   same sub-goal must be tried otherwise: say what was wrong), escalate (a person must look).
-5. reasoning: one or two sentences for the person.
-A good reply: {TURN_EXAMPLE}
 """
 
 
@@ -95,23 +75,6 @@ class VerdictReply(Reply):
     reply: RunVerdict
 
 
-class TurnVerdict(Kind):
-    """What a turn came to."""
-
-    kind: Literal["verdict"] = "verdict"
-    execution_analysis: str = ""
-    memory_analysis: str = ""
-    status: Status
-    next_action: NextAction
-    reasoning: str = ""
-
-
-class TurnVerdictReply(Reply):
-    """The verifier's verdict on a turn."""
-
-    reply: TurnVerdict
-
-
 def tests_brief(session: Session) -> list[Message]:
     sections = {
         "request": session.words.request,
@@ -134,22 +97,6 @@ def verdict_brief(session: Session, turn: Turn) -> list[Message]:
         "run": [run[:8000] for run in runs],
     }
     return prompt("verifier", "verdict", VERDICT_RULES, sections, due="Judge the run.")
-
-
-def turn_brief(session: Session, turn: Turn) -> list[Message]:
-    memory = session.memory
-    done = history(memory, turn)
-    told = {said.answer for said in session.words.dialogue}
-    sections = {
-        "request": session.words.request,
-        "dialogue": [f"Q: {said.question}\nA: {said.answer}" for said in session.words.dialogue],
-        "feedback": [words for words in session.words.feedback if words not in told],
-        "sub_goal": turn.sub_goal,
-        "sub_goals": [f"[{sub_goal.status}] {sub_goal.goal}" for sub_goal in memory.sub_goals],
-        "executed": deed_lines(deed for deed in done if deed.turn != turn.number),
-        "actions": deed_lines(deed for deed in done if deed.turn == turn.number),
-    }
-    return prompt("verifier", "turn_verdict", TURN_RULES, sections, due="Judge the turn.")
 
 
 def tests_shown(partial: Mapping[str, Any]) -> str:

@@ -1,0 +1,19 @@
+"""Plan and code: draft the plan in words, ask what is missing, or answer a remark."""
+
+from services.planner.conversation_prompt import PlanDraft, PlanReply, brief, shown
+from shared.domain import commands as c
+from shared.events.values import Step
+from shared.llm.dialogue import asks_again, offered, spoken
+from shared.worker import Desk
+
+
+async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:
+    session = desk.session
+    reply = await desk.ask(
+        brief(session), offered(PlanReply, session), kind="plan", render=shown, refuse=asks_again(session)
+    )
+    plan = reply.reply
+    if not isinstance(plan, PlanDraft):
+        return spoken(plan, session)
+    steps = tuple(Step(text=text.strip()[:2000]) for text in plan.steps if text.strip())
+    return c.DraftPlan(goal=plan.goal, steps=steps, notes=plan.notes.strip())
