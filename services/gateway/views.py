@@ -64,15 +64,15 @@ def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
         return None
     target = reviewing(session)
     if target == "text" and session.plan:
-        return plan_review(session.id, session.plan)
+        return plan_review(session, session.plan)
     if target == "code" and session.code:
         return code_review(session.id, session.code)
     return None
 
 
-def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
+def plan_review(session: Session, plan: Plan) -> s.TextPlanReview:
     return s.TextPlanReview(
-        session_id=session_id,
+        session_id=session.id,
         version=plan.version,
         plan=plan.text,
         goal=plan.goal,
@@ -81,7 +81,7 @@ def plan_review(session_id: str, plan: Plan) -> s.TextPlanReview:
         notes=plan.notes,
         number=plan.number,
         hash=plan.hash,
-        message=f"Version {plan.number} of the {of_plan(plan.kind).noun}. Approve it, say what to change, "
+        message=f"Version {plan.number} of the {of_plan(session, plan.kind).noun}. Approve it, say what to change, "
         "edit it, or ask for another one.",
         path=planned_path(plan.path),
     )

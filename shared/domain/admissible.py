@@ -106,12 +106,12 @@ def _plan_approved(session: Session, event: facts.PlanApproved) -> str:
 
 def _asks_nobody(session: Session, plan: Plan) -> bool:
     """By the session's settings its plans need no approval of their own; their actions still do."""
-    return of_plan(plan.kind).approves_itself(session.settings)
+    return of_plan(session, plan.kind).approves_itself(session.settings)
 
 
 def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) -> str:
     """What the event lacks of what `decide` would give: the turn, and in it exactly the steps of this version."""
-    actions = of_plan(plan.kind).actions(plan, session.counts.turns + 1)
+    actions = of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
     turn = session.counts.turns + 1 if actions else None
     if event.turn != turn:
         return f"its turn is {event.turn}, but with this plan it must be {turn}: {RELOAD}"

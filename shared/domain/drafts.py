@@ -22,7 +22,7 @@ from shared.events import facts
 
 def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:
     plan = _plan(session, event)
-    workflow = workflows.of_plan(plan.kind)
+    workflow = workflows.of_plan(session, plan.kind)
     code = session.code
     if code and code.status in ("checking", "review", "rejected"):
         code = replace(code, status="superseded")
@@ -64,7 +64,7 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
     if plan is None or event.turn is None:
         approved = with_words(with_plan(session, "approved"), feedback_in_code=())
         return with_next_draft(approved, problems=())
-    workflow = workflows.of_plan(plan.kind)
+    workflow = workflows.of_plan(session, plan.kind)
     turn = Turn(
         event.turn,
         plan.goal,

@@ -35,7 +35,9 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
 
 def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
     """The approval of steps that act holds their turn."""
-    actions = tuple(ruled(session, spec) for spec in of_plan(plan.kind).actions(plan, session.counts.turns + 1))
+    actions = tuple(
+        ruled(session, spec) for spec in of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
+    )
     return facts.PlanApproved(
         **stamp(session, by, "plan.approved"),
         plan_version=plan.version,

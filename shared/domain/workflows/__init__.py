@@ -12,8 +12,11 @@ from shared.events.values import PlanKind
 WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW)}
 
 
-def of_plan(kind: PlanKind) -> Workflow:
-    """The workflow whose plans are of this kind."""
+def of_plan(session: Session, kind: PlanKind) -> Workflow:
+    """The session's own workflow if its plans are of this kind, or else the first one whose are."""
+    own = WORKFLOWS.get(session.workflow)
+    if own and own.plans == kind:
+        return own
     return next((one for one in WORKFLOWS.values() if one.plans == kind), CONVERSATION)
 
 
@@ -56,11 +59,11 @@ def owner(session: Session, event: SessionEvent) -> Workflow:
 def _about(session: Session, event: SessionEvent) -> Workflow:
     match event:
         case facts.PlanDrafted():
-            return of_plan(event.kind)
+            return of_plan(session, event.kind)
         case facts.PlanEdited() | facts.PlanApproved() | facts.PlanRejected() | facts.PlanCancelled():
-            return of_plan(kind_of(session.plan))
+            return of_plan(session, kind_of(session.plan))
         case facts.PlanDeleted():
-            return of_plan(kind_of(session.plan))
+            return of_plan(session, kind_of(session.plan))
         case facts.TurnPlanned() | facts.TurnRequested():
             return of_turn(session, event)
         case _:

@@ -1,0 +1,91 @@
+"""A workflow that only this test knows is driven to its end: a plan, a yes, one action, an answer.
+
+All it takes is here: the workflow itself, and one function for each service that has something of its own to do.
+"""
+
+from typing import Any
+
+import pytest
+
+from services.generator import handlers as generating
+from services.verifier import handlers as verifying
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain import workflows
+from shared.domain.state import Plan, Turn
+from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow
+from shared.events.values import ActionSpec, Step
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.worker import Desk
+from tests.support import stack
+from tests.support.stack import Person, working
+
+FIND = Step(text="Find the customer", tool="find_user_id_by_email", arguments={"email": "nobody@example.com"})
+
+
+def only_step(plan: Plan, turn: int) -> tuple[ActionSpec, ...]:
+    step = plan.steps[0]
+    return (ActionSpec(id=f"{turn}.1", tool=step.tool or "", arguments=step.arguments or {}, description=step.text),)
+
+
+ERRAND = Workflow(
+    "errand",
+    after={
+        **PLAN_REVIEW,
+        "plan.approved": (Edge("wave"),),
+        "turn.verified": (Edge("answering"),),
+        "answer.given": (Edge("resting", rests="answered"),),
+    },
+    plans="text",
+    actions=only_step,
+)
+
+
+async def plan(_: Desk) -> c.DraftPlan:
+    return c.DraftPlan(goal="Know who it is", steps=(FIND,))
+
+
+async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
+    return c.VerifyTurn(status="success", next_action="complete", reasoning=f"{len(turn.actions)} action ended.")
+
+
+async def answer(desk: Desk) -> c.GiveAnswer:
+    turn = desk.session.turn
+    assert turn
+    return c.GiveAnswer(text=turn.actions[0].explanation, confidence=1, evidence=(turn.actions[0].spec.id,))
+
+
+@pytest.fixture
+def errand(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(workflows.WORKFLOWS, ERRAND.name, ERRAND)
+    monkeypatch.setitem(stack.BUILD, "planner", stack.doing("planner", plan))
+    monkeypatch.setitem(verifying.JUDGES, ERRAND.name, judge)
+    monkeypatch.setitem(generating.ANSWERS, ERRAND.name, answer)
+
+
+@pytest.mark.usefixtures("errand")
+async def test_it_is_planned_approved_carried_out_and_answered(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with working(settings, ScriptedModel()):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))
+        shown = (await ann.phase("awaiting_approval")).plan
+        assert shown
+        await ann.does(c.Approve(version=shown.version, hash=shown.hash))
+        done = await ann.phase("resting", "failed")
+        assert (done.rest_reason, done.plan and done.plan.status) == ("answered", "completed")
+        assert done.answer.text == "Error: user not found"
+        kinds: list[Any] = [event.type for event in await ann.events()]
+        assert kinds == [
+            *("message.received", "plan.drafted", "plan.approved", "actions.started"),
+            *("actions.finished", "turn.verified", "answer.given"),
+        ]
+
+
+async def test_without_it_nobody_plans_such_a_session(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with working(settings, ScriptedModel()):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Who is it?", workflow=ERRAND.name))
+        failed = await ann.phase("failed")
+        assert failed.failure
+        assert "There is no workflow “errand”" in failed.failure.reason
