@@ -2,16 +2,16 @@
 
 from services.generator.conversation_prompt import CodeDraft, CodeReply, brief, program, shown
 from shared.domain import commands as c
-from shared.llm.dialogue import asks_again, offered, spoken
+from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import Desk
 
 
 async def write_code(desk: Desk) -> c.DraftCode | c.AnswerRemark | c.Ask:
     session = desk.session
     reply = await desk.ask(
-        brief(session), offered(CodeReply, session), kind="code", render=shown, refuse=asks_again(session)
+        brief(session), reply_for(CodeReply, session), kind="code", render=shown, refuse=refuse_repeated(session)
     )
     made = reply.reply
     if not isinstance(made, CodeDraft):
-        return spoken(made, session)
+        return to_command(made, session)
     return c.DraftCode(code=program(made.code), explanation=made.explanation.strip())

@@ -11,7 +11,7 @@ from shared.domain.memory import history
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.events.values import Recalled
-from shared.llm.dialogue import QUESTIONS, asks_again, offered, spoken
+from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.reply import QuestionDraft, WordsDraft
 from shared.tools import CheckCalls, PastCall, ToolPage, past_calls
 from shared.worker import Desk
@@ -44,15 +44,15 @@ async def plan_turn(desk: Desk, tools: Tools, recall: Recalls) -> c.PlanTurn | c
     for _ in range(TRIES + SEARCHES):
         reply = await desk.ask(
             brief(desk.session, page, recalled, nudge),
-            offered(turn_reply(page, searchable=searches < SEARCHES), desk.session),
+            reply_for(turn_reply(page, searchable=searches < SEARCHES), desk.session),
             kind="plan",
             render=shown,
-            refuse=asks_again(desk.session),
+            refuse=refuse_repeated(desk.session),
         )
         fresh = () if session.counts.turns > session.counts.turns_before else recalled
         match reply.reply:
             case QuestionDraft() | WordsDraft() as said:
-                return spoken(said, desk.session)
+                return to_command(said, desk.session)
             case NothingToDo(reason=reason):
                 return _nothing(reason, fresh)
             case MoreTools(words=words):

@@ -14,7 +14,7 @@ from shared.llm import Message
 from shared.llm.deeds import deed_lines
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
-from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft, parsed
+from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value
 from shared.llm.sections import prompt
 from shared.tools import ToolPage, ToolSpec
 
@@ -55,7 +55,7 @@ class Planned(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     tool: str = Field(min_length=1, max_length=500)
-    arguments: Annotated[JsonValue, BeforeValidator(parsed)] = None
+    arguments: Annotated[JsonValue, BeforeValidator(json_value)] = None
     text: str = ""
     depends_on: list[int] = Field(default_factory=list, max_length=20)
 

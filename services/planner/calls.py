@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import Field, JsonValue, WithJsonSchema, create_model
 
 from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
-from shared.llm.reply import offering, without
+from shared.llm.reply import with_kinds, without_kinds
 from shared.llm.strict import LEVELS, Outside, Size, size, strict
 from shared.tools import ToolPage, ToolSpec
 
@@ -23,12 +23,12 @@ def turn_reply(page: ToolPage, *, searchable: bool) -> type[TurnReply]:
     """`searchable`: other tools may be asked for, if there are any. Without tools there is no turn to plan."""
     withheld = [] if searchable and page.total > len(page.tools) else ["more_tools"]
     if not page.tools:
-        return without(TurnReply, *withheld, "turn")
+        return without_kinds(TurnReply, *withheld, "turn")
     key = json.dumps([[spec.name, spec.parameters] for spec in page.tools])
-    return without(_with_calls(key), *withheld)
+    return without_kinds(_with_calls(key), *withheld)
 
 
-def given(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
+def without_nulls(arguments: JsonValue, spec: ToolSpec) -> JsonValue:
     """The arguments without nulls in place of what need not be given: the strict schema asks for every property."""
     if not isinstance(arguments, dict):
         return arguments
@@ -43,7 +43,7 @@ def _with_calls(key: str) -> type[TurnReply]:
     call: Any = Annotated[Planned, WithJsonSchema({"anyOf": calls} if len(calls) > 1 else calls[0])]
     actions: Any = (list[call], Field(min_length=1, max_length=20))
     turn = create_model("TurnDraft", __base__=TurnDraft, __doc__=TurnDraft.__doc__, actions=actions)
-    return offering(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
+    return with_kinds(TurnReply, [turn if kind is TurnDraft else kind for kind in TurnReply.kinds()])
 
 
 def _calls(tools: Sequence[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:

@@ -3,17 +3,17 @@
 from services.planner.conversation_prompt import PlanDraft, PlanReply, brief, shown
 from shared.domain import commands as c
 from shared.events.values import Step
-from shared.llm.dialogue import asks_again, offered, spoken
+from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import Desk
 
 
 async def draft_plan(desk: Desk) -> c.DraftPlan | c.Ask | c.AnswerRemark:
     session = desk.session
     reply = await desk.ask(
-        brief(session), offered(PlanReply, session), kind="plan", render=shown, refuse=asks_again(session)
+        brief(session), reply_for(PlanReply, session), kind="plan", render=shown, refuse=refuse_repeated(session)
     )
     plan = reply.reply
     if not isinstance(plan, PlanDraft):
-        return spoken(plan, session)
+        return to_command(plan, session)
     steps = tuple(Step(text=text.strip()[:2000]) for text in plan.steps if text.strip())
     return c.DraftPlan(goal=plan.goal, steps=steps, notes=plan.notes.strip())

@@ -19,7 +19,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
-from shared.llm.dialogue import asks_again, offered, spoken
+from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.llm.errors import ModelFailed
 from shared.protocol.pages import LibraryEntry
 from shared.worker import Desk
@@ -116,7 +116,7 @@ class PathPlanner:
                 raise NoPath(attempt, (f"The model did not give a path: {error.reason}",), meant) from error
             found = reply.reply
             if not isinstance(found, PathDraft):
-                return spoken(found, desk.session)
+                return to_command(found, desk.session)
             chain: Chain = tuple((path.flow, tuple(path.nodes)) for path in found.paths)
             problems = chain_problems(page, chain)
             meant = page.flow(chain[0][0]) or meant
@@ -131,11 +131,11 @@ class PathPlanner:
         session = desk.session
         return await desk.ask(
             messages,
-            offered(PathReply, session),
+            reply_for(PathReply, session),
             kind="plan",
             render=shown,
             temperature=temperature,
-            refuse=asks_again(session),
+            refuse=refuse_repeated(session),
         )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from services.planner.agentflow_prompt import Planned, TurnDraft
-from services.planner.calls import given
+from services.planner.calls import without_nulls
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
 from shared.events.values import ActionSpec
@@ -34,7 +34,9 @@ def weigh(session: Session, planned_turn: TurnDraft, tools: Sequence[ToolSpec]) 
         if spec is None:
             problems.append(f"There is no tool “{planned.tool[:80]}” here.")
             continue
-        repaired = repair(given(planned.arguments if planned.arguments is not None else {}, spec), spec.parameters)
+        repaired = repair(
+            without_nulls(planned.arguments if planned.arguments is not None else {}, spec), spec.parameters
+        )
         problems += [f"{planned.tool}: {problem}" for problem in repaired.problems]
         actions.append(
             ActionSpec(

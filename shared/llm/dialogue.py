@@ -5,7 +5,7 @@ from collections.abc import Callable
 from shared.domain import commands as c
 from shared.domain.said import LONGEST, drafting, in_words
 from shared.domain.session import Session
-from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft, without
+from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
 
 QUESTIONS = 3  # of one request: after that the model works with what it knows
 QUESTION_RULE = """question: only where this kind is offered and you cannot go on without the answer. text asks for one
@@ -19,15 +19,15 @@ ASKED_BEFORE = (
 )
 
 
-def offered[R: Reply](reply: type[R], session: Session) -> type[R]:
+def reply_for[R: Reply](reply: type[R], session: Session) -> type[R]:
     """The reply as the session allows it now: no question after three, words only where a remark is to be answered."""
     withheld = [] if session.words.remark else ["answer"]
     if len(drafting(session).words.dialogue) >= QUESTIONS:
         withheld.append("question")
-    return without(reply, *withheld)
+    return without_kinds(reply, *withheld)
 
 
-def asks_again(session: Session) -> Callable[[Reply], str]:
+def refuse_repeated(session: Session) -> Callable[[Reply], str]:
     """Why a reply cannot be taken that asks what was asked in this request before; "" where it can."""
     asked = {_normal(said.question) for said in drafting(session).words.dialogue}
 
@@ -38,7 +38,7 @@ def asks_again(session: Session) -> Callable[[Reply], str]:
     return refuse
 
 
-def spoken(said: QuestionDraft | WordsDraft, session: Session) -> c.Ask | c.AnswerRemark:
+def to_command(said: QuestionDraft | WordsDraft, session: Session) -> c.Ask | c.AnswerRemark:
     """The command that asks the question, or gives the answer."""
     text = said.text.strip()
     if isinstance(said, WordsDraft):

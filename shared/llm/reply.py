@@ -32,7 +32,7 @@ ONE_OF = Field(discriminator="kind")
 LONGEST_OPTION = 500  # characters
 
 
-def parsed(value: Any) -> Any:
+def json_value(value: Any) -> Any:
     """The JSON value of a text; a text that is none stays as it is."""
     if not isinstance(value, str):
         return value
@@ -42,7 +42,9 @@ def parsed(value: Any) -> Any:
         return value
 
 
-JsonText = Annotated[JsonValue, BeforeValidator(parsed), WithJsonSchema({"type": "string", "description": "JSON text"})]
+JsonText = Annotated[
+    JsonValue, BeforeValidator(json_value), WithJsonSchema({"type": "string", "description": "JSON text"})
+]
 
 
 Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
@@ -99,35 +101,37 @@ class Reply(BaseModel):
         wrapped = data if "reply" in data else {"reply": data} if "kind" in data else data
         match wrapped.get("reply"):
             case dict() as said if wrapped.keys() <= {"reply", "question"}:
-                return {"reply": _noted(said | {k: v for k, v in wrapped.items() if k != "reply"}, cls.kinds())}
+                return {
+                    "reply": _question_as_note(said | {k: v for k, v in wrapped.items() if k != "reply"}, cls.kinds())
+                }
         return wrapped
 
 
-def inside(partial: Mapping[str, Any]) -> Mapping[str, Any]:
+def content_of(partial: Mapping[str, Any]) -> Mapping[str, Any]:
     """What stands under `reply`, as far as it has come."""
     said = partial.get("reply")
     return said if isinstance(said, Mapping) else {}
 
 
-def offering[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]:
+def with_kinds[R: Reply](reply: type[R], kinds: Iterable[type[Kind]]) -> type[R]:
     """The same reply with these kinds only; each is one of its own or a subclass of one."""
-    return cast(type[R], _offering(reply, tuple(kinds)))
+    return cast(type[R], _with_kinds(reply, tuple(kinds)))
 
 
-def without[R: Reply](reply: type[R], *names: str) -> type[R]:
+def without_kinds[R: Reply](reply: type[R], *names: str) -> type[R]:
     """The same reply without the kinds of these names."""
     kinds = tuple(kind for kind in reply.kinds() if kind.model_fields["kind"].default not in names)
-    return reply if kinds == reply.kinds() else offering(reply, kinds)
+    return reply if kinds == reply.kinds() else with_kinds(reply, kinds)
 
 
 @lru_cache(maxsize=256)
-def _offering(reply: type[Reply], kinds: tuple[type[Kind], ...]) -> type[Reply]:
+def _with_kinds(reply: type[Reply], kinds: tuple[type[Kind], ...]) -> type[Reply]:
     either: Any = Union[kinds]  # noqa: UP007  kinds are known when this runs
     field: Any = (Annotated[either, ONE_OF] if len(kinds) > 1 else either, ...)
     return create_model(reply.__name__, __base__=reply, __doc__=reply.__doc__, reply=field)
 
 
-def _noted(said: dict[str, Any], kinds: tuple[type[Kind], ...]) -> dict[str, Any]:
+def _question_as_note(said: dict[str, Any], kinds: tuple[type[Kind], ...]) -> dict[str, Any]:
     """A usable plan with the question that stands beside it as a note; anything else as it is."""
     for kind in kinds:
         name = kind.model_fields["kind"].default

@@ -19,7 +19,7 @@ from shared.domain.usage import total
 from shared.events import SessionEvent
 from shared.events.values import ModelCall, Service
 from shared.llm import Message, Model
-from shared.llm.reply import inside
+from shared.llm.reply import content_of
 from shared.log import Loaded, ReplicatedLog, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings
@@ -118,7 +118,7 @@ class Desk:
         draft_id = f"{self.work.version if self.work else 0}-{kind}-{uuid4().hex[:6]}"
 
         async def shown(partial: Mapping[str, Any]) -> None:
-            await self.kit.drafts.write(self.session.id, draft_id, kind, render(inside(partial)))
+            await self.kit.drafts.write(self.session.id, draft_id, kind, render(content_of(partial)))
 
         async def called(call: ModelCall) -> None:
             self._pending = (*self._pending, call.model_copy(update={"action_id": action_id}))

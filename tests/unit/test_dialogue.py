@@ -11,7 +11,7 @@ from shared.domain import commands as c
 from shared.domain.session import Remark, Session, Words
 from shared.domain.state import Said
 from shared.llm import ScriptedModel
-from shared.llm.dialogue import QUESTIONS, asks_again, offered, spoken
+from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft
 from shared.log import Loaded
 from shared.settings import Settings
@@ -33,15 +33,15 @@ def kinds(reply: type[Reply]) -> set[str]:
 def test_a_question_is_offered_three_times_and_words_where_there_is_a_remark(reply: type[Reply]) -> None:
     asked = Session("s", words=Words(dialogue=tuple(Said(f"{n}?", "yes") for n in range(QUESTIONS))))
     own = kinds(reply) - {"question", "answer"}
-    assert kinds(offered(reply, ASKED)) == {*own, "question"}
-    assert kinds(offered(reply, asked)) == own
-    assert kinds(offered(reply, REMARKED)) == {*own, "question", "answer"}
-    assert offered(reply, ASKED) is offered(reply, ASKED), "made once"
+    assert kinds(reply_for(reply, ASKED)) == {*own, "question"}
+    assert kinds(reply_for(reply, asked)) == own
+    assert kinds(reply_for(reply, REMARKED)) == {*own, "question", "answer"}
+    assert reply_for(reply, ASKED) is reply_for(reply, ASKED), "made once"
 
 
 @pytest.mark.parametrize("again", ["Which colours?", "which  colours", "WHICH – COLOURS!"])
 def test_what_was_asked_before_is_refused(again: str) -> None:
-    refuse = asks_again(ASKED)
+    refuse = refuse_repeated(ASKED)
     assert "asked that already" in refuse(PlanReply(reply=QuestionDraft(text=again)))
     assert refuse(PlanReply(reply=QuestionDraft(text="Which size?"))) == ""
     assert refuse(PlanReply(reply=PlanDraft(goal="Which colours?", steps=["Ask"]))) == ""
@@ -59,8 +59,8 @@ async def test_a_repeated_question_is_put_right_and_not_shown() -> None:
 
 
 def test_a_question_has_options_and_words_answer_a_remark() -> None:
-    asked = spoken(QuestionDraft(text=" Which one? ", options=[" the first ", " ", "x" * 900]), Session("s"))
+    asked = to_command(QuestionDraft(text=" Which one? ", options=[" the first ", " ", "x" * 900]), Session("s"))
     assert isinstance(asked, c.Ask)
     assert (asked.text, asked.about) == ("Which one?", "request")
     assert asked.options == ("the first", "x" * LONGEST_OPTION)
-    assert spoken(WordsDraft(text=" It is short. "), REMARKED) == c.AnswerRemark(text="It is short.")
+    assert to_command(WordsDraft(text=" It is short. "), REMARKED) == c.AnswerRemark(text="It is short.")

@@ -11,7 +11,7 @@ from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation_prompt import PlanDraft, PlanReply
 from services.planner.flow_prompt import PathReply
-from shared.llm.reply import QuestionDraft, Reply, WordsDraft, inside, offering, without
+from shared.llm.reply import QuestionDraft, Reply, WordsDraft, content_of, with_kinds, without_kinds
 
 PLAN: dict[str, Any] = {"kind": "plan", "goal": "A game", "steps": ["Draw it"]}
 WHICH = "Which colours?"
@@ -73,16 +73,16 @@ def test_anything_else_goes_back_to_the_model(bad: Any) -> None:
 
 
 def test_kinds_are_withheld() -> None:
-    only = without(PlanReply, "question", "answer")
+    only = without_kinds(PlanReply, "question", "answer")
     assert issubclass(only, PlanReply)
     assert (only.__name__, only.kinds()) == ("PlanReply", (PlanDraft,))
-    assert only is offering(PlanReply, [PlanDraft])
-    assert without(PlanReply, "unknown") is PlanReply
+    assert only is with_kinds(PlanReply, [PlanDraft])
+    assert without_kinds(PlanReply, "unknown") is PlanReply
     with pytest.raises(ValidationError):
         only.model_validate({"reply": {"kind": "question", "text": WHICH}})
-    assert without(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
+    assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
 
 
 def test_what_is_written_so_far_stands_under_reply() -> None:
-    assert inside({"reply": PLAN}) == PLAN
-    assert inside({"reply": "pl"}) == inside({}) == {}
+    assert content_of({"reply": PLAN}) == PLAN
+    assert content_of({"reply": "pl"}) == content_of({}) == {}

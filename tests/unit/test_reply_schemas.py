@@ -18,7 +18,7 @@ from services.generator import conversation_prompt as code
 from services.planner import agentflow_prompt as agentflow
 from services.planner import conversation_prompt as plan
 from services.planner import flow_prompt as flow
-from services.planner.calls import given, turn_reply
+from services.planner.calls import turn_reply, without_nulls
 from services.verifier import agentflow_prompt as turns
 from services.verifier import conversation_prompt as verifier
 from shared.llm.reply import Reply
@@ -122,7 +122,7 @@ def test_arguments_are_those_of_the_tool_and_what_need_not_be_given_may_be_null(
         "unit": {"type": ["string", "null"], "enum": ["C", "F", None]},
         "days": {"type": ["integer", "null"]},
     }
-    assert given({"city": None, "unit": None, "days": 2}, spec) == {"city": None, "days": 2}
+    assert without_nulls({"city": None, "unit": None, "days": 2}, spec) == {"city": None, "days": 2}
 
 
 RECURSIVE = {"$defs": {"node": {"type": "object", "properties": {"next": {"$ref": "#/$defs/node"}}}}}
