@@ -19,7 +19,7 @@ from shared.domain.workers import WorkerCommand
 from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
 from shared.llm import Message
-from shared.llm.dialogue import refuse_repeated, reply_for, to_command
+from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.errors import ModelFailed
 from shared.protocol.pages import LibraryEntry
 from shared.worker import Desk
@@ -145,7 +145,8 @@ def _everything(session: Session, page: FlowPage, why: str, error: NoPath | None
     Raises NoPath where the person was asked already.
     """
     flow = page.flows[0] if len(page.flows) == 1 else _said(session, page) or (error.flow if error else None)
-    if flow is None and any(said.question.endswith(WHICH) for said in session.words.dialogue):
+    asked = [said.question for said in session.words.dialogue]
+    if flow is None and (len(asked) >= QUESTIONS or any(one.endswith(WHICH) for one in asked)):
         names = ", ".join(flow.name for flow in page.flows)
         raise NoPath(error.attempts if error else 0, (f"Nothing says which flow is meant: name one of {names}.",))
     if flow is None:

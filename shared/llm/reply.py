@@ -30,6 +30,7 @@ from pydantic import (
 
 ONE_OF = Field(discriminator="kind")
 LONGEST_OPTION = 500  # characters
+NO_QUESTION = "no question can be asked here now: do the task with what is known"
 
 
 def json_value(value: Any) -> Any:
@@ -99,12 +100,14 @@ class Reply(BaseModel):
         if not isinstance(data, Mapping):
             return data
         wrapped = data if "reply" in data else {"reply": data} if "kind" in data else data
-        match wrapped.get("reply"):
-            case dict() as said if wrapped.keys() <= {"reply", "question"}:
-                return {
-                    "reply": _question_as_note(said | {k: v for k, v in wrapped.items() if k != "reply"}, cls.kinds())
-                }
-        return wrapped
+        said = wrapped.get("reply")
+        if not isinstance(said, dict) or not wrapped.keys() <= {"reply", "question"}:
+            return wrapped
+        beside = {name: value for name, value in wrapped.items() if name != "reply"}
+        noted = _question_as_note(said | beside, cls.kinds())
+        if noted.get("kind") == "question" and QuestionDraft not in cls.kinds():
+            raise ValueError(NO_QUESTION)
+        return {"reply": noted}
 
 
 def content_of(partial: Mapping[str, Any]) -> Mapping[str, Any]:

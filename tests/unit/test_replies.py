@@ -78,7 +78,7 @@ def test_kinds_are_withheld() -> None:
     assert (only.__name__, only.kinds()) == ("PlanReply", (PlanDraft,))
     assert only is with_kinds(PlanReply, [PlanDraft])
     assert without_kinds(PlanReply, "unknown") is PlanReply
-    with pytest.raises(ValidationError):
+    with pytest.raises(ValidationError, match="no question can be asked here now"):
         only.model_validate({"reply": {"kind": "question", "text": WHICH}})
     assert without_kinds(PlanReply, "plan").kinds() == (QuestionDraft, WordsDraft)
 
