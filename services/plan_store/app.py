@@ -75,6 +75,7 @@ class PlanStore(Application):
     async def _open(self) -> None:
         """Raises DatabaseAhead."""
         await patiently(self.database.migrate)
+        log.info("migrated", database=self.database.shown)
         await patiently(partial(check_behind, self.database, self.bus.log))
 
     async def _begin(self) -> None:
