@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from rehearsal.remarks import NO_REASONS
+from rehearsal.remarks import AGREED, NO_REASONS
 from rehearsal.tests.contract import reply_to
 
 PLAN = "Goal: Write a simple calculator in Python.\n1. Add\n2. Divide"
@@ -21,7 +21,22 @@ def test_it_has_no_reasons_and_says_so(words: str) -> None:
         assert remarked(task, words) == {"kind": "answer", "text": NO_REASONS}
 
 
-@pytest.mark.parametrize("words", ["Make it shorter", "Add a step to print it", "Leave it as it is"])
+@pytest.mark.parametrize("words", ["ok", "Ok, looks good!", "That looks great, thanks", "LGTM"])
+def test_who_agrees_is_told_what_approving_does(words: str) -> None:
+    for task in ("text_plan", "turn", "path", "code"):
+        assert remarked(task, words) == {"kind": "answer", "text": AGREED}
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Ok, but make it shorter",
+        "Good, now add a step to print it",
+        "Make it shorter",
+        "Add a step to print it",
+        "Leave it as it is",
+    ],
+)
 def test_what_asks_for_a_change_changes_it(words: str) -> None:
     reply = remarked("text_plan", words)
     assert reply["kind"] == "plan"

@@ -28,7 +28,8 @@ Take in everything under <feedback> and the answers under <dialogue>, and put ri
 what nobody criticised. <code> is the program as it is now. Under <replan> the person wants another implementation of
 the same plan, not a revision.
 Reply in one of these ways:
-1. code: explanation (a few sentences for the person), code (the whole program).
+1. code: explanation (a few sentences for the person; where there is <code> already, first what is different now and
+   why), code (the whole program).
 2. {QUESTION_RULE}
 3. {ANSWER_RULE}
 A good reply: {EXAMPLE}

@@ -28,7 +28,8 @@ Take in everything under <feedback> and the answers under <dialogue>; keep what 
 <replan> they want another approach, not a revision. <previous> sums up earlier requests of the same conversation: the
 new request builds on them, and <plan> and <code> are what they led to.
 Reply in one of these ways:
-1. plan: goal (one sentence), steps (a list of sentences), notes (assumptions, or "").
+1. plan: goal (one sentence), steps (a list of sentences), notes (assumptions, or ""). Where there is a <plan> already,
+   notes begin with a sentence on what is different now and why.
 2. {QUESTION_RULE}
 3. {ANSWER_RULE}
 A good reply: {EXAMPLE}

@@ -1,8 +1,11 @@
 """Verdicts that need no model: what is certain from the outcomes as they were recorded. The journal names the rule."""
 
 from shared.domain import commands as c
-from shared.domain.state import Turn
+from shared.domain.state import Action, Turn
 from shared.events.values import NextAction, Status
+
+_NOTHING_RUN: tuple[str, Status] = ("nothing-run", "failure")
+_REFUSED: tuple[str, Status] = ("refused", "partial")
 
 
 def certain(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rule
@@ -38,8 +41,15 @@ def certain(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rul
 
 def _nothing_ran(turn: Turn, goes_on: NextAction) -> c.VerifyTurn:
     if held := _held_back(turn):
-        return _verdict("nothing-run", "failure", "continue", held)
+        refused = all(_refused(action) for action in turn.actions if action.spec.decision != "skip")
+        rule, status = _REFUSED if refused else _NOTHING_RUN
+        return _verdict(rule, status, "continue", held)
     return _verdict("done-already", "success", goes_on, "All of this has been done already.")
+
+
+def _refused(action: Action) -> bool:
+    """A person said no to it: that is an instruction, and no failure."""
+    return action.status == "denied" and action.spec.decision != "deny"
 
 
 def _held_back(turn: Turn) -> str:

@@ -12,7 +12,8 @@ QUESTION_RULE = """question: only where this kind is offered and you cannot go o
    thing that is not under <dialogue>; options are short answers to choose from, where a few are likely."""
 ANSWER_RULE = """answer: only to a <remark>, which is what the person has just said of what is before them (<review>).
    If it only asks or tells something, and nothing is to be changed or done, answer it in text in a few honest
-   sentences: then all stays as it is. Otherwise do as it says."""
+   sentences: then all stays as it is. If it only agrees, say what is there to approve; that is for the person to do,
+   and you never do it. Otherwise do as it says."""
 ASKED_BEFORE = (
     "You have asked that already, and the answer is under <dialogue>. Do the task with what is known, or ask for "
     "something else that you cannot do without."

@@ -1,6 +1,7 @@
 """The planner's turns: what a proposal becomes, when it is sent back, and what the model is told."""
 
 import json
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -259,7 +260,7 @@ async def test_a_workflow_that_nobody_knows_fails_in_words() -> None:
     log = InMemoryLog()
     kit = Kit("planner", InMemoryStore(log), log, ScriptedModel(), Drafts(None), Settings())
     desk = Desk(kit, Loaded(given(request("dance")).session, 0), cause="s1:cause")
-    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, None)).plan(desk)
+    failed = await Planner(Shelf(PAGE), nothing, cast(PathPlanner, SimpleNamespace(plan=None))).plan(desk)
     assert isinstance(failed, c.Fail)
     assert (failed.retryable, "no workflow “dance”" in failed.reason) == (False, True)
 

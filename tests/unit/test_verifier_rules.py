@@ -119,7 +119,8 @@ def test_what_a_person_did_not_want_is_not_fulfilled(no: Callable[[str], StoryLi
     beside = (*ASKS, turn(call("1.1"), write, final=True), no("1.2"), c.Start(), ends("1.1"))
     assert judged(*beside) == ("not-all-run", "partial", "continue", f"Not run: send_mail ({why}).")
     alone = (*ASKS, turn(write, final=True), no("1.1"))
-    assert judged(*alone) == ("nothing-run", "failure", "continue", f"Not run: send_mail ({why}).")
+    said_no = ("refused", "partial") if why.startswith("denied") else ("nothing-run", "failure")
+    assert judged(*alone) == (*said_no, "continue", f"Not run: send_mail ({why}).")
 
 
 def test_what_was_done_already_is_a_success() -> None:
