@@ -204,7 +204,7 @@ def test_the_example_in_contributing_md_is_a_test_that_passes() -> None:
 
 def test_the_handler_in_architecture_md_is_the_real_one() -> None:
     (body,) = blocks(ROOT / "docs" / "architecture.md", "python")
-    assert body in (ROOT / "services" / "generator" / "handlers.py").read_text("utf-8")
+    assert body in (ROOT / "services" / "generator" / "conversation.py").read_text("utf-8")
 
 
 async def test_the_example_in_events_md_starts_a_session(settings: Settings) -> None:

@@ -132,7 +132,7 @@ class Question(BaseModel):
 
 
 def test_a_consumer_that_nobody_provisions_cannot_be_subscribed_to(broker_of: Callable[[str], Broker]) -> None:
-    with pytest.raises(LookupError, match=r"No durable consumer is named plannr: see shared/bus/topology\.py"):
+    with pytest.raises(LookupError, match=r"No durable consumer is named plannr: see shared/services\.py"):
         broker_of("planner").subscriber(durable="plannr")
 
 

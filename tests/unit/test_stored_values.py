@@ -45,7 +45,7 @@ def test_and_in_the_folded_session() -> None:
     session = evolve(Session("s"), parse_event(json.dumps(FIRST)))
     row = SESSION.dump_python(session, mode="json")
     assert row["settings"]["tone"] == "dry"
-    assert row["knowledge"][0]["language"] == "en"
+    assert row["words"]["knowledge"][0]["language"] == "en"
     assert SESSION.validate_python(row) == session
 
 
