@@ -33,17 +33,16 @@ RUN services=$(python -c 'from shared.services import SERVICES as s; print(*(f"{
     && install -d -o secrets -g secrets -m 711 /run/parley
 RUN printf '#!/bin/sh\nexec python -m cli.main "$@"\n' >/usr/local/bin/parley && chmod 755 /usr/local/bin/parley
 COPY --from=packages /packages /usr/local
-COPY parley parley
 COPY packs packs
 COPY sql sql
 COPY flows flows
 COPY rehearsal rehearsal
-COPY sdk sdk
+COPY parley parley
 COPY shared shared
 COPY services services
 COPY cli cli
 COPY --from=page /build/services/gateway/page services/gateway/page
 # Compiled here, because the one who runs it may write nothing.
-RUN python -m compileall -q shared services parley packs sql flows rehearsal sdk cli
+RUN python -m compileall -q shared services parley packs sql flows rehearsal cli
 USER parley
 CMD ["python", "-m", "services.gateway.app"]

@@ -46,7 +46,7 @@ docker: ## everything in containers, with PostgreSQL
 	@$$(docker compose version >/dev/null 2>&1 && echo docker compose || echo docker-compose) up --build
 
 lock: ## compile the requirements again with uv, hashed, naming no host
-	@for set in 'requirements.txt' 'requirements-dev.txt --group dev' 'requirements-node.txt --group node'; do \
+	@for set in 'requirements.txt --group services' 'requirements-dev.txt --group dev' 'requirements-node.txt --group node'; do \
 	  file=$${set%% *}; options=$${set#"$$file"}; echo "lock      $$file"; \
 	  uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-emit-index-url --no-header \
 	    --no-annotate $$options $$( [ $$file = requirements-node.txt ] || echo pyproject.toml ) -o $$file || exit 1; \

@@ -10,7 +10,7 @@ from typing import Any
 
 from bench import hints, many_tools, recommended, waves
 from bench.plays import FILES, Bill, How, bill, requests_of
-from shared.events.values import Quality
+from parley.events.values import Quality
 from tests.unit.test_turn_prompt_growth import lived, many_requests, one_look, one_request
 
 OPEN = FILES[0]

@@ -19,9 +19,9 @@ from typing import NamedTuple
 import structlog
 
 from bench.plays import prompt_tokens
+from parley.protocol.flows import FlowPage, FlowSpec
 from services.planner.flow_prompt import brief
 from shared.domain.session import Session, Words
-from shared.flows import FlowPage, FlowSpec
 from shared.settings import Settings
 from tests.support.path_play import housed
 from tests.support.questions import load, store_database

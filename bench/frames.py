@@ -7,7 +7,7 @@ import string
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from shared.protocol.client import CLIENT_MESSAGES
+from parley.protocol.client import CLIENT_MESSAGES
 
 Json = Any
 SCHEMA: dict[str, Json] = CLIENT_MESSAGES.json_schema()

@@ -15,9 +15,9 @@ from pathlib import Path
 
 from bench.assault import Assault, Told
 from bench.requests_fuzz import told_over_rest
-from sdk import Parley as Remote
-from shared.protocol import client as c
-from shared.protocol import server as s
+from parley.client import Parley as Remote
+from parley.protocol import client as c
+from parley.protocol import server as s
 from shared.services import SERVICES
 from tests.e2e.running import Parley, parley
 

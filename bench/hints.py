@@ -9,13 +9,13 @@ from itertools import cycle
 from typing import Any
 
 from bench.plays import PAGE, CountedPlay, How, Request, prompt_tokens
+from parley.events.values import Recalled
 from services.plan_store.database import Database
 from services.plan_store.projection import Projector
 from services.plan_store.recall import recall
 from services.planner.agentflow_prompt import brief
 from services.planner.recall import CUT, FOUND, TOLD, rank
 from shared.domain import commands as c
-from shared.events.values import Recalled
 from shared.store_api import MemoryRecord, RecallMemories
 from shared.testing import InMemoryLog
 from tests.support.retail_play import Played

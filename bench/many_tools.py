@@ -6,8 +6,8 @@ Half of the others speak of what the store speaks of as well: customers, orders,
 from pydantic import JsonValue
 
 from packs.retail.specs import SPECS
-from shared.events.values import Effect
-from shared.tools import ToolSpec
+from parley.events.values import Effect
+from parley.protocol.tools import ToolSpec
 
 SERVERS: dict[str, dict[str, str]] = {  # what each one's tools are about, and what is known of it
     "warehouse": {"stock order": "items, shelf, status, address", "stock item": "product, quantity, options, price"},

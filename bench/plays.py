@@ -16,13 +16,13 @@ from packs.retail.generate import generate
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
+from parley.events.values import Quality
+from parley.protocol.tools import ToolPage
 from rehearsal.tokens import count
 from services.planner.agentflow import Tools
 from services.planner.agentflow_prompt import TurnDraft, TurnReply
 from shared.domain.memory import Judged
-from shared.events.values import Quality
 from shared.llm.types import Message
-from shared.tools import ToolPage
 from tests.support.retail_play import TURNS, Play, Played
 
 REQUESTS = Path(__file__).parents[1] / "tests" / "requests"

@@ -8,13 +8,13 @@ from typing import cast
 from bench.many_tools import TOOLS
 from bench.plays import CountedPlay, How, Request, prompt_tokens
 from packs.retail.policy import RULES
+from parley.protocol.tools import ToolPage, ToolSpec
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from services.planner.agentflow_prompt import brief
 from services.planner.catalogue import Catalogue
 from shared.bus import Bus
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ToolPage, ToolSpec
 from tests.support.retail_play import Played
 
 

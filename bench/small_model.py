@@ -17,9 +17,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Literal
 
-from sdk import Parley
-from sdk.client import Session
-from shared.protocol.server import Snapshot
+from parley.client import Parley
+from parley.client.client import Session
+from parley.protocol.server import Snapshot
 
 type Workflow = Literal["conversation", "agentflow", "flow"]
 

@@ -13,11 +13,11 @@ import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from sdk import Connection
-from sdk import Parley as Remote
-from shared.events import SessionEvent
-from shared.protocol import client as c
-from shared.protocol import server as s
+from parley.client import Connection
+from parley.client import Parley as Remote
+from parley.events import SessionEvent
+from parley.protocol import client as c
+from parley.protocol import server as s
 from tests.e2e.running import Parley, parley
 
 ROUNDS = 10

@@ -4,14 +4,14 @@ import asyncio
 import statistics
 import time
 
+from parley.events.values import ActionSpec, Artefact, SessionSettings
+from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain import commands as c
-from shared.events.values import ActionSpec, Artefact, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ToolSpec
 from shared.worker import Desk, Drafts, Kit
 from tests.support.stories import Conversation
 

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from chaos.process import Exit
-from shared.events.values import ModelCall, Service
+from parley.events.values import ModelCall, Service
 
 REFUSED = frozenset({"429", "500", "refuse_schema", "refuse_format"})  # answered with an error status: no tokens
 RUNNING = "running"

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal, NamedTuple, Self
 
+from parley.events import Due, SessionEvent, dump_event
 from shared.bus import JetStreamLog
-from shared.events import Due, SessionEvent, dump_event
 
 When = Literal["before", "after"]
 CODE = 70  # the exit code of a process that was cut

@@ -30,13 +30,13 @@ from chaos.recorder import Json
 from chaos.scripts import Kind, Script
 from chaos.world import GRACE, Shape, World, world
 from packs.retail.generate import generate
+from parley.events import SessionEvent, facts
+from parley.protocol.server import Snapshot
+from parley.protocol.tools import TOOLS_LIST, ListTools
 from shared.bus import BusDown
-from shared.events import SessionEvent, facts
-from shared.protocol.server import Snapshot
 from shared.services import SERVICES
 from shared.settings import Settings
 from shared.testing import InMemoryStore
-from shared.tools import TOOLS_LIST, ListTools
 
 SIDES: tuple[When, ...] = ("before", "after")
 ACK_WAIT = 1.0  # seconds until the work of a dead worker comes to the next

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import NamedTuple
 
 from chaos.accounts import WorkSpan
+from parley.events import SessionEvent, facts
+from parley.events.values import Outcome
 from shared.domain.session import Session
 from shared.domain.waves import find
-from shared.events import SessionEvent, facts
-from shared.events.values import Outcome
 from shared.log import Loaded, Raw, accept
 
 NOTE = "trial.note"

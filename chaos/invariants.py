@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 from chaos.accounts import accounts
 from chaos.evidence import Evidence
 from chaos.folding import KEYED, Came, Fold, folded
-from shared.events import SessionEvent, facts
-from shared.events.values import Outcome
+from parley.events import SessionEvent, facts
+from parley.events.values import Outcome
 from shared.log import EXPECTED, MESSAGE_ID
 
 LEAVING = 5.0  # seconds beyond the grace

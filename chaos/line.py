@@ -5,12 +5,12 @@ import random
 from collections.abc import Callable
 
 from chaos.recorder import Json, Recorder
-from sdk import Connection
-from sdk.connection import refusal
-from sdk.endpoint import Endpoint
-from shared.events import SessionEvent
-from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.server import Error, Event
+from parley.client import Connection
+from parley.client.connection import refusal
+from parley.client.endpoint import Endpoint
+from parley.events import SessionEvent
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.server import Error, Event
 
 ANSWERED = 8.0  # seconds until an unanswered message is sent again, to another gateway
 PAUSE = 0.2

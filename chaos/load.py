@@ -11,7 +11,7 @@ from chaos.recorder import Shown
 from chaos.scripts import Scripts
 from chaos.world import World
 from packs.retail.generate import generate
-from shared.events import SessionEvent
+from parley.events import SessionEvent
 
 log = structlog.get_logger("chaos")
 

@@ -11,9 +11,9 @@ from collections.abc import Awaitable, Callable
 from chaos.line import AGAIN, Line
 from chaos.recorder import Json
 from chaos.scripts import Script
-from sdk import Parley as Remote
-from sdk import ParleyDown, Refused, Session
-from shared.protocol.server import Snapshot
+from parley.client import Parley as Remote
+from parley.client import ParleyDown, Refused, Session
+from parley.protocol.server import Snapshot
 
 LOOK_AGAIN = 10.0  # seconds after which a person looks although nothing new was shown
 CALM = 0.05

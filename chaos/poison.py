@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any, NamedTuple
 
-from shared.events import parse_event
+from parley.events import parse_event
 from shared.log import Raw, guard
 
 MARK = "Parley-Chaos"

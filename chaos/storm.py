@@ -6,9 +6,9 @@ from contextlib import suppress
 
 from chaos.load import Load
 from chaos.recorder import Recorder, Shown
-from sdk import Connection, ParleyError
-from sdk.endpoint import Endpoint
-from shared.protocol.server import Error
+from parley.client import Connection, ParleyError
+from parley.client.endpoint import Endpoint
+from parley.protocol.server import Error
 
 SOCKETS = 100
 LOOKS = 6.0  # seconds that each of them stays at the most

@@ -15,9 +15,9 @@ from cli.running import bus
 from packs.retail.data import fingerprint, load
 from packs.retail.generate import generate
 from packs.retail.tables import bases
+from parley.protocol.tools import TOOLS_LIST, ListTools, ToolPage
 from shared.bus import BusDown
 from shared.settings import Settings
-from shared.tools import TOOLS_LIST, ListTools, ToolPage
 
 PATIENCE = 5.0  # seconds
 

@@ -4,7 +4,7 @@ from typing import NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 from cli.home import running
-from sdk.errors import ParleyError
+from parley.client.errors import ParleyError
 from shared.settings import Settings
 
 ADVICE = {

@@ -25,8 +25,8 @@ from cli.command import Declined
 from cli.gateway import Gateway, explained, find_gateway
 from cli.mcp_state import Sessions, SessionState, Summary, state_of
 from cli.ports import is_free, who_listens
-from sdk import Parley, ParleyError
-from shared.events.values import SessionSettings, Workflow
+from parley.client import Parley, ParleyError
+from parley.events.values import SessionSettings, Workflow
 from shared.settings import Settings
 
 INSTRUCTIONS = """Parley plans with a person before anything is done. Start a session with a request, wait, and show the

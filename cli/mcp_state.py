@@ -5,9 +5,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
+from parley.protocol import server as s
+from parley.protocol.pages import SessionSummary
 from shared.domain.session import SERVICE_OF
-from shared.protocol import server as s
-from shared.protocol.pages import SessionSummary
 
 Wait = Literal[
     "work",

@@ -13,6 +13,8 @@ from pydantic.alias_generators import to_snake
 from cli.chat.first import known as known
 from cli.command import Declined, Unreachable
 from cli.running import LOCAL_USER, bus
+from parley.events import SessionEvent, dump_event, parse_event
+from parley.events.values import Workflow
 from shared.bus import Bus, BusDown, MessageTooLarge
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -22,8 +24,6 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, parse_event
-from shared.events.values import Workflow
 from shared.log import Loaded, LogDown, LostRace, Raw, Unstorable, Unsure, accept, commit, guard, subject_of
 from shared.settings import Settings
 

@@ -14,7 +14,7 @@ from cli.chat.text import short
 from cli.command import Declined
 from cli.running import bus, query
 from cli.visible import print_visible, visible
-from shared.events import SessionEvent
+from parley.events import SessionEvent
 from shared.settings import Settings
 from shared.store import Store
 from shared.store_api import (

@@ -12,8 +12,8 @@ from cli.chat.text import short
 from cli.running import bus
 from cli.sessions import journal
 from cli.visible import print_visible, visible
+from parley.events import SessionEvent, dump_event, facts, parse_event
 from shared.bus import Bus
-from shared.events import SessionEvent, dump_event, facts, parse_event
 from shared.settings import Settings
 from shared.store import Store
 

@@ -4,8 +4,9 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from flows.conditions import BadCondition, Condition
-from flows.nodes import NEXT
-from shared.flows import LONGEST, PERSON, FlowSpec, NodeSpec
+from parley.flow import NEXT
+from parley.protocol.flows import FlowSpec, NodeSpec
+from shared.flows import LONGEST, PERSON
 
 NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,79}")
 FINDINGS = "findings"  # what an earlier flow of the same request has found

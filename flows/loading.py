@@ -9,8 +9,8 @@ from pathlib import Path
 import structlog
 
 from flows.checks import BadFlow, check
-from flows.flow import Flow
 from flows.yaml_flow import YamlFlow
+from parley.flow import Flow
 from shared.plugins import in_file, installed, instances
 
 log = structlog.get_logger("flows")

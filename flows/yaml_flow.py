@@ -9,11 +9,10 @@ from typing import Annotated, Any, Literal
 from pydantic import ConfigDict, Field, JsonValue, WithJsonSchema, create_model
 
 from flows.checks import check
-from flows.flow import Flow
-from flows.nodes import Asked, Node, NodeFailed, Outputs, Run, State, ToolAnswer
 from flows.yaml_form import REFERENCE, FlowForm, NodeForm, choices, read_form
-from shared.flows import NodeSpec, tool_of
-from shared.llm.reply import JsonText, Kind, Reply
+from parley.flow import Asked, Flow, Node, NodeFailed, Outputs, Run, State, ToolAnswer
+from parley.protocol.flows import NodeSpec, tool_of
+from parley.reply import JsonText, Kind, Reply
 
 SCALAR = WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "number"}, {"type": "boolean"}]})
 TYPES: dict[str, Any] = {

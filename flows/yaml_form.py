@@ -8,7 +8,7 @@ import yaml
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, field_validator, model_validator
 
 from flows.checks import BadFlow
-from shared.events.values import Effect
+from parley.events.values import Effect
 
 KINDS = ("prompt", "tool", "ask", "set")
 TYPES = ("text", "number", "boolean", "list", "any")

@@ -20,8 +20,8 @@ package. `parley.flow` has the same for flows.
 """
 
 from parley.pack import Pack
+from parley.protocol.tools import Change, Preview
 from parley.tool import Context, Failed, PastCall, Program, Refused, Tool, Unavailable, tool
-from shared.tools import Change, Preview
 
 __all__ = [
     "Change",

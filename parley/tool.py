@@ -9,9 +9,9 @@ from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
-from shared.events.values import Effect, ToolPolicy
-from shared.tools import PastCall as PastCall
-from shared.tools import Preview, ToolSpec
+from parley.events.values import Effect, ToolPolicy
+from parley.protocol.tools import PastCall as PastCall
+from parley.protocol.tools import Preview, ToolSpec
 
 SECONDS = 30.0
 _KEPT = ("properties", "required", "$defs")  # of a model's schema: the tool has a description of its own

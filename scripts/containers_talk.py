@@ -5,12 +5,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
+from parley.client import Connection, Parley
+from parley.client.socket import Link
+from parley.events import SessionEvent
+from parley.protocol import client as c
+from parley.protocol import server as s
 from scripts.containers_stack import Failed, must
-from sdk import Connection, Parley
-from sdk.socket import Link
-from shared.events import SessionEvent
-from shared.protocol import client as c
-from shared.protocol import server as s
 
 PATIENCE = 90.0  # seconds for one answer: a message of a killed container is delivered again after 12
 REQUEST = "Help me create a simple calculator"

@@ -9,6 +9,9 @@ from urllib.parse import unquote
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import JsonSchemaMode
 
+from parley.events import EVENT_CLASSES, dump_event, parse_event
+from parley.events.values import SESSION_ID
+from parley.protocol.server import Delta
 from scripts.gen_events import examples, type_of
 from scripts.gen_reach import Reach
 from scripts.gen_tables import flat
@@ -22,10 +25,7 @@ from shared import store_api
 from shared.bus.application import Application, asyncapi_of
 from shared.bus.subscribers import DurableSubscriber, RequestSubscriber
 from shared.bus.topology import SESSIONS, TIMERS
-from shared.events import EVENT_CLASSES, dump_event, parse_event
-from shared.events.values import SESSION_ID
 from shared.log import EXPECTED, EXPECTED_SUBJECT, MESSAGE_ID
-from shared.protocol.server import Delta
 from shared.services import Consumer
 from shared.settings import Settings
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from flows.text_to_sql import prompts
 from flows.yaml_flow import reply_of
 from flows.yaml_form import read_form
+from parley.reply import Reply
 from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
@@ -13,7 +14,6 @@ from services.planner.conversation_prompt import PlanReply
 from services.planner.flow_prompt import PathReply
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.conversation_prompt import TestsReply, VerdictReply
-from shared.llm.reply import Reply
 
 ROOT = Path(__file__).resolve().parent.parent
 CONTRACT = ROOT / "shared" / "contracts" / "model.json"

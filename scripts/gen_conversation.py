@@ -3,14 +3,14 @@
 import json
 from typing import Any
 
+from parley.protocol import server as s
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_story import ID, stories
 from services.gateway import derive, views
 from services.gateway.trouble import as_trouble, error_message
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
-from shared.protocol import server as s
-from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.server import SERVER_MESSAGES
 
 CLIENT: dict[str, dict[str, Any]] = {
     "user_message": {"content": "Help me create a simple calculator", "id": "m1"},

@@ -7,6 +7,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
+from parley.events import EVENT_CLASSES, Event, carried, dump_event, facts, parse_event, values
 from scripts.gen_reach import Reach
 from scripts.gen_reactions import harness_events, reactions
 from scripts.gen_story import BEGAN, ID, stories
@@ -17,7 +18,6 @@ from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
-from shared.events import EVENT_CLASSES, Event, carried, dump_event, facts, parse_event, values
 from shared.log import MAX_BODY, MAX_FORK, guard, subject_of
 from shared.story import Transition
 

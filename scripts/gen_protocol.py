@@ -6,6 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from parley.protocol import client, server, views
 from scripts.gen_conversation import client_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
@@ -13,7 +14,6 @@ from scripts.gen_tables import example, fields, fill, flat, table
 from services.gateway import auth, quota, trouble
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import errors
-from shared.protocol import client, server, views
 from shared.settings import Settings
 
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import NamedTuple
 
+from parley.events import Due, SessionEvent
+from parley.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule
 from scripts.gen_story import BEGAN, CODE, GOOD, KEPT, SPEND, STEPS, stories
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -15,8 +17,6 @@ from shared.domain.people import PersonCommand
 from shared.domain.session import Phase, Session, reviewing
 from shared.domain.workflows import WORKFLOWS, edge, owner
 from shared.domain.workflows.flow import FLOW, path_of
-from shared.events import Due, SessionEvent
-from shared.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule
 from shared.story import finish
 
 MOST = 1_500  # kinds of states looked at; the search ends by itself before that

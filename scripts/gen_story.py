@@ -10,9 +10,7 @@ from functools import cache
 
 from pydantic import JsonValue
 
-from shared.domain import commands as c
-from shared.domain.decide import AnyCommand
-from shared.events.values import (
+from parley.events.values import (
     ActionSpec,
     Artefact,
     Check,
@@ -23,6 +21,8 @@ from shared.events.values import (
     Step,
     ToolRule,
 )
+from shared.domain import commands as c
+from shared.domain.decide import AnyCommand
 from shared.story import Story, Transition, finish
 
 BEGAN = datetime(2026, 1, 5, 9, 0, tzinfo=UTC)

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
+from parley.protocol.server import AnyServerMessage
 from scripts.gen_words import words
-from shared.protocol.server import AnyServerMessage
 
 TEXT = Path(__file__).resolve().parent / "gen_text"
 NOTICE = "<!-- Written by scripts/generate.py (`make docs`) from the code: change that, not this. -->\n"

@@ -15,11 +15,11 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionPage
+from parley.protocol.server import SERVER_MESSAGES
+from parley.protocol.tools import Preview, ToolPage
 from services.gateway.flow_models import FlowList
-from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionPage
-from shared.protocol.server import SERVER_MESSAGES
-from shared.tools import Preview, ToolPage
 
 Rest = ToolPage | Preview | SessionPage | MemoryPage | FlowList | LibraryPage | ProposalPage
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)

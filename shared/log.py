@@ -10,13 +10,13 @@ from typing import NamedTuple, Protocol
 
 from pydantic_core import from_json
 
+from parley.events import Due, SessionEvent, dump_event, facts, parse_event
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided, due
 from shared.domain.errors import OutOfTurn
 from shared.domain.forks import carried
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, dump_event, facts, parse_event
 from shared.log_reading import (
     EXPECTED,
     EXPECTED_SUBJECT,

@@ -6,10 +6,10 @@ from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
+from parley.events import SessionEvent, envelope, parse_event
+from parley.events.envelope import Head, is_newer, read_head
 from shared.domain.admissible import admit
 from shared.domain.session import Session
-from shared.events import SessionEvent, envelope, parse_event
-from shared.events.envelope import Head, is_newer, read_head
 
 EXPECTED = "Nats-Expected-Last-Subject-Sequence"
 EXPECTED_SUBJECT = "Nats-Expected-Last-Subject-Sequence-Subject"

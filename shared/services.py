@@ -105,7 +105,7 @@ _WORKERS = (
     _worker("verifier", 10005, appends=("code.verified", "turn.verified")),
     _worker("generator", 10004, appends=("remark.answered", "code.drafted", "answer.given")),
 )
-WORKERS = tuple(spec.name for spec in _WORKERS)  # as `shared.events.values.Service` names them
+WORKERS = tuple(spec.name for spec in _WORKERS)  # as `parley.events.values.Service` names them
 
 _SPECS = (
     *_WORKERS,

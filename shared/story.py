@@ -9,6 +9,8 @@ from datetime import UTC, datetime
 from typing import Any, NamedTuple
 from uuid import uuid4
 
+from parley.events import Due, Event, SessionEvent, dump_event, parse_event
+from parley.events.values import ModelCall, Outcome
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
@@ -16,8 +18,6 @@ from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, SESSION, Session
-from shared.events import Due, Event, SessionEvent, dump_event, parse_event
-from shared.events.values import ModelCall, Outcome
 from shared.log import Loaded, ReplicatedLog, commit
 from shared.testing import InMemoryStore
 

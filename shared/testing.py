@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
+from parley.events import Due, SessionEvent
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent
 from shared.log import (
     MESSAGE_ID,
     Extent,

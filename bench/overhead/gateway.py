@@ -14,10 +14,10 @@ from bench.overhead.kinds import CONVERSATION
 from bench.overhead.stub import Stub, stub
 from cli.ports import free_port
 from cli.spawn import tied
-from sdk import Parley
+from parley.client import Parley
+from parley.protocol.client import UserMessage
+from parley.protocol.server import Delta
 from shared.environment import child_environment
-from shared.protocol.client import UserMessage
-from shared.protocol.server import Delta
 
 PATIENCE = 30.0  # seconds
 HANDSHAKES = 50  # at once

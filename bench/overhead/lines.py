@@ -7,7 +7,7 @@ from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
-from shared.events import Due
+from parley.events import Due
 
 ID = "the-session-at-hand"  # stands for the session's id, which has as many characters
 

@@ -14,12 +14,12 @@ from typing import cast
 from bench.overhead import world
 from bench.overhead.kinds import Kind
 from bench.overhead.lines import ID, Line, Lines, ids
+from parley.events import Due, parse_event
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
-from shared.events import Due, parse_event
 from shared.log import Raw, commit
 from shared.testing import InMemoryStore
 

@@ -5,8 +5,8 @@ from typing import NamedTuple
 
 from cli.chat import forms
 from cli.chat.state import Ask, View
-from shared.protocol import client as c
-from shared.protocol import server as s
+from parley.protocol import client as c
+from parley.protocol import server as s
 
 
 class Choice(NamedTuple):

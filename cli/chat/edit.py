@@ -6,8 +6,8 @@ from cli.chat.choices import Doing, Say, Send
 from cli.chat.paths import shown, walk, with_value
 from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan
-from shared.protocol import client as c
-from shared.protocol.server import ActionView
+from parley.protocol import client as c
+from parley.protocol.server import ActionView
 
 Editor = Callable[[str, str], Awaitable[str | None]]
 """Text and file suffix in, the changed text out; None when the person leaves it as it is."""

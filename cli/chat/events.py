@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 from cli.chat.state import Ask, View
+from parley.events import SessionEvent, facts
+from parley.protocol import server as s
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, facts
-from shared.protocol import server as s
 
 
 def happened(view: View, event: SessionEvent) -> View:  # noqa: C901, PLR0911, PLR0912  one line a fact

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from cli.chat.gist import gist
-from shared.events import EVENTS, SessionEvent, facts
+from parley.events import EVENTS, SessionEvent, facts
 
 Format = Literal["md", "json", "py"]
 FORMATS: tuple[Format, ...] = ("md", "json", "py")

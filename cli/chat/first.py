@@ -4,8 +4,8 @@ from typing import NamedTuple
 
 import typer
 
+from parley.events.values import Confirm, SessionSettings, Workflow
 from shared.domain.workflows import WORKFLOWS
-from shared.events.values import Confirm, SessionSettings, Workflow
 
 
 def known(workflow: str | None) -> str | None:

@@ -15,12 +15,12 @@ from cli.chat.forms import Table
 from cli.chat.frames import Framed
 from cli.chat.text import short
 from cli.visible import visible
+from parley.events import facts
+from parley.events.values import Outcome, PathPlan
+from parley.protocol.views import PlannedPathView
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.domain.workflows.flow import path_of
-from shared.events import facts
-from shared.events.values import Outcome, PathPlan
-from shared.protocol.views import PlannedPathView
 
 ROWS, COLUMNS, CELL, WORDS = 20, 12, 40, 200  # that are shown of a result; characters of a cell, of words
 _MARKS: Mapping[str, tuple[str, str]] = {

@@ -6,7 +6,7 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from cli.chat.state import Ask
-from shared.protocol import server as s
+from parley.protocol import server as s
 
 AS_PROPOSED = ("yes", "ok", "y")
 

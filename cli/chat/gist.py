@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from typing import assert_never
 
 from cli.chat.text import short
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ModelCall
 from shared.domain.outcomes import OutcomeEvent
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ModelCall
 
 WIDTH = 160
 

@@ -6,9 +6,9 @@ from rich.text import Text
 
 from cli.chat.text import short
 from cli.visible import visible
-from sdk import Parley, ParleyError
-from shared.protocol.pages import LibraryPage, MemoryPage, SessionSummary
-from shared.tools import ToolPage
+from parley.client import Parley, ParleyError
+from parley.protocol.pages import LibraryPage, MemoryPage, SessionSummary
+from parley.protocol.tools import ToolPage
 
 NAMES = ("tools", "inbox", "memories", "library")
 BEST = 5  # tools that are shown for some words

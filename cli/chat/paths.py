@@ -6,13 +6,13 @@ from pydantic import JsonValue
 
 from cli.chat.choices import Doing, Say, Send
 from cli.chat.state import View
+from parley.events.values import Step
+from parley.protocol import client as c
+from parley.protocol import server as s
 from shared.domain.paths import OPEN, begun, made, split
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.domain.workflows.flow import path_of
-from shared.events.values import Step
-from shared.protocol import client as c
-from shared.protocol import server as s
 
 
 def walk(session: Session) -> Turn | None:

@@ -18,12 +18,12 @@ from cli.chat.slash import COMMANDS
 from cli.chat.state import Ask, Code, Draft, Plan, View
 from cli.chat.text import short
 from cli.visible import visible
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec
+from parley.protocol import server as s
+from parley.protocol.tools import Preview
 from shared.domain.people import RUN_CODE
 from shared.domain.waves import find
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
-from shared.protocol import server as s
-from shared.tools import Preview
 
 _DOING: Mapping[str, str] = {
     "planner": "planner drafts the plan",

@@ -10,7 +10,7 @@ from cli.chat.screen import Screen
 from cli.chat.script import Script
 from cli.chat.talk import Talk
 from cli.gateway import explained, find_gateway
-from sdk import Connection, Parley, ParleyError
+from parley.client import Connection, Parley, ParleyError
 from shared.settings import Settings
 
 INTERRUPTED = 130

@@ -10,9 +10,9 @@ from pydantic import ValidationError
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, reject, replan
 from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
+from parley.events.values import ToolPolicy
+from parley.protocol import client as c
 from shared.domain.workflows import WORKFLOWS
-from shared.events.values import ToolPolicy
-from shared.protocol import client as c
 
 
 class Command(NamedTuple):

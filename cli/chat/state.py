@@ -3,10 +3,10 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from parley.events import SessionEvent
+from parley.events.values import Service, Step, Workflow
+from parley.protocol import server as s
 from shared.domain.session import Session
-from shared.events import SessionEvent
-from shared.events.values import Service, Step, Workflow
-from shared.protocol import server as s
 
 Kind = Literal[
     "start",

@@ -20,11 +20,11 @@ from cli.chat.slash import command
 from cli.chat.state import Ask, View
 from cli.chat.view import fold
 from cli.visible import visible
-from sdk import Connection, Parley, ParleyError
-from sdk.socket import Link
-from shared.protocol import client as c
-from shared.protocol import server as s
-from shared.tools import Preview
+from parley.client import Connection, Parley, ParleyError
+from parley.client.socket import Link
+from parley.protocol import client as c
+from parley.protocol import server as s
+from parley.protocol.tools import Preview
 
 DONE, FAILED, NOTHING_ASKED, NEEDS_A_PERSON = 0, 1, 2, 3
 ECHO = 5.0  # seconds that a script waits for what its last line does

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from cli.visible import visible
-from shared.events.values import Step
+from parley.events.values import Step
 
 _STEP = re.compile(r"^\s{0,3}(?:\d{1,3}[.)]|[-*])\s+(.*)$")
 HELP = """\

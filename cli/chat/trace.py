@@ -12,10 +12,10 @@ from rich.text import Text
 from cli.chat.frames import Framed
 from cli.chat.text import short
 from cli.visible import visible
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec, Outcome
-from shared.protocol import server as s
-from shared.tools import Change, Preview
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, Outcome
+from parley.protocol import server as s
+from parley.protocol.tools import Change, Preview
 
 RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 from cli.chat.events import happened
 from cli.chat.state import Ask, Code, Draft, Kind, Plan, View
+from parley.events.values import Service
+from parley.protocol import server as s
 from shared.domain.session import SERVICE_OF
-from shared.events.values import Service
-from shared.protocol import server as s
 
 
 def fold(view: View, message: s.AnyServerMessage) -> View:  # noqa: C901, PLR0911, PLR0912  one line a message

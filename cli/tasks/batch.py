@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from cli.tasks.stages import Result
-from sdk.errors import ParleyError, Refused
+from parley.client.errors import ParleyError, Refused
 
 Progress = Callable[[int, int, Result], None]  # how many are done, of how many, and the newest
 Make = Callable[[int, int], Awaitable[Result]]  # number of the task, attempt

@@ -19,7 +19,7 @@ from cli.tasks.files import shop_of
 from cli.tasks.generator import TaskGenerator
 from cli.tasks.stages import Result
 from packs.retail.tasks.briefs import DEALT, Kind, NoScenario
-from sdk import NotAllowed, Parley, ParleyDown, ParleyError
+from parley.client import NotAllowed, Parley, ParleyDown, ParleyError
 from shared.settings import Settings
 
 _FIRST_PATIENCE = 3  # seconds; later one that is away may be starting again

@@ -19,8 +19,8 @@ from packs.retail.data import Data, fingerprint
 from packs.retail.tasks.briefs import DEALT, Brief, Deck, Kind
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, same_calls, same_words
-from sdk.client import Parley
-from sdk.errors import Refused
+from parley.client.client import Parley
+from parley.client.errors import Refused
 
 ATTEMPTS = 5  # candidates for one task before it is given up
 

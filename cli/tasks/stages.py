@@ -20,9 +20,9 @@ from packs.retail.tasks.outputs import answered
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import WRITES, Task, TaskCall
 from packs.retail.tasks.validate import Check, validate
-from sdk.client import Parley, Session
-from shared.events import facts
-from shared.events.values import Knowledge, SessionSettings
+from parley.client.client import Parley, Session
+from parley.events import facts
+from parley.events.values import Knowledge, SessionSettings
 from shared.repair.values import NOT_READ, parsed
 
 REQUEST = "Make a test task of the brief: this customer, who wants what its scenario says."

@@ -6,11 +6,11 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec
 from shared.domain.evolve import fold
 from shared.domain.memory import text_of
 from shared.domain.session import Session
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
 
 Planned = facts.TurnPlanned | facts.TurnRequested
 REFUSED = ("Error: ", "Unknown action ")

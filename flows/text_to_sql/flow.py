@@ -3,12 +3,10 @@
 import json
 from collections.abc import Awaitable, Callable, Sequence
 
-from flows.flow import Flow
-from flows.nodes import Asked, Outputs, Run, State, node
 from flows.text_to_sql import prompts, saying, tables
 from flows.text_to_sql.given import given
 from flows.text_to_sql.reading import Opens, Reading
-from shared.domain.session import Session
+from parley.flow import Asked, Flow, FlowRequest, Outputs, Run, State, node
 
 type Hints = Callable[[str, str], Awaitable[Sequence[tuple[str, str]]]]  # user, question -> (question, SQL) accepted
 
@@ -33,13 +31,13 @@ class TextToSql(Flow):
         self._reading = Reading(opens)
         self._hints = hints
 
-    def opening(self, session: Session) -> Outputs:
+    def opening(self, asked: FlowRequest) -> Outputs:
         """Besides the request: a statement that it holds, and what the request before was about."""
-        state = super().opening(session)
-        said = given(session.words.request)
+        state = super().opening(asked)
+        said = given(asked.request)
         if said.sql:
             state |= {"sql": said.sql, "fix": said.fix}
-        return state if said.sql else state | saying.earlier(session.flow_results.get(self.name, ()))
+        return state if said.sql else state | saying.earlier(asked.earlier)
 
     # --- what is asked
 

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.llm.reply import ONE_OF, Kind, Reply, Text, WordsDraft
+from parley.reply import ONE_OF, Kind, Reply, Text, WordsDraft
 
 CLASSIFY = """
 You sort a person's <request> about a database. <tables> are the names of its tables, <previous> the question before

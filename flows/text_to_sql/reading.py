@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from flows.nodes import NodeFailed
+from parley.flow import NodeFailed
 from sql.database import BadDatabase, Checked, Database, SqlError
 from sql.outcome import Table
 from sql.schema import Schema

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flows.nodes import Outputs, Run, State
 from flows.text_to_sql import tables
 from flows.text_to_sql.given import given
+from parley.flow import Outputs, Run, State
 from sql.outcome import Checked
 from sql.schema import Schema
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from flows.nodes import State
+from parley.flow import State
 from sql.schema import Schema, TableInfo
 
 SMALL = 8  # tables that are all shown rather than chosen from

@@ -9,18 +9,8 @@ import structlog
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
 from packs.database.pack import DatabasePack
-from services.executor.flow import PathGuide
-from services.executor.handlers import Executor
-from services.executor.hints import Hints
-from services.executor.requests import Requests
-from services.executor.sources.loading import LoadedPacks
-from services.executor.sources.nodes import NodeTools
-from services.executor.sources.packs import Packs
-from services.executor.tools import Fixed, Registry, Source
-from shared.bus import Delivery
-from shared.flows import FLOWS_LIST, FlowPage, ListFlows
-from shared.settings import Settings
-from shared.tools import (
+from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.tools import (
     TOOLS_CHECK,
     TOOLS_LIST,
     TOOLS_PREVIEW,
@@ -31,6 +21,16 @@ from shared.tools import (
     ToolPage,
     Violations,
 )
+from services.executor.flow import PathGuide
+from services.executor.handlers import Executor
+from services.executor.hints import Hints
+from services.executor.requests import Requests
+from services.executor.sources.loading import LoadedPacks
+from services.executor.sources.nodes import NodeTools
+from services.executor.sources.packs import Packs
+from services.executor.tools import Fixed, Registry, Source
+from shared.bus import Delivery
+from shared.settings import Settings
 from shared.worker import Here, Parts, WorkerApplication, serve, worker_application
 
 log = structlog.get_logger("executor")

@@ -6,10 +6,11 @@ Each is one fact, and the next delivery goes on from there: a guide that is kill
 import structlog
 from pydantic import JsonValue, ValidationError
 
-from flows.flow import Flow
-from flows.nodes import Node, NodeFailed
+from parley.events.values import ActionSpec
+from parley.flow import Flow, Node, NodeFailed
+from parley.protocol.flows import FlowPage, ListFlows
 from services.executor.sources.nodes import NodeTools
-from services.executor.walking import confirmed, elsewhere, state_of
+from services.executor.walking import confirmed, elsewhere, opening, state_of
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from shared.domain.paths import OPEN
@@ -17,8 +18,7 @@ from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.waves import ready
-from shared.events.values import ActionSpec
-from shared.flows import FlowPage, ListFlows, split
+from shared.flows import split
 from shared.store import Loads, StoreDown
 from shared.worker import Desk
 
@@ -107,5 +107,5 @@ class PathGuide:
             except StoreDown as error:
                 log.warning("request_unanswered", subject=subject, error=str(error))
                 return None
-            states = {flow.name: flow.opening(session) for flow in self._nodes.flows()}
+            states = {flow.name: opening(flow, session) for flow in self._nodes.flows()}
         return FlowPage(flows=specs, states=states, troubles=tuple(self._nodes.troubles())).model_dump_json().encode()

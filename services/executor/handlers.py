@@ -12,6 +12,7 @@ from typing import Protocol
 
 import structlog
 
+from parley.events import facts
 from services.executor.calling import bounded
 from services.executor.keeping import Keeps
 from services.executor.recording import Attempt, Recorder
@@ -23,7 +24,6 @@ from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.policy import stricter
 from shared.domain.waves import running, to_start
 from shared.domain.workflows import of_work
-from shared.events import facts
 from shared.telemetry import metrics
 from shared.worker import Desk
 from shared.worker.shielded import shielded

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import structlog
 
-from shared.protocol.pages import LibraryPage
+from parley.protocol.pages import LibraryPage
 from shared.store import Asks
 
 log = structlog.get_logger("executor")

@@ -4,9 +4,9 @@ from typing import Protocol
 
 from pydantic_core import to_json, to_jsonable_python
 
+from parley.events.values import Artefact, Effect
 from services.executor.tools import Result
 from shared.domain.memory import text_of
-from shared.events.values import Artefact, Effect
 from shared.logging import conceal
 
 BEGINNING = 4_000  # characters

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Sequence, Set
 from functools import lru_cache
 
-from shared.tools import ToolSpec
+from parley.protocol.tools import ToolSpec
 
 _WORD = re.compile(r"[a-z0-9]+")
 K1, B = 1.5, 0.75

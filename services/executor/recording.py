@@ -7,15 +7,15 @@ from typing import NamedTuple
 
 import structlog
 
+from parley.events import facts
+from parley.events.facts import MAX_OUTCOMES
+from parley.events.values import Outcome
 from services.executor.keeping import ERROR, Keeps, fitted, not_kept
 from services.executor.tools import RegisteredTool, Result
 from shared.domain import commands as c
 from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.state import Action
-from shared.events import facts
-from shared.events.facts import MAX_OUTCOMES
-from shared.events.values import Outcome
 from shared.log import MAX_BODY, Unstorable
 from shared.worker import Desk
 

@@ -5,11 +5,11 @@ from collections.abc import Sequence
 from pydantic import ValidationError
 
 from parley import Pack
+from parley.protocol.tools import CheckCalls, ListTools, PastCall, Preview, PreviewCall, ToolPage, ToolSpec, Violations
 from services.executor.ranking import best
 from services.executor.sources.nodes import ORIGIN
 from services.executor.tools import Registry
 from shared.store import Loads
-from shared.tools import CheckCalls, ListTools, PastCall, Preview, PreviewCall, ToolPage, ToolSpec, Violations
 
 
 class Requests:

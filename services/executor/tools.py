@@ -5,12 +5,12 @@ from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
+from parley.events.values import OutcomeCause, ToolPolicy, ToolRule
+from parley.protocol.tools import PastCall, Preview, ToolSpec
 from parley.tool import LARGEST as LARGEST
 from parley.tool import SECONDS
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.events.values import OutcomeCause, ToolPolicy, ToolRule
-from shared.tools import PastCall, Preview, ToolSpec
 from shared.worker import Desk
 
 Arguments = Mapping[str, JsonValue]

@@ -8,14 +8,14 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from flows.conditions import Condition
-from flows.flow import Flow
-from flows.nodes import NEXT, Node, Outputs
+from parley.events.values import ActionSpec
+from parley.flow import NEXT, Flow, FlowRequest, Node, Outputs
+from parley.protocol.flows import FlowSpec, NodeSpec, tool_of
 from shared.domain.memory import history, key_of
 from shared.domain.paths import made, named
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
-from shared.events.values import ActionSpec
-from shared.flows import PERSON, FlowSpec, NodeSpec, full_path, shortened, split, tool_of
+from shared.flows import PERSON, full_path, shortened, split
 
 
 class Elsewhere(NamedTuple):
@@ -25,13 +25,19 @@ class Elsewhere(NamedTuple):
     why: str
 
 
+def opening(flow: Flow, session: Session) -> Outputs:
+    """What this flow's state would hold if the session's request were run by it now."""
+    words = session.words
+    return flow.opening(FlowRequest(words.request, words.feedback, session.flow_results.get(flow.name, ())))
+
+
 def state_of(flow: Flow, session: Session) -> Outputs:
     """What the nodes of this flow can know now. Of a flow that was walked before it: its findings, shortened."""
     found = made(session.turn)
     others = [shortened(state) for name, state in found.items() if name != flow.name]
     findings: Outputs = {"findings": _without_next(others[-1])} if others else {}
     mine = found.get(flow.name, {})
-    return flow.opening(session) | findings | _done_before(flow.name, session) | _without_next(mine)
+    return opening(flow, session) | findings | _done_before(flow.name, session) | _without_next(mine)
 
 
 def _done_before(flow: str, session: Session) -> Outputs:

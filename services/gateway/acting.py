@@ -5,6 +5,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 
+from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage
 from services.gateway import tools
 from services.gateway.bodies import JsonRoute
 from services.gateway.models import Call
@@ -14,7 +15,6 @@ from services.gateway.trouble import Trouble
 from services.gateway.users import may_write
 from shared.domain.paths import OPEN
 from shared.domain.waves import find
-from shared.tools import ListTools, Preview, PreviewCall, ToolPage
 
 router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
 

@@ -15,6 +15,7 @@ from fastapi import FastAPI, WebSocket
 from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
+from parley.protocol.server import Greeting
 from services.gateway import acting, chat, entering, figures, health, login_link, planning, reading, refusals, writing
 from services.gateway.answers import Answers
 from services.gateway.auth import ConfigurationError, Door
@@ -41,7 +42,6 @@ from shared.domain.workflows import WORKFLOWS
 from shared.environment import keep_files_private
 from shared.log import ReplicatedLog
 from shared.logging import configure_logging
-from shared.protocol.server import Greeting
 from shared.sandbox import available
 from shared.settings import Settings
 from shared.store import Store as NatsStore

@@ -7,6 +7,7 @@ from fastapi import APIRouter, Request, Response
 from starlette.responses import StreamingResponse
 from starlette.types import Receive, Scope, Send
 
+from parley.protocol import client as m
 from services.gateway import walks
 from services.gateway.bodies import JsonRoute
 from services.gateway.flow_models import ChatReply, ChatRequest
@@ -18,7 +19,6 @@ from services.gateway.replies import chat_reply
 from services.gateway.state import Behind, Here, MeWaiting
 from services.gateway.trouble import Trouble
 from shared.domain.session import Session
-from shared.protocol import client as m
 
 router = APIRouter(prefix="/api", responses=REFUSALS | walks.REFUSALS, route_class=JsonRoute)
 

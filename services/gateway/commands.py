@@ -3,6 +3,9 @@
 from types import MappingProxyType
 from typing import Literal, NamedTuple, assert_never
 
+from parley.events.values import Step, Workflow
+from parley.protocol import client as m
+from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known, own_actions
@@ -11,13 +14,10 @@ from shared.domain import commands as c
 from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.state_names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 from shared.domain.waves import find
 from shared.domain.workflows import WORKFLOWS
 from shared.domain.workflows.flow import path_of
-from shared.events.values import Step, Workflow
-from shared.flows import FlowPage
-from shared.protocol import client as m
-from shared.protocol.names import OPTION_COMPLETE, OPTION_FEEDBACK, OPTION_RUN
 
 NO_TOOLS: Tools = MappingProxyType({})
 

@@ -1,12 +1,12 @@
 """What one fact means to the person at the screen: the messages that follow its `event`. Pure."""
 
+from parley.events import SessionEvent, facts
+from parley.protocol import server as s
 from services.gateway import views
 from services.gateway.parts import failure_view
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.waves import find
-from shared.events import SessionEvent, facts
-from shared.protocol import server as s
 
 
 def told(before: Session, event: SessionEvent, after: Session) -> tuple[s.ServerMessage, ...]:

@@ -5,10 +5,10 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from parley.events import SessionEvent, dump_event, facts
 from services.gateway import views
 from services.gateway.trouble import Trouble
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, facts
 
 MEDIA = {"md": "text/markdown; charset=utf-8", "json": "application/json", "py": "text/x-python; charset=utf-8"}
 

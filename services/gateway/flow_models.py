@@ -4,10 +4,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, StrictBool
 
+from parley.events.values import Confirm, Line, Planning, SessionId, Text
+from parley.protocol.flows import FlowSpec
+from parley.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 from services.gateway.models import Answer
-from shared.events.values import Confirm, Line, Planning, SessionId, Text
-from shared.flows import FlowSpec
-from shared.protocol.server import ApprovalRequest, FailureView, NodeProposalView, Question, TextPlanReview
 
 LEAST_WAIT, MOST_WAIT = 5.0, 600.0  # seconds that a request waits for its session
 

@@ -4,6 +4,9 @@ import difflib
 from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
+from parley.events.values import Step
+from parley.protocol import client as m
+from parley.protocol.flows import FLOWS_LIST, FlowPage, FlowSpec, ListFlows, NodeSpec
 from services.gateway.ports import Bus
 from services.gateway.tools import ask
 from services.gateway.trouble import Trouble
@@ -14,20 +17,7 @@ from shared.domain.people import ON_THE_WAY
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
 from shared.domain.workflows.flow import path_of
-from shared.events.values import Step
-from shared.flows import (
-    FLOWS_LIST,
-    PERSON,
-    FlowPage,
-    FlowSpec,
-    ListFlows,
-    NodeSpec,
-    chain_problems,
-    chains,
-    path_problems,
-    split,
-)
-from shared.protocol import client as m
+from shared.flows import PERSON, chain_problems, chains, path_problems, split
 
 NO_FLOWS = FlowPage(flows=())
 MOST_FLOWS = 2  # that one path leads through

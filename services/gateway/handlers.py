@@ -7,6 +7,9 @@ from contextlib import suppress
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from parley.events import Due, SessionEvent
+from parley.protocol import client as m
+from parley.protocol.flows import FlowPage
 from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, orders
 from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
@@ -18,10 +21,7 @@ from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.workflows.flow import path_of
-from shared.events import Due, SessionEvent
-from shared.flows import FlowPage
 from shared.log import Loaded, Log, LogDown, LostRace, Raw, commit, fork
-from shared.protocol import client as m
 from shared.telemetry import names, tracing
 
 

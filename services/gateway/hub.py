@@ -13,6 +13,8 @@ from typing import NamedTuple, Protocol
 import structlog
 from pydantic import ValidationError
 
+from parley.events import SessionEvent
+from parley.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
 from services.gateway import derive
 from services.gateway.commands import Shown
 from services.gateway.ports import Core, Subscription, load
@@ -20,9 +22,7 @@ from services.gateway.quota import Quota
 from services.gateway.trouble import AWAY, Trouble, as_trouble, error_message
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
-from shared.events import SessionEvent
 from shared.log import Loaded, Raw, UpgradeNeeded, accept
-from shared.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
 from shared.retry import retry_while_unavailable
 
 POLL = 5.0  # seconds between two looks at the log of an open session, nudged or not

@@ -8,8 +8,8 @@ from typing import Any
 from pydantic import ValidationError
 from pydantic_core import from_json
 
+from parley.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 from services.gateway.trouble import Trouble
-from shared.protocol.client import CLIENT_MESSAGES, AnyClientMessage
 
 MAX_MESSAGE = 256 * 1024  # bytes of one client message
 MAX_DEPTH = 64  # arrays and objects within each other; readers of the log take 200, and wrap what they read

@@ -1,7 +1,7 @@
 """The session log of a bus that may not be connected yet."""
 
+from parley.events import Due, SessionEvent
 from shared.bus import Bus, BusDown
-from shared.events import Due, SessionEvent
 from shared.log import LogDown, Raw, ReplicatedLog
 
 

@@ -1,8 +1,8 @@
 """The log as one user writes to it: what they store and set to work counts towards their quota."""
 
+from parley.events import Due, SessionEvent, dump_event, facts
 from services.gateway.hub import Hub
 from services.gateway.quota import Quota
-from shared.events import Due, SessionEvent, dump_event, facts
 from shared.log import Raw, ReplicatedLog
 from shared.services import WORKERS
 

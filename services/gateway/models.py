@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from shared.events.values import Line, Text, Workflow
-from shared.protocol.bounds import Arguments, SentKnowledge, Settings
+from parley.events.values import Line, Text, Workflow
+from parley.protocol.bounds import Arguments, SentKnowledge, Settings
 
 
 class Answer(BaseModel):

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 
+from parley.events.values import PathPlan
+from parley.protocol import server as s
 from shared.domain.paths import OPEN
 from shared.domain.session import Session
 from shared.domain.state import Action, Code, Plan, Verdict
 from shared.domain.workflows.flow import path_of
-from shared.events.values import PathPlan
 from shared.flows import PERSON, chains, split
-from shared.protocol import server as s
 
 IN_REVIEW = ("draft", "pending_approval", "rejected")  # a plan whose path has not begun
 

@@ -4,6 +4,9 @@ from typing import Annotated, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 
+from parley.events import SessionEvent
+from parley.events.values import SESSION_ID, Line
+from parley.protocol.server import Snapshot
 from services.gateway import export as exports
 from services.gateway import views
 from services.gateway.models import AboutMe, Problem, SessionQuery
@@ -13,9 +16,6 @@ from services.gateway.trouble import Trouble
 from services.gateway.users import User, may_read, missing
 from shared import store_api as api
 from shared.domain.session import ASKING, Session
-from shared.events import SessionEvent
-from shared.events.values import SESSION_ID, Line
-from shared.protocol.server import Snapshot
 
 REFUSALS: dict[int | str, dict[str, object]] = {
     status: {"model": Problem, "description": description}

@@ -2,15 +2,16 @@
 
 from pydantic import JsonValue
 
+from parley.protocol.flows import FlowSpec
+from parley.protocol.server import PathView, TextPlanReview
 from services.gateway import views
 from services.gateway.flow_models import ChatReply, FlowPath, FlowView, PathMetadata, PathReply
 from services.gateway.parts import failure_view, path_view
 from shared.domain.paths import made
 from shared.domain.session import Session
+from shared.domain.state_names import state_name
 from shared.domain.workflows.flow import path_of
-from shared.flows import FlowSpec, chains, full_path
-from shared.protocol.names import state_name
-from shared.protocol.server import PathView, TextPlanReview
+from shared.flows import chains, full_path
 
 
 def flow_view(flow: FlowSpec) -> FlowView:

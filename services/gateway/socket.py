@@ -7,6 +7,8 @@ from contextlib import contextmanager, suppress
 import structlog
 from fastapi import WebSocket, WebSocketDisconnect
 
+from parley.protocol import client as m
+from parley.protocol import server as s
 from services.gateway import handlers, views
 from services.gateway.commands import SessionMessage, Shown
 from services.gateway.hub import PAGE, Hub, shows
@@ -17,8 +19,6 @@ from services.gateway.quota import Quota
 from services.gateway.seat import Seat
 from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
 from services.gateway.users import User, may_read, missing
-from shared.protocol import client as m
-from shared.protocol import server as s
 from shared.store_api import JOURNAL_READ, ReadJournal
 
 TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401

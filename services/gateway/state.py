@@ -7,6 +7,7 @@ from typing import Annotated
 from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
+from parley.protocol.server import Greeting
 from services.gateway.auth import Door, Login
 from services.gateway.hub import Hub
 from services.gateway.limits import Guesses
@@ -19,7 +20,6 @@ from services.gateway.readiness import Readiness
 from services.gateway.tickets import Tickets
 from services.gateway.trouble import Trouble
 from services.gateway.users import User
-from shared.protocol.server import Greeting
 from shared.settings import Settings
 
 

@@ -6,16 +6,16 @@ from collections.abc import Iterable, Mapping
 
 from pydantic import BaseModel, ValidationError
 
+from parley.events.values import ActionSpec
+from parley.protocol.client import OwnAction
+from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.ports import Bus
 from services.gateway.trouble import Trouble
 from shared.bus.errors import BusDown
 from shared.domain.errors import Invalid
 from shared.domain.policy import policy_of
 from shared.domain.session import Session
-from shared.events.values import ActionSpec
-from shared.protocol.client import OwnAction
 from shared.repair import repair
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 
 PATIENCE = 10.0  # seconds for the executor's answer
 HINT_COST = 200_000  # letters compared for a hint: a tenth of a second; foreign servers choose how many and how long

@@ -11,10 +11,10 @@ timed_out                                         the session goes on, but not a
 failed                                            a fault of ours: the log tells it, the answer does not
 """
 
+from parley.protocol.server import Error
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.errors import Refused
 from shared.log import LogDown, LogFull, TooLarge, Unstorable, Unsure, UpgradeNeeded
-from shared.protocol.server import Error
 from shared.store import StoreDown
 
 STATUS = {

@@ -1,5 +1,6 @@
 """A session as clients see it: what a person is asked, and the snapshot that a screen is drawn from. Pure."""
 
+from parley.protocol import server as s
 from services.gateway.can import accepted
 from services.gateway.parts import (
     action_view,
@@ -14,9 +15,8 @@ from services.gateway.parts import (
 )
 from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
+from shared.domain.state_names import options, state_name
 from shared.domain.workflows import of_plan
-from shared.protocol import server as s
-from shared.protocol.names import options, state_name
 
 
 def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:

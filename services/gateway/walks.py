@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Sequence
 
+from parley.events.values import Confirm, Knowledge, Planning, SessionSettings
+from parley.protocol import client as m
 from services.gateway import handlers
 from services.gateway.flow_models import Asked, ChatMessage, ChatRequest
 from services.gateway.flows import flow_page, known_flow
@@ -11,8 +13,6 @@ from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
 from services.gateway.users import User, may_write, missing
 from shared.domain.session import SERVICE_OF, Session
-from shared.events.values import Confirm, Knowledge, Planning, SessionSettings
-from shared.protocol import client as m
 
 REFUSALS: dict[int | str, dict[str, object]] = {
     400: {"model": Problem, "description": "The body cannot be read"},

@@ -4,6 +4,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Body
 
+from parley.protocol import client as m
 from services.gateway import handlers
 from services.gateway.bodies import JsonRoute
 from services.gateway.models import Accepted, NewSession
@@ -12,7 +13,6 @@ from services.gateway.reading import REFUSALS, SessionId, readable
 from services.gateway.state import Behind, Here, Me, Mine
 from services.gateway.trouble import Trouble
 from services.gateway.users import may_write
-from shared.protocol import client as m
 from shared.store_api import SESSION_PURGE, Purged, PurgeSession
 
 router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)

@@ -5,11 +5,11 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parley.reply import JsonText, Kind, Reply, Text
 from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.deeds import deed_lines
-from shared.llm.reply import JsonText, Kind, Reply, Text
 from shared.llm.sections import prompt
 
 ROUNDS, OUTCOME = 2, 200  # earlier requests that are told of, and characters of what came of each

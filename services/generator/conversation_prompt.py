@@ -6,12 +6,12 @@ from typing import Annotated, Any, Literal
 
 from pydantic import field_validator
 
+from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
-from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
 from shared.llm.sections import prompt
 
 EXAMPLE = (

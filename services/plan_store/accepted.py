@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from sqlalchemy import and_
 
+from parley.events import SessionEvent, facts
 from services.plan_store import tables as t
 from services.plan_store.change import Change, Put, Remove, Values
 from services.plan_store.words import words
@@ -11,7 +12,6 @@ from shared.domain import paths
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.domain.workflows.flow import path_of, proposal
-from shared.events import SessionEvent, facts
 
 LONGEST = 2_000  # characters of a request, and of a question
 ANSWER = 500

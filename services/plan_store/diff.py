@@ -4,7 +4,7 @@ import difflib
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from shared.events.values import Step
+from parley.events.values import Step
 from shared.store_api import PlanDiff, PlanRecord, StepChange
 
 ALIKE = 0.5  # from here on a step was changed, below it was replaced

@@ -9,8 +9,8 @@ from sqlalchemy import RowMapping
 
 from services.plan_store.history import Step
 from shared.domain.session import SESSION, Session, put_back
+from shared.domain.state_names import state_name
 from shared.log import Loaded
-from shared.protocol.names import state_name
 
 SEARCHED = 10_000  # characters of title and requests that a search looks at
 LONGEST = 10 * 365 * 24 * 3600  # seconds: a time-out beyond that is none

@@ -3,8 +3,8 @@
 from collections.abc import AsyncIterator
 from typing import NamedTuple, Protocol
 
+from parley.events import SessionEvent
 from shared.domain.session import Session
-from shared.events import SessionEvent
 from shared.log import Extent, Loaded, Log, Raw, ReplicatedLog, WholeLog, accept
 
 PAGE = 500

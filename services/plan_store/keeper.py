@@ -10,6 +10,7 @@ import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
 from sqlalchemy import func, select
 
+from parley.events import parse_event
 from services.plan_store import upgrades
 from services.plan_store.database import Database, put
 from services.plan_store.folded import Folded
@@ -24,7 +25,6 @@ from shared.domain.admissible import KEEPER
 from shared.domain.commands import By, Expire, Fail, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
-from shared.events import parse_event
 from shared.log import Raw, UpgradeNeeded, commit
 from shared.store_api import StoreError
 

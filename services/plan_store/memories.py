@@ -4,13 +4,13 @@ from collections.abc import Iterator
 
 from sqlalchemy import bindparam, func, select, update
 
+from parley.events import SessionEvent, facts
 from services.plan_store import tables as t
 from services.plan_store.change import Change, Patch, Put
 from services.plan_store.words import words
 from shared.domain.memory import Memory
 from shared.domain.session import Session, put_back
 from shared.domain.state import Failure
-from shared.events import SessionEvent, facts
 
 LONGEST = 2_000  # characters of a request, and of its outcome
 LESSON = 500

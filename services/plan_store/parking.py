@@ -8,12 +8,12 @@ from typing import Any
 from sqlalchemy import Connection, Executable, bindparam, exists, func, select
 from sqlalchemy.dialects import postgresql, sqlite
 
+from parley.events.values import SESSION_ID
 from services.plan_store.database import Database, count, put
 from services.plan_store.history import PAGE, Step, StoreLog
 from services.plan_store.rows import parked
 from services.plan_store.tables import parked_messages, sessions, tombstones
 from shared.domain.session import Session
-from shared.events.values import SESSION_ID
 from shared.log import Loaded
 
 is_session_id = re.compile(SESSION_ID).fullmatch

@@ -7,13 +7,13 @@ from pydantic_core import to_json
 from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or_, select
 from sqlalchemy.ext.asyncio import AsyncConnection
 
+from parley.events.values import Step
 from services.plan_store import tables as t
 from services.plan_store import upgrades
 from services.plan_store.database import Database
 from shared import store_api as api
 from shared.domain.session import newest
 from shared.domain.state import plan_text
-from shared.events.values import Step
 
 MAX_WORDS = 10
 ANSWER_BYTES = 3_500_000  # of any answer, where the broker takes as much

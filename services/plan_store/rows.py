@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from pydantic import BaseModel, JsonValue
 from sqlalchemy import Table
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ModelCall
 from services.plan_store import tables as t
 from services.plan_store.accepted import judged, proposed
 from services.plan_store.change import Change, Put, Values, patch
@@ -17,8 +19,6 @@ from shared.domain.state import DONE, Action, ActionStatus, Turn
 from shared.domain.usage import counted
 from shared.domain.waves import end
 from shared.domain.workflows.flow import path_of
-from shared.events import SessionEvent, facts
-from shared.events.values import ModelCall
 
 PREVIEW = 300
 Planned = facts.TurnPlanned | facts.TurnRequested

@@ -12,7 +12,7 @@ from services.plan_store.tables import METADATA, PROJECTED, sessions, tombstones
 
 NAME = "rebuild"
 ROOT = Path(__file__).parents[2]
-RULES = ("services/plan_store", "shared/domain", "shared/events")  # the code that decides what the rows are
+RULES = ("services/plan_store", "shared/domain", "parley/events")  # the code that decides what the rows are
 
 _progress = Table(
     "rebuild_progress",

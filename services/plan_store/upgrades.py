@@ -5,10 +5,10 @@ from datetime import UTC, datetime
 
 from sqlalchemy import ColumnElement, and_, delete, func, select
 
+from parley.events import envelope
 from services.plan_store.database import Database, put
 from services.plan_store.tables import sessions
 from services.plan_store.tables import waiting_for_upgrade as waiting
-from shared.events import envelope
 from shared.log import UpgradeNeeded
 
 

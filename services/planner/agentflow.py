@@ -3,6 +3,9 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
+from parley.events.values import Recalled
+from parley.protocol.tools import CheckCalls, PastCall, ToolPage, past_calls
+from parley.reply import QuestionDraft, WordsDraft
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, TurnDraft, brief, shown
 from services.planner.calls import turn_reply
 from services.planner.proposals import Proposal, standstill, weigh
@@ -10,10 +13,7 @@ from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.said import drafting
 from shared.domain.session import Session
-from shared.events.values import Recalled
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
-from shared.llm.reply import QuestionDraft, WordsDraft
-from shared.tools import CheckCalls, PastCall, ToolPage, past_calls
 from shared.worker import Desk
 
 HELPS = 2  # questions of one request about how to go on: after that the answer says what stood in the way

@@ -6,17 +6,17 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue
 
+from parley.events.values import Recalled
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value
 from shared.domain.memory import history, text_of
 from shared.domain.said import drafting
 from shared.domain.session import Session
-from shared.events.values import Recalled
 from shared.llm import Message
 from shared.llm.deeds import deed_lines
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
-from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft, json_value
 from shared.llm.sections import prompt
-from shared.tools import ToolPage, ToolSpec
 
 ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
 EXAMPLE = (

@@ -7,10 +7,10 @@ from typing import Annotated, Any
 
 from pydantic import Field, JsonValue, WithJsonSchema, create_model
 
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import with_kinds, without_kinds
 from services.planner.agentflow_prompt import Planned, TurnDraft, TurnReply
-from shared.llm.reply import with_kinds, without_kinds
 from shared.llm.strict import LEVELS, Outside, Size, size, strict
-from shared.tools import ToolPage, ToolSpec
 
 AROUND = 4  # levels of a turn's schema around the arguments of a call
 HALF = Size(

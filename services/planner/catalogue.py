@@ -1,8 +1,8 @@
 """The tools there are, as the executor tells them."""
 
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, CheckCalls, ListTools, ToolPage, Violations
 from services.planner.executor_client import ask_executor
 from shared.bus import Bus
-from shared.tools import TOOLS_CHECK, TOOLS_LIST, CheckCalls, ListTools, ToolPage, Violations
 
 FEW = 32  # with no more tools than these all are shown: the prompt's beginning stays the same, and is cached
 SHOWN = 24

@@ -1,8 +1,8 @@
 """Plan and code: draft the plan in words, ask what is missing, or answer a remark."""
 
+from parley.events.values import Step
 from services.planner.conversation_prompt import PlanDraft, PlanReply, brief, shown
 from shared.domain import commands as c
-from shared.events.values import Step
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
 from shared.worker import Desk
 

@@ -5,14 +5,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, field_validator
 
+from parley.events.values import Step
+from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.domain.state import plan_text
-from shared.events.values import Step
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
-from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, Text, WordsDraft
 from shared.llm.sections import prompt
 
 EXAMPLE = (

@@ -9,6 +9,9 @@ from typing import NamedTuple, Protocol
 
 import structlog
 
+from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from parley.protocol.flows import FlowPage, FlowSpec, tool_of
+from parley.protocol.pages import LibraryEntry
 from services.planner.flow_prompt import NewNode, PathDraft, PathReply, brief, shown
 from services.planner.path_cache import Chain, Paths
 from shared.domain import commands as c
@@ -16,12 +19,10 @@ from shared.domain.paths import named
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.domain.workers import WorkerCommand
-from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
-from shared.flows import FlowPage, FlowSpec, chain_problems, chains, full_path, split, tool_of
+from shared.flows import chain_problems, chains, full_path, split
 from shared.llm import Message
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
 from shared.llm.errors import ModelFailed
-from shared.protocol.pages import LibraryEntry
 from shared.worker import Desk
 
 log = structlog.get_logger("planner")

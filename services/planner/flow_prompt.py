@@ -6,15 +6,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from parley.protocol.flows import FlowPage, FlowSpec
+from parley.protocol.pages import LibraryEntry
+from parley.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
 from shared.domain.said import drafting
 from shared.domain.session import Session
-from shared.flows import FlowPage, FlowSpec, shortened
+from shared.flows import shortened
 from shared.llm import Message
 from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
 from shared.llm.remark import remark_sections
-from shared.llm.reply import ONE_OF, Kind, QuestionDraft, Reply, WordsDraft
 from shared.llm.sections import prompt
-from shared.protocol.pages import LibraryEntry
 
 ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
 EXAMPLE = (

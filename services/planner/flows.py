@@ -2,12 +2,12 @@
 
 import structlog
 
+from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.pages import LibraryEntry, LibraryPage
 from services.planner.executor_client import ask_executor
 from services.planner.recall import Asks
 from shared.bus import Bus
 from shared.domain.session import Session
-from shared.flows import FLOWS_LIST, FlowPage, ListFlows
-from shared.protocol.pages import LibraryEntry, LibraryPage
 
 log = structlog.get_logger("planner")
 EXAMPLES = 3

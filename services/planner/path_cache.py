@@ -6,8 +6,8 @@ from typing import NamedTuple
 
 from cachetools import LRUCache
 
+from parley.protocol.flows import FlowPage
 from shared.domain.session import Session
-from shared.flows import FlowPage
 
 type Chain = tuple[tuple[str, tuple[str, ...]], ...]
 

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from parley.events.values import ActionSpec
+from parley.protocol.tools import ToolSpec
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from services.planner.calls import without_nulls
 from shared.domain.memory import Deed, history, key_of
 from shared.domain.session import Session
-from shared.events.values import ActionSpec
 from shared.repair import repair
-from shared.tools import ToolSpec
 
 REFUSED = "Error"  # how a refusal begins: with the same arguments the tool would refuse again
 FAILURES = 3  # turns in a row that came to nothing

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import structlog
 
+from parley.events.values import Recalled
 from shared.domain.session import Session
-from shared.events.values import Recalled
 from shared.llm.embeddings import Embeddings
 from shared.store_api import Memories, MemoryRecord
 

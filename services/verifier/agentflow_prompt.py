@@ -3,13 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from parley.events.values import NextAction, Status
+from parley.reply import Kind, Reply
 from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.domain.state import Turn
-from shared.events.values import NextAction, Status
 from shared.llm import Message
 from shared.llm.deeds import deed_lines
-from shared.llm.reply import Kind, Reply
 from shared.llm.sections import prompt
 
 TURN_EXAMPLE = (

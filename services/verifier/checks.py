@@ -7,8 +7,8 @@ import sys
 import warnings
 from pathlib import Path
 
+from parley.events.values import Check
 from shared import sandbox
-from shared.events.values import Check
 
 RULES = "E9,F"  # what makes a program wrong, not what makes it ugly
 RUNNER = Path(__file__).with_name("in_sandbox.py")

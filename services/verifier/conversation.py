@@ -2,6 +2,7 @@
 
 import asyncio
 
+from parley.events.values import Check
 from services.verifier.checks import lints, parses, passes
 from services.verifier.conversation_prompt import (
     TestsReply,
@@ -15,7 +16,6 @@ from shared import sandbox
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Turn
-from shared.events.values import Check
 from shared.worker import Desk
 
 

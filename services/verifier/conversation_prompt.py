@@ -4,11 +4,11 @@ import json
 from collections.abc import Mapping
 from typing import Any, Literal
 
+from parley.events.values import NextAction, Status
+from parley.reply import Kind, Reply
 from shared.domain.session import Session
 from shared.domain.state import Turn
-from shared.events.values import NextAction, Status
 from shared.llm import Message
-from shared.llm.reply import Kind, Reply
 from shared.llm.sections import prompt
 
 TESTS_EXAMPLE = (

@@ -1,8 +1,8 @@
 """Walk a flow: judge the walked path. It came to an answer, or ended at a node; no model is asked."""
 
+from parley.events.values import Status
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
-from shared.events.values import Status
 from shared.worker import Desk
 
 

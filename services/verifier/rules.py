@@ -1,8 +1,8 @@
 """Verdicts that need no model: what is certain from the outcomes as they were recorded. The journal names the rule."""
 
+from parley.events.values import NextAction, Status
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
-from shared.events.values import NextAction, Status
 
 _NOTHING_RUN: tuple[str, Status] = ("nothing-run", "failure")
 _REFUSED: tuple[str, Status] = ("refused", "partial")

@@ -20,10 +20,10 @@ from nats.aio.client import Client
 from nats.js.api import Header, ObjectInfo, ObjectMetaOptions
 from nats.js.object_store import ObjectStore
 
+from parley.events.values import Artefact
 from shared.bus.api import AMBIGUOUS, subjects_of
 from shared.bus.errors import BusDown
 from shared.bus.topology import ARTEFACTS, BUCKET
-from shared.events.values import Artefact
 from shared.log import TooLarge
 
 MAX_BYTES = 32 * 1024 * 1024

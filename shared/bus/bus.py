@@ -10,6 +10,7 @@ import structlog
 from nats.aio.client import Client
 from nats.aio.msg import Msg
 
+from parley.events.values import Artefact
 from shared.bus.api import AMBIGUOUS
 from shared.bus.artefacts import Artefacts
 from shared.bus.connection import connect
@@ -24,7 +25,6 @@ from shared.bus.strikes import Strikes
 from shared.bus.tickets import redeem
 from shared.bus.topology import SESSIONS, TIMERS
 from shared.bus.watched import Consumer, consumer_of
-from shared.events.values import Artefact
 from shared.settings import Settings
 from shared.telemetry import metrics, tracing
 

@@ -11,13 +11,13 @@ from nats.aio.subscription import Subscription
 from nats.js import JetStreamContext
 from nats.js.api import RawStreamMsg
 
+from parley.events import Due, SessionEvent
 from shared.bus.api import AMBIGUOUS, stream_info
 from shared.bus.artefacts import Artefacts
 from shared.bus.errors import BusDown
 from shared.bus.replication import Replication
 from shared.bus.topology import SESSIONS
 from shared.bus.watched import watched_append
-from shared.events import Due, SessionEvent
 from shared.log import Extent, LogDown, LogFull, LostRace, Raw, Unsure, body_of, guard, subject_of
 from shared.telemetry import tracing
 

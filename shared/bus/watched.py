@@ -9,11 +9,11 @@ import nats.js.errors
 from nats.aio.client import Client
 from nats.js.api import ConsumerInfo
 
+from parley.events import Due, SessionEvent
 from shared.bus.api import AMBIGUOUS
 from shared.bus.consuming import Delivery
 from shared.bus.errors import Park
 from shared.bus.topology import SESSIONS
-from shared.events import Due, SessionEvent
 from shared.log import subject_of
 from shared.telemetry import metrics, names, tracing
 

@@ -10,14 +10,14 @@ All checks return why the event is refused, "" where it is not.
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
 from shared.domain.workflows import of_plan
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ActionSpec
 
 PERSON = "user:"
 KEEPER = "keeper"  # fails the work that a service gave up or lost

@@ -5,9 +5,9 @@ from typing import NamedTuple
 
 from pydantic import Field, JsonValue
 
-from shared.events.carried import Carried
-from shared.events.facts import QuestionKind
-from shared.events.values import (
+from parley.events.carried import Carried
+from parley.events.facts import QuestionKind
+from parley.events.values import (
     ActionAttempt,
     ActionSpec,
     Artefact,

@@ -4,12 +4,12 @@
 events itself calls `complete`.
 """
 
+from parley.events import SessionEvent, facts
+from parley.events.values import Ended, EndReason
 from shared.domain import paths
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
 from shared.domain.waves import begin_quiet, blocked, end, quiet_reads
-from shared.events import SessionEvent, facts
-from shared.events.values import Ended, EndReason
 
 PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 

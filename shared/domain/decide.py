@@ -5,6 +5,7 @@
 
 from pydantic import ValidationError
 
+from parley.events import Due, SessionEvent, envelope
 from shared.domain import commands as c
 from shared.domain.admissible import admissible
 from shared.domain.commands import By
@@ -14,7 +15,6 @@ from shared.domain.people import PersonCommand, decide_person
 from shared.domain.session import Session
 from shared.domain.stamp import event_id
 from shared.domain.workers import WorkerCommand, decide_worker
-from shared.events import Due, SessionEvent, envelope
 
 AnyCommand = PersonCommand | WorkerCommand
 

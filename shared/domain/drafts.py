@@ -1,5 +1,6 @@
 """How plans and code evolve: made, approved, refused, checked, put aside. Workflows say which phase follows."""
 
+from parley.events import facts
 from shared.domain import workflows
 from shared.domain.changing import replace
 from shared.domain.paths import planned
@@ -17,7 +18,6 @@ from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.waves import leave_turn
 from shared.domain.workflow import unread_while_drafting
 from shared.domain.workflows.conversation import repairable
-from shared.events import facts
 
 
 def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from functools import reduce
 from typing import Any, assert_never
 
+from parley.events import SessionEvent, facts
 from shared.domain import drafts, forks, outcomes, said, turns, workflows
 from shared.domain.changing import replace
 from shared.domain.session import (
@@ -23,7 +24,6 @@ from shared.domain.session import (
 from shared.domain.state import Failure
 from shared.domain.usage import counted
 from shared.domain.waves import begin_quiet, end, follow, mark
-from shared.events import SessionEvent, facts
 
 DECIDES = (
     facts.PlanApproved

@@ -2,12 +2,12 @@
 
 import json
 
+from parley.events import facts
+from parley.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
+from parley.events.values import Knowledge
 from shared.domain.session import WORDS_KEPT, Answer, Counts, Session, Words, newest, set_aside, settle
 from shared.domain.state import Code, Plan, Round
 from shared.domain.waves import leave_turn
-from shared.events import facts
-from shared.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
-from shared.events.values import Knowledge
 
 
 def carried(session: Session) -> Carried:

@@ -11,10 +11,10 @@ from typing import Literal
 
 from pydantic import JsonValue
 
+from parley.events import facts
+from parley.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash
 from shared.domain.changing import replace
 from shared.domain.state import DONE, Action, ActionStatus, Turn
-from shared.events import facts
-from shared.events.values import ActionSpec, Effect, NextAction, Recalled, Status, content_hash
 
 WHOLE = 16_000  # characters of outcomes that are kept whole
 DEED = 8_000  # characters of one outcome

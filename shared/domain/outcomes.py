@@ -3,14 +3,14 @@
 from collections.abc import Callable, Mapping
 from functools import partial
 
+from parley.events import facts
+from parley.events.values import Outcome
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.waves import change, running
-from shared.events import facts
-from shared.events.values import Outcome
 
 OutcomeEvent = (
     facts.ActionsFinished | facts.ActionSkipped | facts.ActionUncertain | facts.ResultStored | facts.ResultLost

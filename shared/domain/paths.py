@@ -8,11 +8,11 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
+from parley.events import facts
+from parley.events.values import ActionSpec
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.state import Action, ActionStatus, Turn
-from shared.events import facts
-from shared.events.values import ActionSpec
 
 RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
 OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked"})

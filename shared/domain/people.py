@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain import paths, reviews
 from shared.domain.commands import By
@@ -11,8 +13,6 @@ from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
 from shared.domain.waves import find, new_actions
 from shared.domain.wording import BUDGET_OPTIONS
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec
 
 PersonCommand = (
     c.Say

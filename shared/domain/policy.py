@@ -1,9 +1,9 @@
 """Which calls a person must allow, and which are not made at all: the domain's word on every action that is planned."""
 
+from parley.events.values import ActionSpec, Effect, ToolPolicy, ToolRule
 from shared.domain.memory import key_of, standing
 from shared.domain.session import Session
 from shared.domain.state import Action, ActionStatus
-from shared.events.values import ActionSpec, Effect, ToolPolicy, ToolRule
 
 REASONS = {
     "read": "you asked to be asked about every call",

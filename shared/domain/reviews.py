@@ -1,5 +1,6 @@
 """What a person may do with what is in review, and when: approve, reject, replan, edit."""
 
+from parley.events import SessionEvent, facts
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
@@ -8,7 +9,6 @@ from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
 from shared.domain.workflows import of_plan
-from shared.events import SessionEvent, facts
 
 
 def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:

@@ -5,6 +5,7 @@ Nothing said is dropped before a draft took it in, up to `WORDS_KEPT`; beyond, t
 
 from typing import assert_never
 
+from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.memory import next_request
@@ -31,7 +32,6 @@ from shared.domain.session import (
 from shared.domain.state import ActionStatus, Question, Round, Said
 from shared.domain.turns import go_on
 from shared.domain.waves import advance, leave_turn, mark, new_attempt
-from shared.events import facts
 
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see

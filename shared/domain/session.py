@@ -15,11 +15,11 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
+from parley.events.values import Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
 from shared.domain.state import Action, Code, Failure, Plan, PlanStatus, Question, Round, Said, Spent, Turn
-from shared.events.values import Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 
 Phase = Literal[
     "planning",

@@ -5,10 +5,9 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from shared.domain import wording
-from shared.events.facts import QuestionKind
-from shared.events.hashing import canonical_hash
-from shared.events.values import (
+from parley.events.facts import QuestionKind
+from parley.events.hashing import canonical_hash
+from parley.events.values import (
     ActionSpec,
     Artefact,
     Check,
@@ -21,6 +20,7 @@ from shared.events.values import (
     Status,
     Step,
 )
+from shared.domain import wording
 
 PlanStatus = Literal[
     "draft", "pending_approval", "approved", "executing", "completed", "failed", "cancelled", "rejected"

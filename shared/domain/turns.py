@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+from parley.events import facts
 from shared.domain import memory, paths, workflows
 from shared.domain.changing import replace
 from shared.domain.session import (
@@ -20,7 +21,6 @@ from shared.domain.session import (
 from shared.domain.state import PlanStatus, Turn, Verdict
 from shared.domain.waves import advance, change, leave_turn, mark, revive, running
 from shared.domain.workflow import unread_while_planning
-from shared.events import facts
 
 
 def turn_planned(session: Session, event: facts.TurnPlanned) -> Session:

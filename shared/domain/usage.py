@@ -2,10 +2,10 @@
 
 from collections.abc import Sequence
 
+from parley.events.values import ModelCall
 from shared.domain.changing import replace
 from shared.domain.session import Session
 from shared.domain.state import Action, Spent
-from shared.events.values import ModelCall
 
 
 def counted(session: Session, calls: Sequence[ModelCall]) -> Session:

@@ -2,14 +2,14 @@
 
 from collections.abc import Callable, Iterable
 
+from parley.events import SessionEvent
+from parley.events.values import ActionSpec, Ended
 from shared.domain import memory, paths, wording
 from shared.domain.changing import replace
 from shared.domain.errors import Invalid
 from shared.domain.session import SERVICE_OF, Session, begin, settle, undecided
 from shared.domain.state import Action, ActionStatus, Question, Turn
 from shared.domain.workflow import Edge
-from shared.events import SessionEvent
-from shared.events.values import ActionSpec, Ended
 
 MOST = 50  # actions of a turn
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shared.events.values import EndReason, Option
+from parley.events.values import EndReason, Option
 
 CUT_OFF = "Stopped by the person."
 CUT_OFF_BEFORE = "Stopped by the person before it was run."

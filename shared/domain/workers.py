@@ -2,6 +2,8 @@
 
 from typing import assert_never
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
 from shared.domain import commands as c
 from shared.domain import paths
 from shared.domain.commands import By
@@ -15,8 +17,6 @@ from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
 from shared.domain.workflows import WORKFLOWS
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ActionSpec, Option, content_hash
 
 WorkerCommand = (
     c.AnswerRemark

@@ -6,10 +6,10 @@ Each workflow has a file in `workflows/`. The rest of the domain knows none of t
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
+from parley.events import facts
+from parley.events.values import ActionSpec, PlanKind, SessionSettings
 from shared.domain.session import Phase, Rest, Session, with_words
 from shared.domain.state import PLAIN, Plan, TurnRules
-from shared.events import facts
-from shared.events.values import ActionSpec, PlanKind, SessionSettings
 
 Test = Callable[[Session, Any], bool]  # of the session before an event, and of the event
 

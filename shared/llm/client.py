@@ -14,7 +14,7 @@ import structlog
 from openai import APIStatusError
 from pydantic import BaseModel
 
-from shared.events.values import CallOutcome, ModelCall
+from parley.events.values import CallOutcome, ModelCall
 from shared.llm.endpoint import openai_client
 from shared.llm.errors import ModelFailed, ModelUnreachable
 from shared.llm.faults import BadReply, Names, Passing, Rejected, sort_fault

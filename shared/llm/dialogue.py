@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
+from parley.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
 from shared.domain import commands as c
 from shared.domain.said import LONGEST, drafting, in_words
 from shared.domain.session import Session
-from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft, without_kinds
 
 QUESTIONS = 3  # of one request: after that the model works with what it knows
 QUESTION_RULE = """question: only where this kind is offered and you cannot go on without the answer. text asks for one

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ValidationError
 
-from shared.events.values import CallOutcome, ModelCall
-from shared.llm.reply import Kind, Reply
+from parley.events.values import CallOutcome, ModelCall
+from parley.reply import Kind, Reply
 from shared.llm.types import BeforeCall, Message, OnCall, OnPartial, Role
 
 Scripted = BaseModel | Exception

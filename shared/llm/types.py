@@ -5,7 +5,7 @@ from typing import Any, Literal, Protocol, TypedDict
 
 from pydantic import BaseModel
 
-from shared.events.values import ModelCall, Service
+from parley.events.values import ModelCall, Service
 
 Role = Service  # who asks: models, temperatures and costs are told apart by it
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from shared.events.values import ModelCall
+from parley.events.values import ModelCall
 from shared.telemetry import metrics, names, tracing
 
 OPENAI = "api.openai.com"

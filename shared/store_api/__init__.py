@@ -3,7 +3,7 @@
 An answer is the verb's answer model, or `{"error": {"code": …, "message": …}}`.
 """
 
-from shared.protocol.pages import (
+from parley.protocol.pages import (
     JournalPage,
     LibraryEntry,
     LibraryPage,

@@ -2,7 +2,7 @@
 
 from typing import Literal, NamedTuple
 
-from shared.protocol.pages import Message as Message
+from parley.protocol.pages import Message as Message
 
 PREFIX = "plan_store."
 

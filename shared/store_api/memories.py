@@ -4,8 +4,8 @@ from typing import Annotated
 
 from pydantic import Field
 
-from shared.events.values import SessionId
-from shared.protocol.pages import MemoryRecord
+from parley.events.values import SessionId
+from parley.protocol.pages import MemoryRecord
 from shared.store_api.base import Message
 from shared.store_api.messages import Limit, Offset, User
 

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import AwareDatetime, Base64Bytes, Field
 
+from parley.events.values import Check, PlanKind, SessionId, Step
+from parley.protocol.views import PlannedPathView
 from shared.domain.session import Session
-from shared.events.values import Check, PlanKind, SessionId, Step
-from shared.protocol.views import PlannedPathView
 from shared.store_api.base import Message
 
 Limit = Annotated[int, Field(ge=1, le=1000)]

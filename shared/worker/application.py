@@ -3,11 +3,11 @@
 import asyncio
 from typing import NamedTuple
 
+from parley.events.values import Service
+from parley.protocol.server import Delta
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
-from shared.events.values import Service
 from shared.llm import Model
-from shared.protocol.server import Delta
 from shared.services import PING
 from shared.settings import Settings
 from shared.store import Asks, Store

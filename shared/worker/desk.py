@@ -9,6 +9,9 @@ from uuid import uuid4
 import structlog
 from pydantic import BaseModel
 
+from parley.events import SessionEvent
+from parley.events.values import ModelCall, Service
+from parley.reply import content_of
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.commands import By, Work
@@ -16,10 +19,7 @@ from shared.domain.decide import AnyCommand
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.session import Session
 from shared.domain.usage import total
-from shared.events import SessionEvent
-from shared.events.values import ModelCall, Service
 from shared.llm import Message, Model
-from shared.llm.reply import content_of
 from shared.log import Loaded, ReplicatedLog, Unstorable, accept, commit
 from shared.logging import conceal
 from shared.settings import Settings

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
+from parley.protocol.server import Delta
 from shared.bus import Bus, BusDown
-from shared.protocol.server import Delta
 
 Kind = Literal["plan", "code", "tests", "answer", "verdict", "node"]
 Render = Callable[[Mapping[str, Any]], str]

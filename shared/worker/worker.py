@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 import structlog
 from pydantic import ValidationError
 
+from parley.events import SessionEvent, facts, parse_event
+from parley.events.envelope import is_newer, read_head
 from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain import wording
@@ -20,8 +22,6 @@ from shared.domain.session import Session
 from shared.domain.waves import running
 from shared.domain.workers import WorkerCommand
 from shared.domain.workflows import of_work
-from shared.events import SessionEvent, facts, parse_event
-from shared.events.envelope import is_newer, read_head
 from shared.llm import ModelError, ModelUnreachable
 from shared.log import EXPECTED, Loaded, LogDown, Unstorable, UpgradeNeeded, accept, follows, newest
 from shared.store import StoreRefused, load_when_available

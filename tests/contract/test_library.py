@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from services.plan_store import library as library_module
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests
@@ -13,7 +14,6 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from shared.log import fork
 from shared.store_api import LibraryEntry
 from shared.testing import InMemoryLog, session_ids

@@ -10,6 +10,8 @@ from typing import NamedTuple, Protocol
 import pytest
 
 from cli.nats_server import NatsServer
+from parley.events import Due, SessionEvent, dump_event, facts
+from parley.events.values import Knowledge, Step
 from shared.bus import Bus, jetstream
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -17,8 +19,6 @@ from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import AlreadyDone, OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, dump_event, facts
-from shared.events.values import Knowledge, Step
 from shared.log import (
     EXPECTED,
     EXPECTED_SUBJECT,

@@ -9,7 +9,7 @@ from fastapi import FastAPI, Request, Response
 from fastapi.responses import JSONResponse, StreamingResponse
 from pydantic import BaseModel, ConfigDict
 
-from shared.events.values import ModelCall
+from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings

@@ -5,6 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from parley.events.values import ActionSpec, SessionSettings
 from services.plan_store.database import Database
 from services.plan_store.keeper import Keeper
 from services.plan_store.projection import Projector
@@ -13,7 +14,6 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain import commands as c
-from shared.events.values import ActionSpec, SessionSettings
 from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.support.stories import STEPS, Conversation, approve, spent

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from parley.events import envelope, parse_event
+from parley.events.values import Stored
 from services.plan_store import tables as t
 from services.plan_store import upgrades
 from services.plan_store.database import Database
@@ -20,8 +22,6 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events import envelope, parse_event
-from shared.events.values import Stored
 from shared.log import commit, guard
 from shared.store_api import StoreError
 from shared.testing import InMemoryLog, InMemoryStore

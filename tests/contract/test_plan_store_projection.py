@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select
 
+from parley.events import dump_event, facts
 from services.plan_store import projection as projection_module
 from services.plan_store import tables as t
 from services.plan_store.change import Change
@@ -23,7 +24,6 @@ from shared.domain.commands import By
 from shared.domain.decide import decide
 from shared.domain.forks import carried
 from shared.domain.session import Session
-from shared.events import dump_event, facts
 from shared.log import fork, guard
 from shared.store_api import StoreError
 from shared.story import finish

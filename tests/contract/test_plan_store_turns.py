@@ -4,12 +4,12 @@ from typing import Any
 
 from sqlalchemy import select
 
+from parley.events.values import Artefact, PathPlan, Recalled, Step, ToolRule
 from services.plan_store import tables as t
 from services.plan_store.database import Database
 from services.plan_store.projection import Projector
 from services.plan_store.rebuild import rebuild_from
 from shared.domain import commands as c
-from shared.events.values import Artefact, PathPlan, Recalled, Step, ToolRule
 from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.support.plan_store import rows

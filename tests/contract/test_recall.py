@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from sqlalchemy import select, text
 
+from parley.events.values import Check, SessionSettings
 from services.plan_store import tables as t
 from services.plan_store.database import Database
 from services.plan_store.handlers import Requests
@@ -16,7 +17,6 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events.values import Check, SessionSettings
 from shared.log import fork
 from shared.story import finish
 from shared.testing import InMemoryLog

@@ -10,11 +10,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from sdk.client import Parley as Client
-from sdk.client import Session
+from parley.client.client import Parley as Client
+from parley.client.client import Session
+from parley.protocol.server import Snapshot
 from shared.bus import Bus
 from shared.bus.connection import FORBIDDEN
-from shared.protocol.server import Snapshot
 from shared.services import SERVICES
 from shared.settings import Settings
 from tests.e2e.running import ROOT, Parley

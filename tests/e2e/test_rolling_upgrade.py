@@ -7,8 +7,8 @@ import httpx2
 import pytest
 
 from chaos.process import ROOT
+from parley.events import SessionEvent, envelope
 from shared.domain.session import Session
-from shared.events import SessionEvent, envelope
 from shared.log import Loaded, accept
 from shared.store import Store
 from shared.store_api import DEAD_LIST, HEALTH

@@ -15,8 +15,8 @@ from packs.retail.generate import generate
 from packs.retail.tasks.briefs import DEALT, Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.validate import validate_all
-from sdk import Parley, ParleyDown, Refused
-from shared.events.values import SessionSettings
+from parley.client import Parley, ParleyDown, Refused
+from parley.events.values import SessionSettings
 from tests.e2e.command import Cli, ended
 from tests.e2e.running import Parley as Running
 from tests.support.store import STORE

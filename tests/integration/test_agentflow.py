@@ -8,6 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from packs.retail.store import Worlds
+from parley.events import facts
+from parley.events.values import ActionSpec, SessionSettings
 from services.executor.sources.packs import own_world
 from services.generator.agentflow_prompt import AnswerDraft, TaskCall, TaskDraft
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
@@ -15,8 +17,6 @@ from services.planner.catalogue import Catalogue
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import facts
-from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.stack import Person, working

@@ -9,6 +9,9 @@ from typing import Any, cast
 import pytest
 from pydantic import BaseModel
 
+from parley.events import facts
+from parley.events.values import Effect, SessionSettings
+from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
@@ -18,12 +21,9 @@ from services.verifier.agentflow_prompt import TurnVerdict
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
-from shared.events import facts
-from shared.events.values import Effect, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
-from shared.tools import TOOLS_LIST, ToolPage, ToolSpec
 from shared.worker import Parts, WorkerApplication
 from tests.support import stack
 from tests.support.stack import Person, working

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 
 from packs.retail.store import Worlds
+from parley.events import facts, parse_event
 from services.generator.agentflow_prompt import AnswerDraft
 from services.plan_store.app import PlanStore
 from services.planner.agentflow_prompt import NothingToDo, Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events import facts, parse_event
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.settings import Settings

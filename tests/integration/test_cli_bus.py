@@ -14,11 +14,11 @@ import structlog
 from cli import dead, publish, sessions, tail
 from cli.command import Declined, Unreachable, quiet
 from cli.provision import provision
+from parley.events import dump_event, facts
+from parley.events.values import Step
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import dump_event, facts
-from shared.events.values import Step
 from shared.settings import Settings
 from shared.store import Store
 from shared.store_api import DeadPage, DeadRecord, ParkedRecord, SessionPage, SessionSummary

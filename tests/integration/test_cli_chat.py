@@ -16,13 +16,13 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from cli.chat.screen import Screen
 from cli.chat.talk import Talk
-from sdk import Parley
+from parley.client import Parley
+from parley.events import parse_event
+from parley.events.values import Check, Step
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.events import parse_event
-from shared.events.values import Check, Step
 from shared.story import finish
 from tests.support.gateway import World, serving
 

@@ -5,12 +5,12 @@ from contextlib import asynccontextmanager
 
 import pytest
 
+from parley.events.values import ActionSpec
+from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.events.values import ActionSpec
 from shared.story import finish
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.integration.test_cli_chat import CTRL_D, ENTER, Services, script, sitting
 from tests.support.gateway import World, serving
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cli.chat.first import First
-from shared.events.values import SessionSettings
-from shared.flows import FLOWS_LIST
+from parley.events.values import SessionSettings
+from parley.protocol.flows import FLOWS_LIST
 from tests.integration.test_cli_chat import CTRL_D, ENTER, script, sitting
 from tests.support.gateway import World, serving
 from tests.support.walks import SQL, Services, flows_for

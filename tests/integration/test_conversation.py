@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator
 import httpx2
 import pytest
 
+from parley.events.values import Step
 from rehearsal.app import build
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events.values import Step
 from shared.llm.client import OpenAIModel
 from shared.settings import Settings
 from tests.support.serving import serving

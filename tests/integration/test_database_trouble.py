@@ -11,11 +11,11 @@ from chaos.collect import read_effects
 from chaos.cuts import wishes
 from chaos.storage import held
 from packs.retail.store import Worlds
+from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import SessionSettings
 from shared.log import Loaded, commit
 from shared.settings import Settings
 from shared.store import Store

@@ -9,11 +9,11 @@ from cli.checks import Check
 from cli.command import Declined
 from cli.doctor_session import doctor_session, fold
 from cli.doctor_upgrade import check_upgrade
+from parley.events.values import SessionSettings, Step
 from services.plan_store.app import PlanStore
 from services.planner.conversation_prompt import PlanDraft
 from shared.bus import Bus, Delivery, Park
 from shared.domain import commands as c
-from shared.events.values import SessionSettings, Step
 from shared.llm import ScriptedModel
 from shared.log import fork
 from shared.settings import Settings

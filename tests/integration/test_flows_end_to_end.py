@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 
 from packs.retail.store import Worlds
+from parley.events import facts, parse_event
+from parley.events.values import SessionSettings
 from services.gateway.views import snapshot
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import facts, parse_event
-from shared.events.values import SessionSettings
 from shared.settings import Settings
 from shared.store import Store
 from tests.support.executors import executor

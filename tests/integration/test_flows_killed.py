@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from packs.retail.store import Worlds
+from parley.events import SessionEvent, facts, parse_event
+from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import SessionEvent, facts, parse_event
-from shared.events.values import SessionSettings
 from shared.settings import Settings
 from tests.support.executors import executor
 from tests.support.rehearsed import Rehearsed, rehearsed

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
+from parley.events.values import SessionSettings
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import facts
-from shared.events.values import SessionSettings
 from shared.settings import Settings
 from tests.support.rehearsed import rehearsed
 from tests.support.stack import Person, working

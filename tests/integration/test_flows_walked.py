@@ -6,13 +6,13 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from packs.retail.store import Worlds
+from parley.events.values import SessionSettings
+from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.tools import TOOLS_LIST, ToolPage
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events.values import SessionSettings
-from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.llm import ModelByTask
 from shared.settings import Settings
-from shared.tools import TOOLS_LIST, ToolPage
 from tests.support.stack import Person, working
 from tests.support.store import STORE
 from tests.support.walking import walked

@@ -7,6 +7,8 @@ import nats as client_of
 import pytest
 
 from cli.nats_server import NatsServer
+from parley.events import SessionEvent, dump_event, facts
+from parley.events.values import ActionSpec, Step
 from services.generator.conversation_prompt import CodeDraft
 from shared.bus import Bus
 from shared.bus.connection import address
@@ -15,8 +17,6 @@ from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
 from shared.domain.wording import UNCERTAIN_OPTIONS
-from shared.events import SessionEvent, dump_event, facts
-from shared.events.values import ActionSpec, Step
 from shared.llm import ScriptedModel
 from shared.log import Loaded, accept, guard, subject_of
 from shared.settings import Settings

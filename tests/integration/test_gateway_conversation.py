@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from parley.events.values import ModelCall
+from parley.protocol.server import SERVER_MESSAGES, Delta
 from shared.domain import commands as c
-from shared.events.values import ModelCall
-from shared.protocol.server import SERVER_MESSAGES, Delta
 from tests.support.gateway import World, client, serving
 from tests.support.stories import CODE
 

@@ -11,16 +11,16 @@ import httpx2
 import pytest
 
 from cli.nats_server import NatsServer
+from parley.events.values import ActionSpec
+from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events.values import ActionSpec
 from shared.services import WORKERS
 from shared.settings import Settings
 from shared.store import Store
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.support.gateway import Client, client, serving
 from tests.support.nats import kill9
 from tests.support.stories import CODE, Conversation

@@ -22,11 +22,11 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from parley.protocol.flows import FLOWS_LIST
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.flows import FLOWS_LIST
 from shared.settings import Settings
 from shared.store import Store
 from tests.support.gateway import serving

@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import SessionSettings
+from parley.protocol.flows import FLOWS_LIST
 from shared.domain import commands as c
-from shared.events.values import SessionSettings
-from shared.flows import FLOWS_LIST
 from tests.support.gateway import Client, World, client, serving
 from tests.support.walks import SQL, Services, flows_for
 

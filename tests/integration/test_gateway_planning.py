@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from parley.protocol.flows import FLOWS_LIST
 from services.gateway.flow_models import LEAST_WAIT
 from shared.domain import commands as c
-from shared.flows import FLOWS_LIST
 from tests.support.gateway import World, client, serving
 from tests.support.walks import SQL, Services, flows_for
 

@@ -12,7 +12,7 @@ import pytest
 from fastapi import FastAPI, Request, Response
 from starlette.types import Message
 
-from sdk import Parley, ParleyDown
+from parley.client import Parley, ParleyDown
 from services.gateway import hub, quota, reading
 from services.gateway.answers import Answers
 from services.gateway.following import while_connected

@@ -10,7 +10,7 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from cli.nats_server import NatsServer
-from sdk import Parley
+from parley.client import Parley
 from services.gateway.app import build
 from services.gateway.keys import COOKIE, TICKET, derive
 from services.gateway.late_log import LateLog

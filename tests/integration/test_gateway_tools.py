@@ -5,10 +5,10 @@ from typing import Any
 import httpx2
 import pytest
 
+from parley.events.values import ActionSpec
+from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.events.values import ActionSpec
 from shared.story import finish
-from shared.tools import TOOLS_LIST, TOOLS_PREVIEW, Change, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from tests.support.gateway import World, client, serving
 from tests.support.stories import Conversation
 

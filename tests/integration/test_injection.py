@@ -17,6 +17,8 @@ from pydantic import ValidationError
 
 from packs.retail.pack import Retail
 from packs.retail.store import Worlds
+from parley.events import SessionEvent, facts
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
 from services.executor.sources.packs import Packs
@@ -29,11 +31,9 @@ from shared.domain import commands as c
 from shared.domain.errors import Stale
 from shared.domain.session import Session, undecided
 from shared.domain.state import Action
-from shared.events import SessionEvent, facts
 from shared.llm import Prompt, ScriptedModel
 from shared.llm.scripted import Scripted
 from shared.settings import Settings
-from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW, Preview, ToolPage, ToolSpec, Violations
 from shared.worker import Parts, WorkerApplication
 from tests.support import stack
 from tests.support.stack import Person, working

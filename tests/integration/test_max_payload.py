@@ -11,13 +11,13 @@ import pytest
 import cli.nats_server
 from cli.doctor import check_nats
 from cli.nats_server import NatsServer, Place, nats_server
+from parley.events.values import ActionSpec, SessionSettings
 from services.gateway.app import build
 from services.plan_store.app import PlanStore
 from shared.bus import Bus, MessageTooLarge
 from shared.bus.provision import ProvisionError, provision
 from shared.domain import commands as c
 from shared.domain.session import SESSION
-from shared.events.values import ActionSpec, SessionSettings
 from shared.settings import Settings
 from shared.store import Store
 from shared.story import finish

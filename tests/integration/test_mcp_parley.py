@@ -18,8 +18,8 @@ from cli import mcp as module
 from cli.command import Declined
 from cli.gateway import Gateway
 from cli.ports import free_port
+from parley.events.values import ActionSpec
 from shared.domain import commands as c
-from shared.events.values import ActionSpec
 from shared.log import Loaded
 from shared.settings import Settings
 from tests.e2e.running import ROOT

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from cli.ports import free_port
+from parley.events.values import SessionSettings
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store import figures
@@ -22,7 +23,6 @@ from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.events.values import SessionSettings
 from shared.log import LostRace
 from shared.settings import Settings
 from shared.store import Store

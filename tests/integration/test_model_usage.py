@@ -5,14 +5,14 @@ import asyncio
 import pytest
 from pydantic import BaseModel
 
+from parley.events import Due, SessionEvent
+from parley.events.values import SessionSettings
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft, PlanReply
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.workers import WorkerCommand
-from shared.events import Due, SessionEvent
-from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
 from shared.llm.scripted import Prompt, Scripted
 from shared.log import LogDown

@@ -9,7 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from sdk import Parley, Refused
+from parley.client import Parley, Refused
+from parley.events import envelope
+from parley.events.values import ActionSpec, SessionSettings
 from services.plan_store.app import PlanStore
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
@@ -17,8 +19,6 @@ from shared.bus import Bus, Delivery, Park
 from shared.bus.strikes import Strikes
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import envelope
-from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import UpgradeNeeded, commit
 from shared.settings import Settings

@@ -8,6 +8,9 @@ from datetime import UTC, datetime
 
 import pytest
 
+from parley.events import facts
+from parley.events.values import ActionSpec, Effect, SessionSettings
+from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.bus import Bus
@@ -15,12 +18,9 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Refused
 from shared.domain.session import Session
-from shared.events import facts
-from shared.events.values import ActionSpec, Effect, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import commit
 from shared.settings import Settings
-from shared.tools import ToolSpec
 from tests.support.stack import Person, working
 
 FREE = SessionSettings(approval="never")

@@ -15,6 +15,8 @@ import pytest
 from nats.aio.client import Client
 
 from cli.nats_server import NatsServer, find_binary
+from parley.events import dump_event, facts
+from parley.events.values import Step
 from scripts.gen_nats import variable
 from shared.bus import Bus
 from shared.bus.connection import address
@@ -25,8 +27,6 @@ from shared.domain.commands import By
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import dump_event, facts
-from shared.events.values import Step
 from shared.log import MESSAGE_ID, Loaded, Raw, accept, guard, subject_of
 from shared.services import OPERATOR, SERVICES, WORKERS
 from shared.settings import Settings

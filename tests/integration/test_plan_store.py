@@ -15,6 +15,7 @@ import pytest
 
 from cli.nats_server import NatsServer
 from cli.spawn import tied
+from parley.events.values import SessionSettings
 from services.plan_store.app import PlanStore
 from services.plan_store.database import Database
 from shared import store_api as api
@@ -25,7 +26,6 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.environment import child_environment
-from shared.events.values import SessionSettings
 from shared.log import Loaded, LogDown, commit
 from shared.settings import Settings
 from shared.store import Store, StoreDown, StoreRefused

@@ -8,13 +8,13 @@ from typing import Any
 import httpx2
 import pytest
 
+from parley.events.values import ModelCall
+from parley.reply import Reply
 from rehearsal.app import build
 from rehearsal.faults import FAULTS
 from services.planner.conversation_prompt import PlanDraft
-from shared.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ModelUnreachable
 from shared.llm.client import OpenAIModel
-from shared.llm.reply import Reply
 from shared.settings import Settings
 from tests.support.serving import serving
 

@@ -12,10 +12,10 @@ import pytest
 from packs.retail.data import fingerprint, load
 from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
+from parley.events.values import ActionSpec, SessionSettings
 from services.executor.sources.packs import own_world
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from tests.support.needs import TAU_BENCH, needs_tau_bench

@@ -9,12 +9,12 @@ from websockets.asyncio.server import Server, ServerConnection, serve
 from websockets.datastructures import Headers
 from websockets.http11 import Request, Response
 
-from sdk import Connection, NotAllowed, Parley, ParleyDown, ParleyError, Refused, endpoint
-from sdk.socket import Link
+from parley.client import Connection, NotAllowed, Parley, ParleyDown, ParleyError, Refused, endpoint
+from parley.client.socket import Link
+from parley.protocol import client as m
+from parley.protocol import server as s
 from services.gateway.views import snapshot
 from shared.domain import commands as c
-from shared.protocol import client as m
-from shared.protocol import server as s
 from tests.unit.test_cli_chat_view import PLAN, Told, greeting
 
 Act = Callable[["Line"], Awaitable[None]]

@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from parley.events import facts
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events import facts
 from shared.settings import Settings
 from tests.e2e.running import descendants
 from tests.support.rehearsed import Rehearsed, rehearsed

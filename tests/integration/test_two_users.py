@@ -19,14 +19,14 @@ from mcp import Client as Assistant
 from bench.frames import TYPES, Frames
 from cli.gateway import Gateway
 from cli.mcp import build as mcp_server
-from sdk import Parley
-from sdk.errors import ParleyError, Refused
+from parley.client import Parley
+from parley.client.errors import ParleyError, Refused
+from parley.protocol.flows import FLOWS_LIST
+from parley.protocol.server import Delta
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
 from shared.bus import Bus
-from shared.flows import FLOWS_LIST
-from shared.protocol.server import Delta
 from shared.settings import Settings
 from shared.store import Store
 from tests.support.gateway import SECRET, Client, client, gateway_settings, serving

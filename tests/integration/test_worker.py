@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from parley.events import dump_event
+from parley.events.values import SessionSettings
+from parley.protocol.server import Delta
 from rehearsal.faults import FAULTS
 from services.planner.conversation import draft_plan
 from services.planner.conversation_prompt import PlanDraft
@@ -16,11 +19,8 @@ from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.session import Session
 from shared.domain.workers import WorkerCommand
-from shared.events import dump_event
-from shared.events.values import SessionSettings
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, LogDown
-from shared.protocol.server import Delta
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import ActionSpec, Step
 from services.generator import handlers as generating
 from services.verifier import handlers as verifying
 from shared.bus import Bus
@@ -14,7 +15,6 @@ from shared.domain import commands as c
 from shared.domain import workflows
 from shared.domain.state import Plan, Turn
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow
-from shared.events.values import ActionSpec, Step
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.worker import Desk

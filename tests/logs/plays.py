@@ -2,11 +2,11 @@
 
 from collections.abc import Awaitable, Callable
 
+from parley.events.values import ActionSpec, SessionSettings, Workflow
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.events.values import ActionSpec, SessionSettings, Workflow
 from shared.log import fork
 from tests.conftest import person
 from tests.support.rehearsed import Rehearsed

@@ -4,10 +4,10 @@ import random
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from parley.events import SessionEvent, dump_event
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event
 from shared.log import Raw, guard, subject_of
 from tests.logs.recorded import AT, Recorded, of
 from tests.unit.domain.test_machine import Schedules, Shape

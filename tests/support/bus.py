@@ -8,8 +8,8 @@ from typing import Any
 
 from faststream.nats import NatsBroker
 
+from parley.events.values import Artefact
 from shared.bus import BusDown, Delivery
-from shared.events.values import Artefact
 from shared.log import Raw
 from shared.testing import InMemoryLog
 

@@ -3,10 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from flows.flow import Flow
-from flows.nodes import Made, Outputs, Run, ToolAnswer
-from shared.flows import FlowSpec
-from shared.llm.reply import Reply
+from parley.flow import Flow, Made, Outputs, Run, ToolAnswer
+from parley.protocol.flows import FlowSpec
+from parley.reply import Reply
 
 Tools = Mapping[str, Callable[..., ToolAnswer]]
 

@@ -4,11 +4,11 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
+from parley.events import dump_event, envelope
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
-from shared.events import dump_event, envelope
 from shared.log import Loaded, guard, subject_of
 
 NEEDS: dict[str, Any] = {"needs": envelope.FORMAT + 1}

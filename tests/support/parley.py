@@ -13,6 +13,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 from pydantic import BaseModel
 
+from parley.protocol.tools import ToolSpec
 from services.executor import app
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, RegisteredTool, Result
@@ -25,7 +26,6 @@ from shared.llm import ModelByTask, OnPartial
 from shared.settings import Settings
 from shared.store import Store
 from shared.testing import session_ids
-from shared.tools import ToolSpec
 from tests.support.bus import FakeBus, FeedingLog
 from tests.support.gateway import gateway_settings, serving
 from tests.support.stack import working

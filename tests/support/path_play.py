@@ -14,6 +14,10 @@ from uuid import uuid4
 
 from pydantic import BaseModel, JsonValue, ValidationError
 
+from parley.events.values import Artefact, Planning, Service, SessionSettings, Workflow
+from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
+from parley.protocol.pages import LibraryPage
+from parley.protocol.tools import TOOLS_LIST
 from rehearsal.flows.nonsense import spoilt
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
@@ -28,15 +32,11 @@ from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.events.values import Artefact, Planning, Service, SessionSettings, Workflow
-from shared.flows import FLOWS_LIST, FlowPage, ListFlows
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, accept, commit
-from shared.protocol.pages import LibraryPage
 from shared.settings import Settings
 from shared.store import StoreDown
 from shared.testing import InMemoryLog
-from shared.tools import TOOLS_LIST
 from shared.worker import Desk, Drafts, Handler, Here, Kit
 
 DUTY: dict[str, Service] = {

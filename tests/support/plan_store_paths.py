@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain import commands as c
 from shared.domain import paths
 from shared.domain.session import Session
-from shared.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.story import finish
 from tests.support.stories import Conversation, spent
 

@@ -25,8 +25,8 @@ LEAVES, STARTS = 20.0, 90.0  # seconds that a service may take
 
 # What the next release changes: its planner says something that may not be overlooked, so the event needs format 2.
 NEXT = {
-    "shared/events/envelope.py": ("FORMAT = 1 ", "FORMAT = 2 "),
-    "shared/events/facts.py": (
+    "parley/events/envelope.py": ("FORMAT = 1 ", "FORMAT = 2 "),
+    "parley/events/facts.py": (
         '    type: Literal["plan.drafted"] = "plan.drafted"\n',
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),

@@ -17,6 +17,8 @@ from packs.retail.specs import SPECS
 from packs.retail.store import Worlds
 from packs.retail.tasks.replay import Changed, Replay, Shop
 from packs.retail.tasks.task import TaskCall
+from parley.events.values import Recalled, SessionSettings
+from parley.protocol.tools import CheckCalls, ToolPage, ToolSpec
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
 from rehearsal.wire import ChatMessage
@@ -38,11 +40,9 @@ from shared.domain.memory import text_of
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.domain.waves import running, to_start
-from shared.events.values import Recalled, SessionSettings
 from shared.llm.sections import prompt
 from shared.llm.types import Message
 from shared.story import finish
-from shared.tools import CheckCalls, ToolPage, ToolSpec
 from shared.worker import Desk
 from tests.support.store import checked
 

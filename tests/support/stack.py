@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import cast
 
+from parley.events import SessionEvent
+from parley.events.values import Service
 from services.executor import app as executor
 from services.generator import app as generator
 from services.planner import app as planner
@@ -12,8 +14,6 @@ from services.verifier import app as verifier
 from shared.bus import Bus, Delivery
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.events import SessionEvent
-from shared.events.values import Service
 from shared.llm import Model
 from shared.log import Loaded
 from shared.settings import Settings

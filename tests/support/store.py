@@ -2,11 +2,11 @@
 
 from packs.retail.generate import generate
 from packs.retail.pack import Retail
+from parley.protocol.tools import CheckCalls, Violations
 from services.executor.requests import Requests
 from services.executor.sources.packs import Packs
 from services.executor.tools import Registry
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import CheckCalls, Violations
 
 STORE = generate()
 _CHECKS = Requests(Registry(Packs((Retail(),))), InMemoryStore(InMemoryLog()))

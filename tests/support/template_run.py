@@ -9,12 +9,12 @@ import sys
 from pathlib import Path
 from typing import Any, cast
 
+from parley.events import facts
+from parley.events.values import Planning, SessionSettings
 from services.generator.agentflow_prompt import AnswerDraft
 from services.planner.agentflow_prompt import Planned, TurnDraft
 from shared.bus import Bus
 from shared.domain import commands as c
-from shared.events import facts
-from shared.events.values import Planning, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.testing import InMemoryStore

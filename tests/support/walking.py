@@ -3,8 +3,12 @@
 from pathlib import Path
 from typing import Any
 
-from flows.flow import Flow
 from flows.loading import Flows
+from parley.events import SessionEvent, parse_event
+from parley.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
+from parley.flow import Flow
+from parley.protocol.flows import FlowPage, ListFlows
+from parley.protocol.tools import ToolSpec
 from services.executor.flow import PathGuide
 from services.executor.handlers import Executor
 from services.executor.requests import Requests
@@ -13,14 +17,10 @@ from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Resul
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Action
-from shared.events import SessionEvent, parse_event
-from shared.events.values import ActionSpec, Artefact, PathPlan, SessionSettings
-from shared.flows import FlowPage, ListFlows
 from shared.llm import ModelByTask
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ToolSpec
 from shared.worker import Desk, Drafts, Kit
 
 

@@ -5,6 +5,8 @@ from contextlib import suppress
 
 from pydantic import JsonValue
 
+from parley.events.values import ActionSpec, PathPlan, Step
+from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, tool_of
 from services.gateway.ports import Bus
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
@@ -13,8 +15,7 @@ from shared.domain.paths import made
 from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.domain.waves import ready, running
-from shared.events.values import ActionSpec, PathPlan, Step
-from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, full_path, split, tool_of
+from shared.flows import full_path, split
 from shared.log import LostRace, ReplicatedLog
 from shared.story import Story, finish
 

@@ -3,10 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
+from parley.protocol.server import Delta
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.protocol.server import Delta
 from tests.support.stack import Person
 
 REQUEST = "Help me create a simple calculator"

@@ -11,13 +11,24 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CODE = ("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "sdk", "bench", "chaos", "scripts")
+CODE = (
+    "services",
+    "shared",
+    "parley",
+    "packs",
+    "sql",
+    "flows",
+    "rehearsal",
+    "cli",
+    "bench",
+    "chaos",
+    "scripts",
+)
 SHARED = {
     "bus",
     "contracts",
     "domain",
     "environment",
-    "events",
     "flows",
     "llm",
     "log",
@@ -26,7 +37,6 @@ SHARED = {
     "login",
     "message_limits",
     "plugins",
-    "protocol",
     "repair",
     "retry",
     "sandbox",
@@ -37,7 +47,6 @@ SHARED = {
     "story",
     "telemetry",
     "testing",
-    "tools",
     "watchdog",
     "worker",
 }
@@ -75,10 +84,9 @@ CLOCK = {"now", "utcnow", "today", "fromtimestamp"}
 IMPURE_CALLS = {"open", "print", "input", "exec", "eval", "__import__", "breakpoint"}
 KNOW_NATS = ("shared/bus", "shared/log", "shared/log_reading", "cli/nats_server.py", "bench/overhead", "chaos", "tests")
 READ_ENVIRONMENT = ("shared/settings.py", "shared/environment.py")
-SPOKEN = ("sdk", "shared/events", "shared/protocol", "shared/tools", "shared/__init__")
-RUN_FLOWS = ("flows", "parley/flow.py", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
+RUN_FLOWS = ("flows", "services/executor", "scripts/gen_contract.py")  # the last: shapes of replies
 LINES, TEST_LINES = 300, 450
-LONGER = {"shared/events/facts.py": 440, "shared/domain/commands.py": 320}  # each on one page: lists, not logic
+LONGER = {"parley/events/facts.py": 440, "shared/domain/commands.py": 320}  # each on one page: lists, not logic
 
 
 @cache
@@ -145,7 +153,7 @@ def calls(path: Path) -> set[str]:
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert {"shared/domain/decide.py", "shared/events/facts.py"} <= {name(path) for path in sources(*CODE)}
+    assert {"shared/domain/decide.py", "parley/events/facts.py"} <= {name(path) for path in sources(*CODE)}
 
 
 def test_services_meet_on_the_bus_only() -> None:
@@ -158,7 +166,7 @@ def test_services_meet_on_the_bus_only() -> None:
 
 
 def test_the_domain_is_pure() -> None:
-    allowed = ("pydantic", "shared.events", "shared.domain")
+    allowed = ("pydantic", "parley.events", "shared.domain")
     assert [line for path in sources("shared/domain") for line in foreign(path, *allowed, "shared")] == []
     assert [
         f"{name(path)} imports {one}"
@@ -169,13 +177,13 @@ def test_the_domain_is_pure() -> None:
 
 
 def test_events_know_nothing_but_themselves() -> None:
-    allowed = ("pydantic", "pydantic_core", "rfc8785", "shared.events")
-    assert [line for path in sources("shared/events") for line in foreign(path, *allowed)] == []
+    allowed = ("pydantic", "pydantic_core", "rfc8785", "parley.events")
+    assert [line for path in sources("parley/events") for line in foreign(path, *allowed)] == []
 
 
 def test_neither_asks_the_clock_nor_the_world() -> None:
     asks = IMPURE_CALLS | {f".{one}" for one in CLOCK}
-    paths = sources("shared/domain", "shared/events")
+    paths = sources("shared/domain", "parley/events")
     assert [f"{name(path)} calls {one}" for path in paths for one in sorted(calls(path) & asks)] == []
 
 
@@ -208,9 +216,7 @@ def test_shared_is_a_closed_list() -> None:
 
 
 def test_shared_stands_below_everything() -> None:
-    assert (
-        strays(sources("shared"), "services", "parley", "packs", "sql", "flows", "cli", "sdk", "tests", "bench") == []
-    )
+    assert strays(sources("shared"), "services", "packs", "sql", "flows", "cli", "tests", "bench") == []
 
 
 def test_packs_know_what_a_tool_is_and_no_service() -> None:
@@ -226,14 +232,16 @@ def test_packs_know_what_a_tool_is_and_no_service() -> None:
     assert strays(tuple(path for path in sources("packs") if not within(path, "packs/database")), "sql") == []
 
 
-def test_the_public_package_stands_on_what_is_shared() -> None:
-    assert strays(sources("parley"), "services", "packs", "cli", "sdk", "tests", "bench") == []
+def test_the_public_package_imports_nothing_of_ours_but_itself() -> None:
+    """Who writes a tool, a flow or a client gets the events and messages, and none of what services are made of."""
+    public = tuple(path for path in sources("parley") if name(path) != "parley/terminal.py")  # starts the command
+    assert [name(path) for path in reached(*public) if not within(path, "parley")] == []
 
 
 def test_only_the_executor_has_packs() -> None:
     """The other services ask it, and read what it records. Programs that play in the store import it as they like."""
     others = tuple(path for path in sources("services") if not within(path, "services/executor"))
-    assert strays(others, "packs", "parley") == []
+    assert strays(others, "packs", "parley.pack", "parley.tool") == []
     assert strays(sources("services/executor"), "packs.retail") == []
 
 
@@ -252,27 +260,26 @@ def test_sql_knows_databases_and_nothing_else() -> None:
 def test_flows_are_run_by_the_executor_alone() -> None:
     others = tuple(path for path in sources(*CODE) if not within(path, *RUN_FLOWS))
     assert strays(others, "flows") == []
-    assert strays(sources("flows"), "services", "cli", "sdk", "tests", "bench") == []
+    assert strays(sources("flows"), "services", "cli", "tests", "bench") == []
 
 
 def test_the_rehearsal_model_and_parley_know_only_their_contract() -> None:
     """It is data: neither imports it. Tests, bench, chaos and scripts may play both."""
-    parley = ("services", "shared", "parley", "packs", "sql", "flows", "cli", "sdk")
+    parley = ("services", "shared", "parley", "packs", "sql", "flows", "cli")
     assert strays(sources("rehearsal"), *parley, "tests", "bench", "chaos", "scripts") == []
     assert strays(sources(*parley), "rehearsal") == []
 
 
 def test_services_stand_below_the_programs() -> None:
-    assert strays(sources("services"), "cli", "sdk", "tests", "bench") == []
+    assert strays(sources("services"), "cli", "tests", "bench") == []
 
 
 def test_programs_run_services_and_do_not_import_them() -> None:
-    assert strays(sources("cli", "sdk"), "services", "tests") == []
-    assert strays(sources("sdk"), "cli") == []
+    assert strays(sources("cli"), "services", "tests") == []
 
 
 WORKFLOWS = {path.stem for path in sources("shared/domain/workflows")} - {"__init__"}
-PRODUCT = ("services", "shared", "cli", "sdk")
+PRODUCT = ("services", "shared", "cli", "parley")
 SHAPES = {"path": {"plan", "turn", "event"}, "kind": {"plan"}}  # what only a workflow's own files ask about
 
 
@@ -341,15 +348,10 @@ def test_no_way_of_asking_for_a_workflow_is_overlooked(tmp_path: Path, source: s
     assert asks_for_workflow(module)
 
 
-def test_the_client_brings_only_what_it_speaks() -> None:
-    """Whoever talks to Parley imports its messages and events, and none of what services are made of."""
-    assert [name(path) for path in reached(*sources("sdk")) if not within(path, *SPOKEN)] == []
-
-
 def test_talking_to_the_gateway_needs_no_nats() -> None:
     """`parley chat` and `parley mcp` start sooner, and where neither broker nor services are installed."""
     talking = reached(*sources("cli/chat"), ROOT / "cli/mcp.py", ROOT / "cli/command.py")
-    assert [name(path) for path in talking if within(path, "shared/bus", "shared/log", "retail", "sql", "flows")] == []
+    assert [name(path) for path in talking if within(path, "shared/bus", "shared/log", "packs", "sql", "flows")] == []
 
 
 def reached(*paths: Path) -> set[Path]:
@@ -381,7 +383,7 @@ def longest(path: Path) -> int:
 
 def test_a_module_says_what_it_is_for() -> None:
     """Except an empty marker: its modules speak for themselves."""
-    told = sources("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli", "sdk")
+    told = sources("services", "shared", "parley", "packs", "sql", "flows", "rehearsal", "cli")
     silent = [path for path in told if not ast.get_docstring(tree(path))]
     assert [name(path) for path in silent if tree(path).body or path.name != "__init__.py"] == []
 

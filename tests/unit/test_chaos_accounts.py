@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 from chaos.accounts import Account, Served, WorkSpan, accounts
 from chaos.process import Exit
-from shared.events.values import CallOutcome, ModelCall
+from parley.events.values import CallOutcome, ModelCall
 
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 REPLY = Served("planner", "ok", (10, 4))

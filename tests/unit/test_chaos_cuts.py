@@ -7,7 +7,7 @@ import pytest
 
 from chaos.cut_service import Cut, When
 from chaos.schedule import AMBUSHES, CUTS
-from shared.events import EVENT_CLASSES, dump_event
+from parley.events import EVENT_CLASSES, dump_event
 from shared.services import SERVICES
 from tests.unit.test_chaos_invariants import acted
 

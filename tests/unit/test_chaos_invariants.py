@@ -13,9 +13,9 @@ from chaos.evidence import Acknowledged, Effect, Evidence, Left, Rows
 from chaos.invariants import Verdict, judge
 from chaos.process import Exit
 from chaos.recorder import Shown
+from parley.events import dump_event
+from parley.events.values import ActionSpec, ModelCall, SessionSettings
 from shared.domain import commands as c
-from shared.events import dump_event
-from shared.events.values import ActionSpec, ModelCall, SessionSettings
 from shared.log import EXPECTED, MESSAGE_ID, Raw, guard, subject_of
 from shared.story import Story, finish
 

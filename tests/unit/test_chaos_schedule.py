@@ -8,8 +8,8 @@ from chaos.deeds import DEEDS
 from chaos.poison import MARK, poison
 from chaos.schedule import KINDS, ON_A_CLUSTER, ON_POSTGRES, POISONS, TABLES, Fault, schedule
 from chaos.scripts import WEIGHTS, Scripts
+from parley.events import parse_event
 from shared.domain.session import Session
-from shared.events import parse_event
 from shared.log import Loaded, accept
 from tests.support.store import STORE
 from tests.unit.test_chaos_invariants import acted

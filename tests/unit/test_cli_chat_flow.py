@@ -13,10 +13,10 @@ from cli.chat.paths import last_result, shown
 from cli.chat.slash import command
 from cli.chat.spreadsheet import as_csv
 from cli.chat.state import Ask, View
+from parley.events.values import ActionSpec, NodeProposal, PathPlan
+from parley.protocol import client as m
+from parley.protocol import server as s
 from shared.domain import commands as c
-from shared.events.values import ActionSpec, NodeProposal, PathPlan
-from shared.protocol import client as m
-from shared.protocol import server as s
 from shared.story import finish
 from tests.support.walks import FORM, OUTPUTS
 from tests.unit.test_cli_chat_trace import drawn

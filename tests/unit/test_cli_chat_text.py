@@ -20,11 +20,11 @@ from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan, short
 from cli.tail import Printer
 from cli.visible import print_visible, visible
+from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
+from parley.events.values import Check, ModelCall, Step
+from parley.protocol import client as m
+from parley.protocol import server as s
 from shared.domain import commands as c
-from shared.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
-from shared.events.values import Check, ModelCall, Step
-from shared.protocol import client as m
-from shared.protocol import server as s
 from tests.unit.test_cli_chat_view import Told, coded, delta, greeting
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)

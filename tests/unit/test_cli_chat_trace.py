@@ -12,15 +12,15 @@ from cli.chat.choices import Local, More, Say, Send, understand
 from cli.chat.slash import command
 from cli.chat.state import Ask, View
 from cli.chat.view import fold
-from sdk import Parley, ParleyDown
+from parley.client import Parley, ParleyDown
+from parley.events import facts
+from parley.events.values import ActionSpec, SessionSettings
+from parley.protocol import client as m
+from parley.protocol import server as s
+from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.events import facts
-from shared.events.values import ActionSpec, SessionSettings
-from shared.protocol import client as m
-from shared.protocol import server as s
 from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionPage
 from shared.story import finish
-from shared.tools import Change, Preview, ToolPage, ToolSpec
 from tests.unit.test_cli_chat_view import AT, Told, sent
 
 WRITE = ActionSpec(

@@ -8,16 +8,16 @@ from cli.chat.choices import Local, More, Say, Send, approve, choices, chosen, u
 from cli.chat.slash import COMMANDS, command
 from cli.chat.state import View
 from cli.chat.view import fold
+from parley.events import facts
+from parley.events.values import ActionSpec, Check, Step
+from parley.protocol import client as m
+from parley.protocol import server as s
 from services.gateway import derive, views
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import facts
-from shared.events.values import ActionSpec, Check, Step
-from shared.protocol import client as m
-from shared.protocol import server as s
 
 AT = datetime(2030, 1, 1, tzinfo=UTC)
 PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test")))

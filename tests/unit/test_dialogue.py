@@ -2,6 +2,7 @@
 
 import pytest
 
+from parley.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation import draft_plan
@@ -12,7 +13,6 @@ from shared.domain.session import Remark, Session, Words
 from shared.domain.state import Said
 from shared.llm import ScriptedModel
 from shared.llm.dialogue import QUESTIONS, refuse_repeated, reply_for, to_command
-from shared.llm.reply import LONGEST_OPTION, QuestionDraft, Reply, WordsDraft
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore

@@ -13,14 +13,14 @@ from typing import Any
 import jsonschema
 import pytest
 
+from parley.events import EVENT_CLASSES, parse_event
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_asyncapi import applications
 from scripts.gen_events import type_of
 from scripts.generate import ROOT, documents
 from services.planner.conversation_prompt import PlanDraft
-from shared.events import EVENT_CLASSES, parse_event
 from shared.llm import ScriptedModel
-from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.server import SERVER_MESSAGES
 from shared.services import CONSUMERS
 from shared.settings import Settings
 from shared.store_api import VERBS

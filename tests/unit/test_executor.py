@@ -11,6 +11,9 @@ import pytest
 from packs.program import pack as program
 from packs.program.pack import KEPT
 from parley import Pack
+from parley.events import SessionEvent, facts, parse_event
+from parley.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
+from parley.protocol.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.executor.handlers import Executor
 from services.executor.keeping import BEGINNING
 from services.executor.ranking import best
@@ -22,13 +25,10 @@ from shared.domain import commands as c
 from shared.domain.commands import By, Work
 from shared.domain.session import Session, Words
 from shared.domain.state import Action, Code, Turn
-from shared.events import SessionEvent, facts, parse_event
-from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from shared.llm import ScriptedModel
 from shared.log import Loaded, commit
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
 from tests.support.needs import needs_landlock
 

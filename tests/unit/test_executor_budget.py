@@ -2,13 +2,12 @@
 
 from typing import Literal
 
-from flows.flow import Flow
-from flows.nodes import Outputs, Run, node
+from parley.flow import Flow, Outputs, Run, node
+from parley.reply import Kind, Reply
 from services.executor.calling import bounded
 from services.executor.tools import Result
 from shared.domain import commands as c
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
-from shared.llm.reply import Kind, Reply
 from shared.worker import BudgetExceeded
 from tests.support.walking import Walk, last, tool, walked
 

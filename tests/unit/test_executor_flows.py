@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from flows.flow import Flow
-from flows.nodes import Made, Outputs, Run, node
+from parley.events import facts
+from parley.events.values import ActionSpec
+from parley.flow import Flow, Made, Outputs, Run, node
+from parley.protocol.tools import ListTools, PreviewCall, ToolPage
 from services.executor.sources import nodes
 from services.executor.tools import Call, Result
 from shared.domain import commands as c
-from shared.events import facts
-from shared.events.values import ActionSpec
 from shared.llm import ModelFailed
-from shared.tools import ListTools, PreviewCall, ToolPage
 from tests.support.walking import Walk, last, tool, waiting, walked
 
 KITCHEN = """

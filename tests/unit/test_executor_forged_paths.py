@@ -3,12 +3,12 @@
 from pathlib import Path
 from typing import Any
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, PathPlan, SessionSettings
 from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec, PathPlan, SessionSettings
 from tests.support.walking import Walk, last, waiting
 from tests.unit.test_executor_flows import Stove, kitchen
 

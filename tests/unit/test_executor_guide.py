@@ -1,10 +1,10 @@
 """What the executor tells of flows while it cannot know how a session stands."""
 
 from flows.loading import Flows
+from parley.protocol.flows import FlowPage, ListFlows
 from services.executor.flow import PathGuide
 from services.executor.sources.nodes import NodeTools
 from services.executor.tools import Registry
-from shared.flows import FlowPage, ListFlows
 from shared.log import Loaded
 from shared.store import StoreDown
 

@@ -2,11 +2,11 @@
 
 import asyncio
 
+from parley.events import SessionEvent, facts, parse_event
+from parley.events.values import ActionSpec, SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared.domain import commands as c
-from shared.events import SessionEvent, facts, parse_event
-from shared.events.values import ActionSpec, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.story import Story

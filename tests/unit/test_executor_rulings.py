@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import structlog
 
+from parley.events import facts
+from parley.events.values import SessionSettings
 from services.executor.handlers import Executor
 from services.executor.tools import RegisteredTool, Registry
-from shared.events import facts
-from shared.events.values import SessionSettings
 from shared.telemetry import metrics
 from tests.unit.test_executor import SESSION, Bench, act, breaks, gives, tool
 

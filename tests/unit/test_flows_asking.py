@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from packs.database.pack import DatabasePack
+from parley.protocol.pages import LibraryEntry, LibraryPage
 from services.executor.hints import Hints
-from shared.protocol.pages import LibraryEntry, LibraryPage
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from sql.database import BadDatabase

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from flows.checks import BadFlow, check
-from flows.flow import Flow
 from flows.loading import Flows
-from flows.nodes import Outputs, Run, node
-from shared.flows import FlowSpec, NodeSpec, full_path
+from parley.flow import Flow, Outputs, Run, node
+from parley.protocol.flows import FlowSpec, NodeSpec
+from shared.flows import full_path
 
 
 def step(name: str, *following: str, **more: Any) -> NodeSpec:
@@ -108,8 +108,8 @@ def test_the_nodes_of_a_python_flow_are_its_methods() -> None:
 
 
 MODULE = """
-from flows.flow import Flow
-from flows.nodes import node
+from parley.flow import Flow
+from parley.flow import node
 
 class Mine(Flow):
     name = "mine"

@@ -12,9 +12,9 @@ import pytest_asyncio
 
 from flows.text_to_sql.flow import CONFIRM, TextToSql
 from flows.text_to_sql.reading import Opens
+from parley.events.values import ActionSpec
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import ActionSpec
 from sql.database import Database, open_database
 from sql.hidden import Hidden
 from sql.outcome import Limits

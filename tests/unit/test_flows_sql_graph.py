@@ -7,7 +7,7 @@ import pytest
 from flows.checks import check
 from flows.loading import Flows
 from flows.text_to_sql.flow import TextToSql
-from shared.domain.session import Session, Words
+from parley.flow import FlowRequest
 from shared.flows import full_path, path_problems
 from sql.database import Database
 from tests.support.questions import Request, load_requests
@@ -57,7 +57,7 @@ def test_the_paths_that_requests_should_take_can_be_walked(one: Request) -> None
     for walk in one.walks():
         flow = flows.find(walk.flow)
         assert flow
-        state = flow.opening(Session("s", words=Words(request=one.request)))
+        state = flow.opening(FlowRequest(request=one.request))
         for nodes in (walk.path, *walk.also):
             assert path_problems(flow.spec(), nodes, {*flow.starts, *state, "findings"}) == ()
         for name in ("sql", "fix"):
@@ -66,7 +66,7 @@ def test_the_paths_that_requests_should_take_can_be_walked(one: Request) -> None
 
 @pytest.mark.parametrize("choice", ["text_to_sql", "text to sql", " Text to SQL "])
 def test_the_choice_of_a_flow_is_no_word_about_the_question(choice: str) -> None:
-    state = FLOW.opening(Session("s", words=Words(request="orders", feedback=(choice, "of this year"))))
+    state = FLOW.opening(FlowRequest(request="orders", feedback=(choice, "of this year")))
     assert state == {"request": "orders", "feedback": "of this year"}
 
 

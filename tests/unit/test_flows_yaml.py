@@ -9,10 +9,9 @@ from pydantic import ValidationError
 
 from flows.checks import BadFlow
 from flows.loading import SHIPPED
-from flows.nodes import NodeFailed, Outputs, ToolAnswer
 from flows.yaml_flow import YamlFlow
 from flows.yaml_form import choices
-from shared.domain.session import Session, Words
+from parley.flow import FlowRequest, NodeFailed, Outputs, ToolAnswer
 from shared.flows import full_path
 from tests.support.flows import Walker
 
@@ -85,10 +84,10 @@ def test_a_good_file_is_a_flow(garden: YamlFlow) -> None:
 
 
 def test_its_state_begins_with_the_request_and_what_was_said_since(garden: YamlFlow) -> None:
-    assert garden.opening(Session("s", words=Words(request="Water it"))) == {"request": "Water it"}
-    said = garden.opening(Session("s", words=Words(request="Water it", feedback=("not now", "later"))))
+    assert garden.opening(FlowRequest(request="Water it")) == {"request": "Water it"}
+    said = garden.opening(FlowRequest(request="Water it", feedback=("not now", "later")))
     assert said["feedback"] == "not now\nlater"
-    assert "feedback" not in garden.opening(Session("s", words=Words(request="Water it", feedback=("garden",))))
+    assert "feedback" not in garden.opening(FlowRequest(request="Water it", feedback=("garden",)))
 
 
 async def test_a_prompt_asks_the_model_in_its_own_name(garden: YamlFlow) -> None:

@@ -6,12 +6,12 @@ from typing import Any
 import jwt
 import pytest
 
+from parley.events.values import Role
 from services.gateway.auth import ConfigurationError, Door
 from services.gateway.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
 from services.gateway.trouble import Trouble
 from services.gateway.users import LOCAL, User, may_read, may_write
 from shared.domain.session import Session
-from shared.events.values import Role
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 
 

@@ -4,6 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
+from parley.events.values import ActionSpec, Step
+from parley.protocol import client as m
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.tools import ToolSpec
 from services.gateway.can import accepted
 from services.gateway.commands import SessionMessage, Shown, orders
 from services.gateway.limits import TokenBucket
@@ -15,11 +19,7 @@ from shared.domain.errors import Invalid, OutOfTurn
 from shared.domain.people import PersonCommand
 from shared.domain.session import Session
 from shared.domain.state import Plan
-from shared.events.values import ActionSpec, Step
-from shared.protocol import client as m
-from shared.protocol.client import CLIENT_MESSAGES
 from shared.story import Story
-from shared.tools import ToolSpec
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 

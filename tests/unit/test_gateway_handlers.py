@@ -4,15 +4,15 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
+from parley.events import Due, SessionEvent
+from parley.protocol import client as m
 from services.gateway.handlers import Sender, act
 from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
 from services.gateway.users import User
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
-from shared.events import Due, SessionEvent
 from shared.log import LogDown, Raw, Unsure
-from shared.protocol import client as m
 from shared.testing import InMemoryLog
 from tests.support.bus import FakeBus
 from tests.support.gateway import FakeStore

@@ -1,5 +1,7 @@
 """A path as clients see it, what REST answers about it, and how many may wait for one."""
 
+from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
+from parley.protocol import server as s
 from services.gateway.can import accepted
 from services.gateway.flow_models import ChatMessage, ChatRequest
 from services.gateway.parts import path_view
@@ -7,8 +9,6 @@ from services.gateway.replies import chat_reply, flow_view, path_reply
 from services.gateway.walks import REMEMBERED, first
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import ActionSpec, NodeProposal, PathPlan, Step
-from shared.protocol import server as s
 from shared.story import finish
 from tests.support.walks import OUTPUTS, TEXT_TO_SQL
 from tests.unit.test_gateway_views import Told

@@ -5,12 +5,12 @@ import time
 import pytest
 from pydantic import JsonValue
 
+from parley.events.values import ToolPolicy
+from parley.protocol.client import OwnAction
+from parley.protocol.tools import ToolSpec
 from services.gateway.tools import own_actions
 from shared.domain.errors import Invalid
 from shared.domain.session import Counts, Session
-from shared.events.values import ToolPolicy
-from shared.protocol.client import OwnAction
-from shared.tools import ToolSpec
 
 ORDER: dict[str, JsonValue] = {
     "type": "object",

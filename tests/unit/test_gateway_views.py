@@ -2,14 +2,14 @@
 
 from datetime import UTC, datetime
 
+from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
+from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from services.gateway import views
 from services.gateway.derive import told
 from services.gateway.export import export
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
-from shared.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
-from shared.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from shared.story import Story, finish
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

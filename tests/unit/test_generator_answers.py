@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from parley.events.values import Knowledge, SessionSettings
 from services.generator.agentflow_prompt import (
     AnswerDraft,
     AnswerReply,
@@ -19,7 +20,6 @@ from services.generator.agentflow_prompt import (
 from services.generator.handlers import write
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import Knowledge, SessionSettings
 from shared.llm import ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings

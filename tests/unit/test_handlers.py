@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from parley.events.values import ActionSpec, Knowledge, Service, Step
 from services.generator.conversation import write_code
 from services.generator.conversation_prompt import CodeDraft, CodeReply, program
 from services.generator.conversation_prompt import brief as code_brief
@@ -25,7 +26,6 @@ from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.session import Session, Words, with_next_draft, with_words
 from shared.domain.state import Action, Code, Plan, Round, Said, Turn
-from shared.events.values import ActionSpec, Knowledge, Service, Step
 from shared.llm import Message, ScriptedModel
 from shared.llm.faults import BadReply
 from shared.llm.parsing import parse_reply

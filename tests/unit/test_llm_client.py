@@ -9,7 +9,7 @@ import pytest
 from pydantic import BaseModel, ConfigDict
 from structlog.testing import capture_logs
 
-from shared.events.values import ModelCall
+from parley.events.values import ModelCall
 from shared.llm import (
     Message,
     ModelError,

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict
 
-from shared.events.values import ModelCall
+from parley.events.values import ModelCall
 from shared.llm import Message, ModelFailed, ScriptedModel
 from shared.llm.faults import RETRY_AFTER_CAP, BadReply, retry_after, shorten
 from shared.llm.parsing import REPAIR_LIMIT, find_object, parse_reply, partial_object

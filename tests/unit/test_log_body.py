@@ -3,11 +3,11 @@
 import pytest
 from pydantic import JsonValue
 
+from parley.events import SessionEvent, facts, parse_event
+from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.events import SessionEvent, facts, parse_event
-from shared.events.values import Step
 from shared.log import Loaded, TooLarge, Unstorable, body_of, commit
 from shared.store_api import JournalPage
 from shared.testing import InMemoryLog, InMemoryStore

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
+from parley.events import SessionEvent, dump_event, envelope
+from parley.events.values import Check, Step
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, envelope
-from shared.events.values import Check, Step
 from shared.log import EXPECTED, Loaded, LostRace, Raw, UpgradeNeeded, accept, commit, guard, subject_of
 from shared.testing import InMemoryLog, InMemoryStore
 

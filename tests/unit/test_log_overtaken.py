@@ -2,10 +2,10 @@
 
 import pytest
 
+from parley.events import Due, SessionEvent, dump_event
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone
 from shared.domain.session import Session
-from shared.events import Due, SessionEvent, dump_event
 from shared.log import Loaded, LostRace, commit, guard, subject_of
 from shared.testing import InMemoryLog, InMemoryStore
 from tests.conftest import person

@@ -7,20 +7,20 @@ from typing import Any
 
 import pytest
 
+from parley.events import Due, SessionEvent, facts
+from parley.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
+from parley.protocol.tools import ToolSpec
 from services.executor.handlers import Executor
 from services.executor.tools import Call, Fixed, RegisteredTool, Registry, Result
 from shared import logging
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain import wording
-from shared.events import Due, SessionEvent, facts
-from shared.events.values import ActionSpec, Artefact, Effect, SessionSettings, content_hash
 from shared.llm import ScriptedModel
 from shared.logging import keep_secret
 from shared.settings import Settings
 from shared.story import Story
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import ToolSpec
 from shared.worker import Drafts, Kit, Worker
 
 FREE = SessionSettings(approval="never")

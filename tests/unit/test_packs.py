@@ -14,13 +14,13 @@ from pydantic import BaseModel, Field, JsonValue
 
 import packs
 from parley import Context, Failed, Pack, PastCall, Preview, Refused, Tool, Unavailable, tool
+from parley.events.values import SessionSettings
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry, Result
 from shared.domain import commands as c
 from shared.domain.session import Session
 from shared.domain.state import Code
-from shared.events.values import SessionSettings
 from shared.settings import Settings
 from shared.story import finish
 from tests.unit.domain.spec import act, given, request, turn

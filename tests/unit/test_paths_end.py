@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import PathPlan, Service, SessionSettings
 from services.generator.flow import found_on_the_way
 from services.generator.handlers import write
 from services.verifier.flow import walked
@@ -11,7 +12,6 @@ from services.verifier.handlers import verify
 from shared.bus import Delivery
 from shared.domain import commands as c
 from shared.domain.session import Session
-from shared.events.values import PathPlan, Service, SessionSettings
 from shared.llm import ScriptedModel
 from shared.settings import Settings
 from shared.story import Story, finish

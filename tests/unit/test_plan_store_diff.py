@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from parley.events.values import Step
 from services.plan_store.diff import MAX_LINES, compare, diff
-from shared.events.values import Step
 from shared.store_api import PlanRecord
 
 

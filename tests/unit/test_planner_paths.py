@@ -8,6 +8,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel, ValidationError
 
+from parley.events.values import NodeProposal, PathPlan, Planning, SessionSettings
+from parley.protocol.flows import FlowPage, FlowSpec, ListFlows, NodeSpec
+from parley.protocol.pages import LibraryEntry
+from parley.reply import QuestionDraft
 from services.planner.flow import WHICH, PathPlanner
 from services.planner.flow_prompt import FlowPath, NewNode, PathDraft, PathReply, brief, shown
 from services.planner.flows import EXAMPLES, KnownFlows, accepted
@@ -16,12 +20,9 @@ from shared.bus import BusDown
 from shared.domain import commands as c
 from shared.domain.session import Session, with_words
 from shared.domain.state import Said
-from shared.events.values import NodeProposal, PathPlan, Planning, SessionSettings
-from shared.flows import FlowPage, FlowSpec, ListFlows, NodeSpec, chain_problems, chains, full_path, path_problems
+from shared.flows import chain_problems, chains, full_path, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
-from shared.llm.reply import QuestionDraft
 from shared.log import Loaded
-from shared.protocol.pages import LibraryEntry
 from shared.settings import Settings
 from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Desk, Drafts, Kit

@@ -9,6 +9,9 @@ from pydantic import ValidationError
 
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
+from parley.events.values import Knowledge, Recalled, SessionSettings
+from parley.protocol.tools import CheckCalls, ListTools, ToolPage, ToolSpec
+from parley.reply import Kind, QuestionDraft, WordsDraft
 from services.planner.agentflow import SEARCHES, TRIES, allowed, plan_turn
 from services.planner.agentflow_prompt import MoreTools, NothingToDo, Planned, TurnDraft, TurnReply, brief, shown
 from services.planner.catalogue import FEW, SHOWN, Catalogue
@@ -22,14 +25,11 @@ from shared.domain.memory import GIST, WHOLE, history
 from shared.domain.said import drafting
 from shared.domain.session import Session, with_words
 from shared.domain.state import Said
-from shared.events.values import Knowledge, Recalled, SessionSettings
 from shared.llm import ScriptedModel
-from shared.llm.reply import Kind, QuestionDraft, WordsDraft
 from shared.log import Loaded
 from shared.settings import Settings
 from shared.story import finish
 from shared.testing import InMemoryLog, InMemoryStore
-from shared.tools import CheckCalls, ListTools, ToolPage, ToolSpec
 from shared.worker import Desk, Drafts, Kit
 from tests.support.store import STORE, checked
 from tests.unit.domain.spec import StoryLine, act, given, request, say, turn, verdict

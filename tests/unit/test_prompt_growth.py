@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
+from parley.events.values import Knowledge
 from services.generator import conversation_prompt as generator
 from services.planner import conversation_prompt as planner
 from services.verifier import conversation_prompt as verifier
 from shared.domain.session import Session
-from shared.events.values import Knowledge
 from tests.unit.domain.spec import TO_CODE, StoryLine, approve, checked, draft, given, program, say
 
 WORDS = "Keep it simple, and show what it does. " * 20

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
+from parley.protocol.client import CLIENT_MESSAGES
 from scripts.gen_rest import openapi
 from services.gateway.inbound import parse
 from services.gateway.trouble import Trouble
-from shared.protocol.client import CLIENT_MESSAGES
 
 CHECKED_ELSEWHERE = {  # a stored event has no limit for these: `bounds.Settings` has
     "SessionSettings.approval_timeout",

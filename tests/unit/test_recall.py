@@ -9,9 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
+from parley.events.values import SessionSettings
 from services.planner.recall import cosine, rank, recall
 from shared.domain.session import Session, with_counts, with_words
-from shared.events.values import SessionSettings
 from shared.llm.embeddings import Embeddings
 from shared.settings import Settings
 from shared.store import StoreDown

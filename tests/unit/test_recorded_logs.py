@@ -9,9 +9,9 @@ from itertools import islice
 
 import pytest
 
+from parley.events import EVENT_CLASSES, parse_event
 from shared.domain.session import Session
 from shared.domain.workflows import conversation
-from shared.events import EVENT_CLASSES, parse_event
 from shared.log import Loaded, Raw, UpgradeNeeded, accept, guard
 from tests.logs.exporter import exported
 from tests.logs.plays import PLAYS

@@ -9,8 +9,8 @@ import pytest
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.tasks.replay import Shop
+from parley.protocol.tools import ToolSpec
 from rehearsal.tooluse import asked_calls
-from shared.tools import ToolSpec
 from tests.support.retail_play import TOOLS, Played, model, play
 from tests.support.store import STORE
 

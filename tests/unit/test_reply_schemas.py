@@ -12,6 +12,8 @@ from pydantic import BaseModel
 
 from flows.text_to_sql import prompts as sql
 from packs.retail.specs import SPECS
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import Reply
 from scripts.gen_contract import replies
 from services.generator import agentflow_prompt as answers
 from services.generator import conversation_prompt as code
@@ -21,10 +23,8 @@ from services.planner import flow_prompt as flow
 from services.planner.calls import turn_reply, without_nulls
 from services.verifier import agentflow_prompt as turns
 from services.verifier import conversation_prompt as verifier
-from shared.llm.reply import Reply
 from shared.llm.schema import strict_schema
 from shared.llm.strict import LIMIT, Outside, size, strict
-from shared.tools import ToolPage, ToolSpec
 from tests.support.subset import llama_problems, openai_problems
 
 ROOT = Path(__file__).parents[2]

@@ -7,7 +7,7 @@ from jsonschema import Draft202012Validator
 
 from packs.retail.specs import REQUIRED, SPECS
 from packs.retail.tools import READS, TOOLS, WRITES
-from shared.tools import ToolSpec
+from parley.protocol.tools import ToolSpec
 
 
 def test_each_of_the_sixteen_tools_is_described_once() -> None:

@@ -11,8 +11,8 @@ from typing import Any, get_args
 import pytest
 import yaml
 
+from parley.events.values import Service
 from shared.bus.users import USERS
-from shared.events.values import Service
 from shared.services import OPERATOR, OPERATOR_SECRETS, SERVICES, WORKERS
 from tests.support.manifests import Manifest, named, printed_secrets
 

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from parley.events import dump_event, envelope, parse_event, upcasting
+from parley.events.upcasting import lift
 from services.gateway.inbound import parse
 from services.gateway.trouble import Trouble
 from shared.domain.evolve import evolve
 from shared.domain.session import SESSION, Session
-from shared.events import dump_event, envelope, parse_event, upcasting
-from shared.events.upcasting import lift
 
 FIRST: dict[str, Any] = {
     "type": "message.received",
@@ -104,7 +104,7 @@ STEPS = {("message.received", 1): _greeting_split, ("message.received", 2): _sho
 
 def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
     old = {key: value for key, value in FIRST.items() if key != "text"} | {"greeting": "Hello"}
-    monkeypatch.setattr("shared.events.UPCASTERS", STEPS)
+    monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
     event = parse_event(json.dumps(old))
     assert (event.type, getattr(event, "text", ""), event.needs) == ("message.received", "HELLO", 4)
     newest = FIRST | {"needs": 4}
@@ -113,7 +113,7 @@ def test_an_older_shape_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("body", [b"{}", b"[]", b"{", b'{"type": "message.received"}', b'{"type": 1, "needs": []}'])
 def test_what_is_not_of_the_older_shape_is_unreadable(body: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("shared.events.UPCASTERS", STEPS)
+    monkeypatch.setattr("parley.events.UPCASTERS", STEPS)
     with pytest.raises(ValidationError):
         parse_event(body)
 

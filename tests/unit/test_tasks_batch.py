@@ -11,10 +11,10 @@ import pytest
 from cli.tasks.batch import Batch
 from cli.tasks.stages import Result
 from cli.tasks.trace import trace
-from sdk import Parley
-from sdk.errors import NotAllowed, ParleyDown, Refused
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
+from parley.client import Parley
+from parley.client.errors import NotAllowed, ParleyDown, Refused
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ActionSpec, ModelCall, Outcome
 
 TOLD = {"seed": 1}
 

@@ -10,9 +10,9 @@ from cli.tasks.trace import Trace, trace
 from packs.retail.tasks.briefs import Deck
 from packs.retail.tasks.replay import Shop
 from packs.retail.tasks.task import Task, TaskCall
-from sdk.client import Parley
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionAttempt, ActionSpec, Outcome
+from parley.client.client import Parley
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionAttempt, ActionSpec, Outcome
 from tests.support.store import STORE
 
 SHOP = Shop(STORE)

@@ -14,6 +14,8 @@ from pydantic_core import to_json
 from packs.retail.policy import RULES
 from packs.retail.specs import SPECS
 from packs.retail.store import World, Worlds
+from parley.events.values import ActionSpec, Knowledge, SessionSettings
+from parley.protocol.tools import ToolPage
 from rehearsal.tokens import count
 from services.executor.tools import LARGEST
 from services.generator.agentflow_prompt import answer_brief
@@ -21,10 +23,8 @@ from services.planner.agentflow_prompt import brief
 from services.verifier.agentflow_prompt import turn_brief
 from shared.domain import commands as c
 from shared.domain.session import ROUNDS_KEPT, SESSION
-from shared.events.values import ActionSpec, Knowledge, SessionSettings
 from shared.llm import Message
 from shared.story import Story, finish
-from shared.tools import ToolPage
 from tests.support.store import STORE
 from tests.unit.domain.spec import request, say
 

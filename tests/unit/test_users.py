@@ -7,6 +7,10 @@ from typing import get_args
 
 import pytest
 
+from parley.events import facts
+from parley.events.envelope import Event
+from parley.protocol.flows import FLOWS_LIST
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW
 from scripts.gen_nats import users_conf
 from scripts.gen_reach import reach
 from shared import store_api
@@ -15,14 +19,10 @@ from shared.bus.topology import consumers, streams
 from shared.bus.users import USERS, configuration, permissions
 from shared.domain.people import PersonCommand
 from shared.domain.workers import WorkerCommand
-from shared.events import facts
-from shared.events.envelope import Event
-from shared.flows import FLOWS_LIST
 from shared.services import OPERATOR, PING, SERVICES, WORKERS
 from shared.settings import Settings
 from shared.store_api import PREFIX, SESSION_LOAD, SESSION_PART
 from shared.store_api.base import Verb
-from shared.tools import TOOLS_CHECK, TOOLS_LIST, TOOLS_PREVIEW
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}

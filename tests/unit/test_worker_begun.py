@@ -4,13 +4,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from parley.events import dump_event
 from shared.bus import Delivery, Park
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import decide, due
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import dump_event
 from shared.llm import ScriptedModel
 from shared.log import EXPECTED, EXPECTED_SUBJECT, Loaded, guard, subject_of
 from shared.settings import Settings

@@ -12,8 +12,8 @@ from typing import Annotated, Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError, model_validator
 from pydantic_core import ErrorDetails
 
+from parley.events.values import Effect, ToolPolicy
 from shared.environment import variable
-from shared.events.values import Effect, ToolPolicy
 from shared.logging import SECRET_NAME, keep_secret
 
 NAME = re.compile(r"^[A-Za-z0-9_-]{1,40}$")

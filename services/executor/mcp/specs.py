@@ -12,11 +12,11 @@ from typing import NamedTuple
 from mcp.types import Tool
 from pydantic_core import to_json
 
+from parley.events.values import Effect
+from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import ServerConfig, ToolRule
 from services.executor.mcp.results import clean
-from shared.events.values import Effect
 from shared.repair.schema import fault_of
-from shared.tools import ToolSpec
 
 DESCRIPTION = 2_000  # characters
 SCHEMA = 20_000  # bytes of JSON

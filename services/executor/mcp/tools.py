@@ -5,10 +5,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from pydantic import JsonValue
 
+from parley.protocol.tools import ToolSpec
 from services.executor.mcp.config import ServerConfig
 from services.executor.mcp.results import Outcome
 from services.executor.mcp.server import Server
-from shared.tools import ToolSpec
 
 MESSAGE_BYTES = 32 * 1024 * 1024
 

@@ -7,10 +7,10 @@ from typing import Any
 from pydantic import JsonValue
 
 from parley import Context, Failed, Tool
+from parley.protocol.tools import ToolSpec
 from services.executor.mcp.tools import McpTools
 from services.executor.sources.packs import registered
 from services.executor.tools import Arguments, RegisteredTool
-from shared.tools import ToolSpec
 
 LONGEST = 3600.0  # seconds: each server's own deadline is what ends its calls
 

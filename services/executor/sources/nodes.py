@@ -7,20 +7,19 @@ from typing import Any
 from pydantic import JsonValue
 from pydantic_core import to_json, to_jsonable_python
 
-from flows.flow import Flow
 from flows.loading import Flows
-from flows.nodes import NEXT, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
+from parley.events.values import ToolPolicy
+from parley.flow import NEXT, Flow, Made, Node, NodeFailed, Outputs, Run, ToolAnswer
+from parley.protocol.flows import FlowSpec, tool_of
+from parley.protocol.tools import Preview, ToolSpec
+from parley.reply import Reply
 from services.executor.calling import bounded
 from services.executor.tools import Arguments, Call, RegisteredTool, Registry, Result
 from services.executor.walking import given, state_of
 from shared.domain.policy import STRENGTH
 from shared.domain.session import Session
 from shared.domain.workflows.flow import path_of
-from shared.events.values import ToolPolicy
-from shared.flows import FlowSpec, tool_of
-from shared.llm.reply import Reply
 from shared.llm.sections import prompt
-from shared.tools import Preview, ToolSpec
 
 ORIGIN = "flow:"
 LARGEST = 200_000  # bytes of a node's outputs in its event, where later nodes read them

@@ -8,12 +8,12 @@ import structlog
 from pydantic import JsonValue, ValidationError
 
 from parley import Context, Failed, Pack, PastCall, Program, Tool, Unavailable
+from parley.protocol.tools import Preview, past_calls
 from services.executor.keeping import with_value
 from services.executor.tools import Arguments, Call, RegisteredTool, Result
 from shared.domain.memory import history
 from shared.domain.session import Session
 from shared.retry import retry_while_unavailable
-from shared.tools import Preview, past_calls
 
 log = structlog.get_logger("executor")
 

@@ -1,13 +1,13 @@
 """The workflows there are, a closed list, and which of them says where an event leads."""
 
+from parley.events import SessionEvent, facts
+from parley.events.values import PlanKind
 from shared.domain.session import Session
 from shared.domain.state import Plan
 from shared.domain.workflow import Edge, Workflow
 from shared.domain.workflows.agentflow import AGENTFLOW
 from shared.domain.workflows.conversation import CONVERSATION
 from shared.domain.workflows.flow import FLOW
-from shared.events import SessionEvent, facts
-from shared.events.values import PlanKind
 
 WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW)}
 

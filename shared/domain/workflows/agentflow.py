@@ -1,8 +1,8 @@
 """Act with tools: turn after turn is planned, carried out and judged, until an answer can be given."""
 
+from parley.events import facts
 from shared.domain.session import Session, with_next_draft
 from shared.domain.workflow import Edge, Workflow, unread, unread_while_planning
-from shared.events import facts
 
 
 def no_actions(session: Session, event: facts.TurnPlanned) -> bool:

@@ -1,5 +1,6 @@
 """Plan and code: a plan in words is reviewed, a program is written for it, checked and reviewed, and run on request."""
 
+from parley.events import facts
 from shared.domain.session import MAX_REPAIRS, Session, with_code, with_next_draft
 from shared.domain.workflow import (
     PLAN_REVIEW,
@@ -9,7 +10,6 @@ from shared.domain.workflow import (
     unread,
     unread_while_drafting,
 )
-from shared.events import facts
 
 
 def repairable(session: Session, event: facts.CodeVerified) -> bool:

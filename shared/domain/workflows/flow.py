@@ -1,12 +1,12 @@
 """Walk a flow: a path through described nodes is planned, confirmed if so set, and walked node by node."""
 
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from shared.domain.changing import replace
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn, TurnRules
 from shared.domain.workflow import PLAN_REVIEW, Edge, Workflow, unread_while_planning
 from shared.domain.workflows.agentflow import AFTER_TURNS, judged
-from shared.events import SessionEvent, facts
-from shared.events.values import ActionSpec, NodeProposal, PathPlan
 
 
 def path_of(part: Plan | Turn | None) -> PathPlan | None:

@@ -11,17 +11,8 @@ from typing import Any, Self
 
 import pytest
 
-from shared.domain import commands as c
-from shared.domain.commands import By, Work
-from shared.domain.decide import AnyCommand, decide, due
-from shared.domain.errors import Refused
-from shared.domain.evolve import evolve
-from shared.domain.session import Session
-from shared.domain.state import Code, Plan
-from shared.domain.waves import ready
-from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
-from shared.events import SessionEvent
-from shared.events.values import (
+from parley.events import SessionEvent
+from parley.events.values import (
     ActionAttempt,
     ActionSpec,
     Check,
@@ -31,6 +22,15 @@ from shared.events.values import (
     Step,
     Workflow,
 )
+from shared.domain import commands as c
+from shared.domain.commands import By, Work
+from shared.domain.decide import AnyCommand, decide, due
+from shared.domain.errors import Refused
+from shared.domain.evolve import evolve
+from shared.domain.session import Session
+from shared.domain.state import Code, Plan
+from shared.domain.waves import ready
+from shared.domain.wording import BUDGET_OPTIONS, UNCERTAIN_OPTIONS
 from shared.story import Story, finish
 from shared.story import StoryLine as StoryLine
 from shared.story import check as check

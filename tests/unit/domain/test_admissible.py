@@ -4,15 +4,15 @@ from collections.abc import Callable
 
 import pytest
 
+from parley.events import EVENT_CLASSES, SessionEvent, facts
+from parley.events.carried import Carried
+from parley.events.values import Artefact, Outcome, PathPlan, SessionSettings, Step
 from shared.domain import commands as c
 from shared.domain.admissible import CHECKS, WRONG_CONSEQUENCES, admissible, admit
 from shared.domain.commands import By, Work
 from shared.domain.consequences import complete
 from shared.domain.decide import decide
 from shared.domain.session import Session
-from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.carried import Carried
-from shared.events.values import Artefact, Outcome, PathPlan, SessionSettings, Step
 from shared.story import StoryLine, Transition, finish
 from tests.unit.domain.spec import (
     ANN,

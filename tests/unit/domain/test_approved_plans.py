@@ -1,10 +1,10 @@
 """The approval of a plan whose steps act is the beginning of their turn, and the event holds all of it."""
 
+from parley.events import facts
+from parley.events.values import PathPlan, SessionSettings, Step
 from shared.domain import commands as c
 from shared.domain.evolve import evolve
 from shared.domain.waves import find
-from shared.events import facts
-from shared.events.values import PathPlan, SessionSettings, Step
 from tests.unit.domain.spec import TO_PLAN, Given, approve, given
 
 LOOK = Step(text="Find the order", tool="shop.look")

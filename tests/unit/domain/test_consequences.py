@@ -1,12 +1,12 @@
 """What an event ends besides its own content is in its body: nothing that folds or shows it concludes it again."""
 
+from parley.events import SessionEvent, dump_event, facts
+from parley.events.values import Outcome, PathPlan
 from shared.domain import commands as c
 from shared.domain.admissible import WRONG_CONSEQUENCES, admit
 from shared.domain.consequences import complete
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
-from shared.events import SessionEvent, dump_event, facts
-from shared.events.values import Outcome, PathPlan
 from tests.unit.domain.spec import (
     LEAVE,
     VERIFYING,

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from parley.events.hashing import canonical_hash
+from parley.events.values import Knowledge, Step
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.session import MAX_REPAIRS, ROUNDS_KEPT, SESSION, WISHES_KEPT, WORDS_KEPT, Session, newest, reviewing
 from shared.domain.waves import find
-from shared.events.hashing import canonical_hash
-from shared.events.values import Knowledge, Step
 from tests.unit.domain.spec import (
     NOTES,
     RUN_CODE,

@@ -4,14 +4,14 @@ import json
 
 import pytest
 
+from parley.events import facts, parse_event
+from parley.events.carried import Carried
+from parley.events.values import Check, Knowledge, Step
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.session import WORDS_KEPT, Session
-from shared.events import facts, parse_event
-from shared.events.carried import Carried
-from shared.events.values import Check, Knowledge, Step
 from shared.log import MAX_FORK, TooLarge, body_of
 from tests.conftest import person
 from tests.unit.domain.spec import NOTES, TO_DONE, approve, draft, given, program, say

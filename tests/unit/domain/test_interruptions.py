@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, due
 from shared.domain.errors import Invalid, OutOfTurn
-from shared.events import facts
 from tests.unit.domain.spec import (
     ANN,
     ANSWERING,

@@ -13,6 +13,8 @@ from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
+from parley.events import EVENT_CLASSES, SessionEvent, facts
+from parley.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
 from shared.domain import commands as c
 from shared.domain.commands import By, Work
 from shared.domain.decide import AnyCommand, decide
@@ -21,8 +23,6 @@ from shared.domain.evolve import fold
 from shared.domain.paths import begun
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import ready, running
-from shared.events import EVENT_CLASSES, SessionEvent, facts
-from shared.events.values import ActionSpec, Effect, ModelCall, PathPlan, SessionSettings, Step, ToolPolicy, ToolRule
 from tests.unit.domain.spec import (
     AGAIN,
     ANN,

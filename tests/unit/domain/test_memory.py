@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import ActionSpec, Recalled
 from shared.domain import commands as c
 from shared.domain import memory
 from shared.domain.errors import Invalid
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, history, text_of
 from shared.domain.session import Session
-from shared.events.values import ActionSpec, Recalled
 from shared.story import finish
 from tests.unit.domain.spec import (
     LEAVE,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from parley.events.values import ActionAttempt, Artefact, Outcome
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import OutOfTurn
@@ -9,7 +10,6 @@ from shared.domain.outcomes import LEFT, RESULT_LEFT, abandoned
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.waves import find
-from shared.events.values import ActionAttempt, Artefact, Outcome
 from shared.story import finish
 from tests.unit.domain.spec import act, anew, given, request, say, status, turn, verdict
 

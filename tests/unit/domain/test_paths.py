@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
+from parley.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale
 from shared.domain.paths import LONGEST, kept, made
 from shared.domain.session import Session
 from shared.domain.waves import ready
-from shared.events.values import ActionAttempt, ActionSpec, ModelCall, PathPlan, Step
 from shared.story import finish
 from tests.unit.domain.spec import (
     TO_DONE,

@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
+from parley.events.values import ActionSpec, SessionSettings
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.policy import policy_of
 from shared.domain.session import Session
-from shared.events import facts
-from shared.events.values import ActionSpec, SessionSettings
 from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,

@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.decide import due
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.evolve import evolve
-from shared.events import facts
 from tests.unit.domain.spec import (
     ANN,
     ANSWERING,

@@ -2,12 +2,12 @@
 
 import pytest
 
+from parley.events.values import ActionSpec, PathPlan, ToolRule
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.waves import to_start
-from shared.events.values import ActionSpec, PathPlan, ToolRule
 from tests.unit.domain.spec import Given, act, allow, anew, done, given, request, runs, status, turn
 
 FREE = request("agentflow", approval="never")

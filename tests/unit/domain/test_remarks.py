@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
+from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.decide import AnyCommand, due
@@ -11,7 +12,6 @@ from shared.domain.errors import OutOfTurn, Stale
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.session import SERVICE_OF, Session, put_back, set_aside, with_words
-from shared.events import facts
 from tests.unit.domain.spec import (
     ASKED,
     CODING,

@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
+from parley.events.values import ActionSpec, PathPlan, ToolRule
 from shared.domain import commands as c
 from shared.domain.errors import Stale
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
 from shared.domain.wording import UNCERTAIN_OPTIONS
-from shared.events import facts
-from shared.events.values import ActionSpec, PathPlan, ToolRule
 from shared.story import StoryLine
 from tests.unit.domain.spec import (
     AGAIN,

@@ -7,6 +7,8 @@ from typing import Any, cast
 import pytest
 from pydantic import ValidationError
 
+from parley.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
+from parley.events.carried import Carried
 from shared.domain import commands as c
 from shared.domain.decide import decide
 from shared.domain.errors import Invalid, OutOfTurn, Stale
@@ -16,8 +18,6 @@ from shared.domain.people import decide_person
 from shared.domain.session import COMMANDS_KEPT, Session, reviewing
 from shared.domain.state import Question
 from shared.domain.waves import advance
-from shared.events import EVENT_CLASSES, Event, SessionEvent, dump_event, facts, parse_event
-from shared.events.carried import Carried
 from tests.unit.domain.spec import (
     ANN,
     NOON,

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
+from parley.events import facts
+from parley.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.errors import Invalid, OutOfTurn, Stale
 from shared.domain.session import reviewing
 from shared.domain.waves import find
-from shared.events import facts
-from shared.events.values import ActionAttempt, ActionSpec, PathPlan, Step
 from shared.story import finish
 from tests.unit.domain.spec import (
     AGAIN,

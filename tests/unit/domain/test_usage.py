@@ -2,6 +2,8 @@
 
 import pytest
 
+from parley.events import dump_event, parse_event
+from parley.events.values import ModelCall
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import decide
@@ -9,8 +11,6 @@ from shared.domain.errors import Invalid
 from shared.domain.evolve import evolve
 from shared.domain.session import Session
 from shared.domain.wording import BUDGET_OPTIONS, OUT_OF_BUDGET
-from shared.events import dump_event, parse_event
-from shared.events.values import ModelCall
 from shared.story import StoryLine, finish
 from tests.unit.domain.spec import GIVE_UP, NOON, RAISE, TO_PLAN, act, done, draft, given, request, say, spend, turn
 

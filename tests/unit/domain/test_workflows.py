@@ -4,14 +4,14 @@ from typing import NamedTuple
 
 import pytest
 
+from parley.events import EVENT_CLASSES, SessionEvent
+from parley.events.values import PathPlan, Step
 from scripts.gen_reach import reach
 from shared.domain import commands as c
 from shared.domain import workflows
 from shared.domain.session import Session
 from shared.domain.workflow import Edge, Workflow, always
 from shared.domain.workflows import WORKFLOWS
-from shared.events import EVENT_CLASSES, SessionEvent
-from shared.events.values import PathPlan, Step
 from tests.unit.domain.spec import TO_DONE, StoryLine, act, answer, done, draft, given, request, say, turn, verdict
 
 

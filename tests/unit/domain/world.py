@@ -9,6 +9,9 @@ from typing import Any
 
 from pydantic import JsonValue
 
+from parley.events import SessionEvent, dump_event, facts, parse_event
+from parley.events.hashing import canonical_hash
+from parley.events.values import Artefact
 from shared.domain import commands as c
 from shared.domain.admissible import admit
 from shared.domain.commands import By, Work
@@ -23,9 +26,6 @@ from shared.domain.said import drafting
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
 from shared.domain.waves import blocked, find, running, to_start
-from shared.events import SessionEvent, dump_event, facts, parse_event
-from shared.events.hashing import canonical_hash
-from shared.events.values import Artefact
 from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 

@@ -47,7 +47,7 @@ class Stored(BaseModel):
 
 
 def content_hash(content: str) -> str:
-    """SHA-256 of a text, in hex. What an approval is bound to is `canonical_hash` (shared/events/hashing.py)."""
+    """SHA-256 of a text, in hex. What an approval is bound to is `canonical_hash` (parley/events/hashing.py)."""
     return hashlib.sha256(content.encode()).hexdigest()
 
 

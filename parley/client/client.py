@@ -6,16 +6,16 @@ from contextlib import aclosing
 from typing import Any, Self
 from urllib.parse import quote
 
-from sdk.connection import Connection, refusal
-from sdk.endpoint import Endpoint
-from sdk.errors import Refused
-from sdk.rest import Rest, plain
-from shared.events import SessionEvent
-from shared.events.values import Knowledge, SessionSettings, Workflow
-from shared.protocol.client import CLIENT_MESSAGES
-from shared.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionPage
-from shared.protocol.server import Error, Event, Snapshot
-from shared.tools import Preview, ToolPage
+from parley.client.connection import Connection, refusal
+from parley.client.endpoint import Endpoint
+from parley.client.errors import Refused
+from parley.client.rest import Rest, plain
+from parley.events import SessionEvent
+from parley.events.values import Knowledge, SessionSettings, Workflow
+from parley.protocol.client import CLIENT_MESSAGES
+from parley.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionPage
+from parley.protocol.server import Error, Event, Snapshot
+from parley.protocol.tools import Preview, ToolPage
 
 _DUE = frozenset({"awaiting_approval", "awaiting_input", "escalated", "resting", "failed"})
 _PAGE = 500  # events asked for at once

@@ -10,8 +10,8 @@ from typing import Literal
 from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import ConnectionClosed, InvalidHandshake, InvalidStatus
 
-from sdk.endpoint import Backoff, Endpoint, unanswered, unreachable
-from sdk.errors import NotAllowed, ParleyDown
+from parley.client.endpoint import Backoff, Endpoint, unanswered, unreachable
+from parley.client.errors import NotAllowed, ParleyDown
 
 Tap = Callable[[Literal["sent", "received"], str | bytes], None]
 LARGEST = 32 * 1024 * 1024  # bytes of one message; a snapshot with a long plan and program is well below this

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
-from shared.events.values import ActionId, Ended, ModelCall, SessionId, Stored
+from parley.events.values import ActionId, Ended, ModelCall, SessionId, Stored
 
 FORMAT = 1  # the newest format that this release reads
 RULES = 1  # the newest rules by which this release folds

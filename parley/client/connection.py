@@ -12,11 +12,11 @@ from typing import Literal, Self
 
 from pydantic import ValidationError
 
-from sdk.endpoint import TRANSIENT, Backoff, Endpoint
-from sdk.errors import ParleyDown, Refused
-from sdk.socket import Link, Socket, Tap
-from shared.protocol import client as c
-from shared.protocol import server as s
+from parley.client.endpoint import TRANSIENT, Backoff, Endpoint
+from parley.client.errors import ParleyDown, Refused
+from parley.client.socket import Link, Socket, Tap
+from parley.protocol import client as c
+from parley.protocol import server as s
 
 Message = s.AnyServerMessage | Link
 TOO_BIG = 1009  # the code with which a socket ends that was sent more than it takes

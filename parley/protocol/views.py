@@ -4,7 +4,7 @@ from typing import Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue
 
-from shared.events.values import (
+from parley.events.values import (
     Artefact,
     Check,
     Decision,
@@ -39,7 +39,7 @@ class NodeProposalView(OfStored):
 
 
 class PlannedPathView(OfStored):
-    """A path as it was planned: `shared.events.values.PathPlan` under the names that clients know."""
+    """A path as it was planned: `parley.events.values.PathPlan` under the names that clients know."""
 
     nodes: tuple[Line, ...]
     fallback: bool = False

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, JsonValue
 
-from shared.events.values import (
+from parley.events.values import (
     Check,
     Knowledge,
     Line,

@@ -7,21 +7,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter
 
-from shared.events import SessionEvent
-from shared.events.values import Check, PlanKind, SessionSettings, Step, Workflow
-from shared.protocol.views import ActionView as ActionView
-from shared.protocol.views import AnswerView as AnswerView
-from shared.protocol.views import CodeView as CodeView
-from shared.protocol.views import FailureView as FailureView
-from shared.protocol.views import MemoryView as MemoryView
-from shared.protocol.views import NodeProposalView as NodeProposalView
-from shared.protocol.views import PathView as PathView
-from shared.protocol.views import PlannedPathView as PlannedPathView
-from shared.protocol.views import PlanView as PlanView
-from shared.protocol.views import SubGoalView as SubGoalView
-from shared.protocol.views import TurnView as TurnView
-from shared.protocol.views import VerdictView as VerdictView
-from shared.protocol.views import View as View
+from parley.events import SessionEvent
+from parley.events.values import Check, PlanKind, SessionSettings, Step, Workflow
+from parley.protocol.views import ActionView as ActionView
+from parley.protocol.views import AnswerView as AnswerView
+from parley.protocol.views import CodeView as CodeView
+from parley.protocol.views import FailureView as FailureView
+from parley.protocol.views import MemoryView as MemoryView
+from parley.protocol.views import NodeProposalView as NodeProposalView
+from parley.protocol.views import PathView as PathView
+from parley.protocol.views import PlannedPathView as PlannedPathView
+from parley.protocol.views import PlanView as PlanView
+from parley.protocol.views import SubGoalView as SubGoalView
+from parley.protocol.views import TurnView as TurnView
+from parley.protocol.views import VerdictView as VerdictView
+from parley.protocol.views import View as View
 
 
 class ServerMessage(BaseModel):

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, WrapValidator
 
-from shared.events.values import Knowledge, Line, SessionSettings, Step
+from parley.events.values import Knowledge, Line, SessionSettings, Step
 
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12

@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from shared.events.carried import Carried
-from shared.events.envelope import Event
-from shared.events.values import (
+from parley.events.carried import Carried
+from parley.events.envelope import Event
+from parley.events.values import (
     ActionAttempt,
     ActionId,
     ActionSpec,

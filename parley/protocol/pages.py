@@ -2,8 +2,8 @@
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict
 
-from shared.events import SessionEvent
-from shared.events.values import Service, Workflow
+from parley.events import SessionEvent
+from parley.events.values import Service, Workflow
 
 
 class Message(BaseModel):

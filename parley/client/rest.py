@@ -9,8 +9,8 @@ from typing import Any
 import httpx2
 from pydantic import BaseModel, ValidationError
 
-from sdk.endpoint import TRANSIENT, Backoff, Endpoint, retry_after, unanswered, unreachable
-from sdk.errors import NotAllowed, ParleyDown, Refused
+from parley.client.endpoint import TRANSIENT, Backoff, Endpoint, retry_after, unanswered, unreachable
+from parley.client.errors import NotAllowed, ParleyDown, Refused
 
 TIMEOUT = 30.0  # seconds for one answer
 

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
-from shared.events.values import Confirm, Effect, Line, ToolPolicy, Value
+from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview

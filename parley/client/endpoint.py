@@ -5,7 +5,7 @@ import time
 from collections.abc import Mapping
 from urllib.parse import urlsplit, urlunsplit
 
-from sdk.errors import NotAllowed, ParleyDown, ParleyError
+from parley.client.errors import NotAllowed, ParleyDown, ParleyError
 
 FIRST_PAUSE, LONGEST_PAUSE = 0.2, 3.0  # seconds between tries
 LONGEST_WAIT = 60  # seconds that a gateway may ask for before it is tried again

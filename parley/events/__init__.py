@@ -7,10 +7,10 @@ from typing import Annotated, Literal, get_args
 
 from pydantic import Field, JsonValue, TypeAdapter
 
-from shared.events import envelope, facts
-from shared.events.envelope import Event
-from shared.events.upcasting import UPCASTERS, lift
-from shared.events.values import Service
+from parley.events import envelope, facts
+from parley.events.envelope import Event
+from parley.events.upcasting import UPCASTERS, lift
+from parley.events.values import Service
 
 type Due = Service | Literal["user", "nobody"]
 

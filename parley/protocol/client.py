@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
 
-from shared.events.values import (
+from parley.events.values import (
     ActionId,
     Line,
     SessionId,
@@ -17,7 +17,7 @@ from shared.events.values import (
     Value,
     Workflow,
 )
-from shared.protocol.bounds import (
+from parley.protocol.bounds import (
     MAX_COST,
     MAX_TOKENS,
     MAX_VERSION,

@@ -1,0 +1,14 @@
+"""Parley from Python: `Parley` speaks to a running one. It holds no model.
+
+async with Parley("http://127.0.0.1:8001", token=...) as parley:
+    session = await parley.start("Cancel order #W1 …", workflow="agentflow")
+    shown = await session.wait()
+"""
+
+from parley.client.client import Parley as Parley
+from parley.client.client import Session as Session
+from parley.client.connection import Connection as Connection
+from parley.client.errors import NotAllowed as NotAllowed
+from parley.client.errors import ParleyDown as ParleyDown
+from parley.client.errors import ParleyError as ParleyError
+from parley.client.errors import Refused as Refused

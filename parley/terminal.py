@@ -1,0 +1,19 @@
+"""The `parley` command as pip installs it: what talks to a running Parley. The rest of it needs Parley's checkout."""
+
+import sys
+from pathlib import Path
+
+BUNDLED = Path(__file__).with_name("_terminal")  # only in a wheel: packages that nobody but this command imports
+NEED_CHECKOUT = ("bench", "doctor", "rebuild", "secrets", "sql", "tasks", "tools", "up")  # services, packs, databases
+
+
+def main() -> None:
+    """The entry point of the wheel; in a checkout the same as `cli.main`."""
+    if BUNDLED.is_dir():
+        asked = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        if asked in NEED_CHECKOUT and not {"-h", "--help"} & {*sys.argv}:
+            sys.exit(f"parley: `parley {asked}` needs a checkout of Parley: there, `make up` starts it")
+        sys.path.insert(0, str(BUNDLED))
+    from cli.main import main as command  # noqa: PLC0415  only now can it be found
+
+    command()

@@ -1,0 +1,82 @@
+"""The wheel in an environment of its own, which sees the dependencies and nothing of the checkout."""
+
+import asyncio
+import os
+import subprocess
+import sys
+import sysconfig
+import venv
+from pathlib import Path
+
+import pytest
+
+from cli.main import app
+from parley.terminal import NEED_CHECKOUT
+from tests.e2e.running import ROOT, Parley
+
+pytestmark = pytest.mark.timeout(180)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Its folder. A path file inside of another environment is not followed, so the checkout is not found by it."""
+    folder = tmp_path_factory.mktemp("wheel")
+    wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    subprocess.run([sys.executable, *wheel], cwd=ROOT, check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    venv.create(folder / "venv", with_pip=False)
+    python = folder / "venv" / "bin" / "python"
+    pip = ["-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(built)]
+    subprocess.run([sys.executable, *pip], check=True, capture_output=True)
+    (site(folder) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    return folder
+
+
+def site(folder: Path) -> Path:
+    (found,) = (folder / "venv" / "lib").glob("python*/site-packages")
+    return found
+
+
+async def run(installed: Path, *words: str, home: Path, stdin: str = "") -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of the installed command, elsewhere than in the checkout."""
+    process = await asyncio.create_subprocess_exec(
+        installed / "venv" / "bin" / "parley", *words,
+        cwd=installed, env={"PATH": os.environ["PATH"], "PARLEY_HOME": str(home)},
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    out, err = await process.communicate(stdin.encode())
+    return process.returncode or 0, out.decode(), err.decode()
+
+
+def test_it_installs_one_package(installed: Path) -> None:
+    names = {path.name for path in site(installed).iterdir()} - {"dependencies.pth", "__pycache__"}
+    assert {name for name in names if not name.endswith(".dist-info")} == {"parley"}
+
+
+async def test_what_needs_a_checkout_says_so(installed: Path, tmp_path: Path) -> None:
+    for command in NEED_CHECKOUT:
+        code, _, err = await run(installed, command, home=tmp_path)
+        assert (code, f"`parley {command}` needs a checkout" in err) == (1, True), err
+
+
+async def test_everything_else_has_what_it_imports(installed: Path, tmp_path: Path) -> None:
+    imported = 0
+    for command in (one.name or one.callback.__name__ for one in app.registered_commands if one.callback):
+        if command not in NEED_CHECKOUT:
+            imported += 1
+            words = {"chat": ["chat", "hello"], "publish": ["publish", "--text", "x"]}.get(command, [command])
+            _, _, err = await run(installed, *words, home=tmp_path)
+            assert "ModuleNotFoundError" not in err, (command, err)
+    assert imported == 10
+
+
+async def test_a_person_talks_to_a_running_parley(installed: Path, running: Parley) -> None:
+    code, out, _ = await run(installed, "--help", home=running.home)
+    assert (code, "chat" in out) == (0, True)
+    code, out, err = await run(installed, "chat", "--yes", "Help me create a simple calculator", home=running.home)
+    assert code == 0, err
+    assert "def " in out
+    code, out, err = await run(installed, "publish", "--text", "Write FizzBuzz", home=running.home)
+    assert code == 0, err
+    code, out, err = await run(installed, "tail", out.strip(), "--no-follow", home=running.home)
+    assert (code, "message.received" in out) == (0, True), err
