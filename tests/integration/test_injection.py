@@ -86,7 +86,7 @@ ORDERS: list[Any] = list({order["user_id"]: order for order in PENDING}.values()
 CLOSED = re.compile(r"<(\w+)>\n(.*?)\n</\1>(?:\n\n|\Z)", re.DOTALL)
 ORDER = re.compile(r"cancel(?:\b|_pending_order\().{0,60}?(#W\d+|the customer's order)", re.IGNORECASE | re.DOTALL)
 KNOWN = {"rules", "tools", "previous", "request", "dialogue", "feedback", "turn", "sub_goals", "executed", "verdicts"}
-KNOWN |= {"problems", "nudge", "sub_goal", "actions", "reasoning", "ended", "review", "remark"}
+KNOWN |= {"problems", "nudge", "sub_goal", "actions", "reasoning", "ended", "review", "remark", "refused"}
 
 
 def filled(text: str, order: Any) -> str:

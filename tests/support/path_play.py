@@ -17,7 +17,7 @@ from pydantic import BaseModel, JsonValue, ValidationError
 from parley.events.values import Artefact, Planning, Service, SessionSettings, Workflow
 from parley.protocol.flows import FLOWS_LIST, FlowPage, ListFlows
 from parley.protocol.pages import LibraryPage
-from parley.protocol.tools import TOOLS_LIST
+from parley.protocol.tools import TOOLS_CHECK, TOOLS_LIST
 from rehearsal.flows.nonsense import spoilt
 from rehearsal.prompt import read_prompt
 from rehearsal.rules import answer
@@ -145,6 +145,7 @@ async def housed(settings: Settings, model: Rules | None = None) -> AsyncIterato
     async with AsyncExitStack() as opened:
         tools = await opened.enter_async_context(executing(here))
         await bus.answer(TOOLS_LIST, tools.requests.list)
+        await bus.answer(TOOLS_CHECK, tools.requests.check)
         await bus.answer(FLOWS_LIST, tools.guide.list)
         house.handlers["executor"] = tools.executor.run_wave
         house.handlers["planner"] = await opened.enter_async_context(planning(here))
