@@ -6,6 +6,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from pydantic import JsonValue
 from sqlalchemy import RowMapping, select, text
 from sqlalchemy.ext.asyncio import create_async_engine
 
@@ -13,6 +14,7 @@ from chaos.accounts import Served
 from chaos.evidence import Effect, Row, Rows
 from packs.retail.data import Data
 from packs.retail.generate import generate
+from packs.retail.pack import result_of
 from packs.retail.store import Worlds
 from packs.retail.tables import effects
 from packs.retail.tasks.replay import Replay, Shop
@@ -73,7 +75,7 @@ async def read_effects(url: str) -> list[Effect]:
 
 async def read_worlds(
     url: str, done: Iterable[Effect]
-) -> tuple[dict[str, Documents], dict[str, Documents], dict[str, str]]:
+) -> tuple[dict[str, Documents], dict[str, Documents], dict[str, JsonValue]]:
     """What differs from the base in every world that something was done in: as it is, and as the effects make it.
 
     And what each of these effects says when it is made again like this, by key.
@@ -82,7 +84,7 @@ async def read_worlds(
     shop = Shop(base)
     replays: dict[str, Replay] = {}
     answers = {
-        effect.key: replays.setdefault(effect.world, shop.fresh()).call(effect.tool, effect.arguments)
+        effect.key: result_of(replays.setdefault(effect.world, shop.fresh()).call(effect.tool, effect.arguments))
         for effect in done
     }
     worlds = Worlds(url, lambda: base)
@@ -131,7 +133,7 @@ def _differing(data: Data, base: Data) -> Documents:
 
 def _effect(row: RowMapping) -> Effect:
     arguments, result = json.loads(row["arguments"]), json.loads(row["result"])
-    return Effect(row["world"], row["key"], row["tool"], arguments, str(result))
+    return Effect(row["world"], row["key"], row["tool"], arguments, result_of(str(result)))
 
 
 def _rows(result: Any) -> list[Row]:

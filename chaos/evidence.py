@@ -4,6 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import JsonValue
+
 from chaos.accounts import Served
 from chaos.process import Exit
 from chaos.recorder import Shown
@@ -15,13 +17,13 @@ Rows = Mapping[str, Sequence[Row]]  # by table, in an order of their own
 
 @dataclass(frozen=True)
 class Effect:
-    """What a tool left in the world under a key. `place`: the order in which it was done, where that is known."""
+    """What a tool left in the world under a key, and what it said then, as an event has it."""
 
     world: str
     key: str
     tool: str
     arguments: Mapping[str, Any]
-    result: str
+    result: JsonValue
 
 
 @dataclass(frozen=True)
@@ -59,7 +61,7 @@ class Evidence:
     effects: Sequence[Effect] = ()
     worlds: Mapping[str, Any] = field(default_factory=dict)  # the store's documents, by world
     replayed: Mapping[str, Any] = field(default_factory=dict)  # the same, made by the effects in their order
-    answers: Mapping[str, str] = field(default_factory=dict)  # by key, what an effect says when it is made so
+    answers: Mapping[str, JsonValue] = field(default_factory=dict)  # by key, what an effect says when it is made so
     notes: Mapping[str, int] = field(default_factory=dict)  # how often each note stands in the file of the unkeyed tool
     served: Sequence[Served] = ()  # by the model's own count
     exits: Sequence[Exit] = ()

@@ -54,7 +54,7 @@ class Retail(Pack):
         text = await self._opened.world(context.world).call(name, arguments.model_dump(), key=context.key)
         if text.startswith(REFUSAL):
             raise Refused(text.removeprefix(REFUSAL))
-        return _value(text)
+        return result_of(text)
 
     async def _preview(self, name: str, arguments: Arguments, context: Context) -> Preview:
         return await self._opened.world(context.world).preview(name, arguments.model_dump())
@@ -74,6 +74,6 @@ def _data(folder: Any) -> Any:
     return generate()
 
 
-def _value(text: str) -> JsonValue:
-    """A document as the object that it is; all else as text."""
+def result_of(text: str) -> JsonValue:
+    """What the store says as the tool's result: a document as the object that it is, all else as text."""
     return json.loads(text) if text.startswith(("{", "[")) else text

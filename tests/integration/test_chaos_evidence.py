@@ -10,6 +10,7 @@ import pytest
 from chaos.collect import read_effects, read_worlds
 from chaos.cut_service import CODE
 from chaos.process import Process
+from packs.retail.pack import result_of
 from packs.retail.store import Worlds
 from tests.support.store import STORE
 
@@ -49,8 +50,8 @@ async def test_effects_are_made_once_more_beside_what_they_said(url: str) -> Non
     worlds = Worlds(url, lambda: STORE)
     await worlds.open()
     cancel = {"order_id": order, "reason": "no longer needed"}
-    done = await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/9/9.1")
-    refused = await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/10/10.1")
+    done = result_of(await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/9/9.1"))
+    refused = result_of(await worlds.world("shared").call("cancel_pending_order", cancel, key="s1/10/10.1"))
     await worlds.close()
     effects = await read_effects(url)
     found, replayed, answers = await read_worlds(url, effects)
