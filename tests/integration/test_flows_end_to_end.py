@@ -121,24 +121,20 @@ async def mortal(settings: Settings) -> AsyncIterator[Mortal]:
         yield one
 
 
-async def dies_when_it_begins(one: Mortal, bus: Bus, ann: Person, node: str) -> asyncio.Event:
+async def dies_when_it_begins(one: Mortal, bus: Bus, session: Session, node: str) -> asyncio.Event:
     """The executor is killed as soon as this node is recorded as begun; the event is set then."""
+    assert session.turn
+    (meant,) = (action.spec.id for action in session.turn.actions if action.spec.tool == f"complaint_triage.{node}")
     died = asyncio.Event()
 
     async def stored(_: str, data: bytes) -> None:
-        session = (await ann.load()).session
-        running = (
-            [action.spec.tool for action in session.turn.actions if action.status == "started"] if session.turn else []
-        )
-        if (
-            isinstance(parse_event(data), facts.ActionsStarted)
-            and f"complaint_triage.{node}" in running
-            and not died.is_set()
-        ):
+        event = parse_event(data)
+        begun = [action.action_id for action in event.actions] if isinstance(event, facts.ActionsStarted) else []
+        if meant in begun and not died.is_set():
             died.set()
             await one.dies()
 
-    await bus.subscribe(f"feed.{ann.id}.>", stored)
+    await bus.subscribe(f"feed.{session.id}.>", stored)
     return died
 
 
@@ -152,7 +148,7 @@ async def test_executors_that_are_killed_within_nodes_leave_the_path_as_it_would
         await one.model.until(lambda calls: any(call["task"].endswith("assess") for call in calls), seconds=30)
         await one.dies()  # while the model is asked
         asked = await ann.phase("awaiting_approval", "resting", "failed", seconds=40)
-        died = await dies_when_it_begins(one, bus, ann, "cancel_order")
+        died = await dies_when_it_begins(one, bus, asked, "cancel_order")
         await allows(ann, asked)
         done = await ann.phase("resting", "failed", "awaiting_input", seconds=40)
         assert died.is_set()

@@ -5,7 +5,9 @@ A new module comes under the rules by being there; a new name under `shared/` ha
 
 import ast
 import sys
+from collections.abc import Iterator
 from functools import cache
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -106,16 +108,28 @@ def imports(path: Path) -> frozenset[str]:
 
     `from a import b` counts as both `a` and `a.b`: only running it would tell which of the two is the module.
     """
+    return frozenset(dotted for node in ast.walk(tree(path)) for dotted in named(node, path))
+
+
+def named(node: ast.AST, path: Path) -> set[str]:
+    """The modules that this statement imports; none if it is another statement."""
+    if isinstance(node, ast.Import):
+        return {alias.name for alias in node.names}
+    if not isinstance(node, ast.ImportFrom):
+        return set()
     package = path.relative_to(ROOT).parent.parts if path.is_relative_to(ROOT) else ()
-    found: set[str] = set()
-    for node in ast.walk(tree(path)):
-        if isinstance(node, ast.Import):
-            found |= {alias.name for alias in node.names}
-        elif isinstance(node, ast.ImportFrom):
-            above = package[: len(package) - node.level + 1] if node.level else ()
-            base = [*above, *([node.module] if node.module else [])]
-            found |= {".".join(base), *(".".join([*base, alias.name]) for alias in node.names)}
-    return frozenset(found - {""})
+    above = package[: len(package) - node.level + 1] if node.level else ()
+    base = [*above, *([node.module] if node.module else [])]
+    return {".".join(base), *(".".join([*base, alias.name]) for alias in node.names)} - {""}
+
+
+def at_once(node: ast.AST) -> Iterator[ast.AST]:
+    """What runs when the module is imported: not the bodies of functions, nor what only a type checker reads."""
+    for child in ast.iter_child_nodes(node):
+        checked_only = isinstance(child, ast.If) and ast.unparse(child.test) == "TYPE_CHECKING"
+        if not checked_only and not isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield child
+            yield from at_once(child)
 
 
 def name(path: Path) -> str:
@@ -185,6 +199,15 @@ def test_neither_asks_the_clock_nor_the_world() -> None:
     asks = IMPURE_CALLS | {f".{one}" for one in CLOCK}
     paths = sources("shared/domain", "parley/events")
     assert [f"{name(path)} calls {one}" for path in paths for one in sorted(calls(path) & asks)] == []
+
+
+def test_imports_go_round_in_no_circle() -> None:
+    modules = sources(*CODE)
+    needs = {
+        path: {one for node in at_once(tree(path)) for dotted in named(node, path) for one in files(dotted)} - {path}
+        for path in modules
+    }
+    TopologicalSorter(needs).prepare()  # its CycleError names the modules
 
 
 def test_only_bus_and_log_know_nats() -> None:
