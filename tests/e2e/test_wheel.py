@@ -1,14 +1,15 @@
-"""The wheel in an environment of its own, which sees the dependencies and nothing of the checkout."""
+"""The wheel in an environment of its own, which sees what it depends on, and nothing else of what is installed here."""
 
 import asyncio
 import os
 import subprocess
 import sys
-import sysconfig
 import venv
+from importlib import metadata
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from cli.main import app
 from parley.terminal import NEED_CHECKOUT
@@ -19,7 +20,7 @@ pytestmark = pytest.mark.timeout(180)
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Its folder. A path file inside of another environment is not followed, so the checkout is not found by it."""
+    """Its folder."""
     folder = tmp_path_factory.mktemp("wheel")
     wheel = ["-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
     subprocess.run([sys.executable, *wheel], cwd=ROOT, check=True, capture_output=True)
@@ -28,8 +29,27 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = folder / "venv" / "bin" / "python"
     pip = ["-m", "pip", "--python", str(python), "install", "--no-deps", "--no-index", "--quiet", str(built)]
     subprocess.run([sys.executable, *pip], check=True, capture_output=True)
-    (site(folder) / "dependencies.pth").write_text(sysconfig.get_path("purelib"))
+    (site(folder) / "dependencies.pth").write_text(str(folder / "dependencies"))
+    (folder / "dependencies").mkdir()
+    for line in metadata.Distribution.at(next(site(folder).glob("*.dist-info"))).requires or ():
+        depend(Requirement(line), folder / "dependencies")
     return folder
+
+
+def depend(wanted: Requirement, folder: Path) -> None:
+    """Link what this requirement needs into the folder, with all that it needs itself."""
+    found = metadata.distribution(wanted.name)
+    mark = folder / f"{found.name}[{','.join(sorted(wanted.extras))}]"
+    if mark.exists():
+        return
+    mark.touch()
+    for top in {path.parts[0] for path in found.files or ()} - {"..", "__pycache__"}:
+        if not (folder / top).exists():
+            (folder / top).symlink_to(Path(str(found.locate_file(top))))
+    for line in found.requires or ():
+        one = Requirement(line)
+        if one.marker is None or any(one.marker.evaluate({"extra": extra}) for extra in (*wanted.extras, "")):
+            depend(one, folder)
 
 
 def site(folder: Path) -> Path:
