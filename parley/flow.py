@@ -52,7 +52,7 @@ class ToolAnswer(NamedTuple):
 
 
 class AskModel(Protocol):
-    """One typed question. Raises ModelError, which no node may catch: who runs the nodes waits, retries and tells."""
+    """One typed question. A node lets its exceptions pass: the executor waits, tries again, or reports the failure."""
 
     async def __call__[R: Reply](
         self, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
@@ -94,7 +94,8 @@ type Asks = Callable[[State], Awaitable[Asked]]
 
 @dataclass(frozen=True)
 class Node:
-    """`asks` makes its question; `proposes`: unasked it goes on with a proposal of its own.
+    """`asks` makes its question to the person. `proposes`: where the session confirms nothing, the node is not asked
+    about, and goes on with a proposal of its own; a node without a proposal is asked about even then.
 
     `tool` is the registered tool that it calls, if it is one call; `resolves` makes that call's arguments.
     """
@@ -193,8 +194,7 @@ class Flow:
     def opening(self, asked: FlowRequest) -> Outputs:
         """What the state of a run begins with: the request, and what was said about it since.
 
-        That this flow was named when it was asked which one is meant, as it is written or in words, says nothing more
-        to its nodes.
+        Feedback that is only this flow's name, the answer to a question which flow is meant, is left out.
         """
         said = [words for words in asked.feedback if "_".join(words.lower().split()) != self.name.lower()]
         state: Outputs = {"request": asked.request}

@@ -10,10 +10,10 @@ NEED_CHECKOUT = ("bench", "doctor", "rebuild", "secrets", "sql", "tasks", "tools
 def main() -> None:
     """The entry point of the wheel; in a checkout the same as `cli.main`."""
     if BUNDLED.is_dir():
-        asked = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
-        if asked in NEED_CHECKOUT and not {"-h", "--help"} & {*sys.argv}:
-            sys.exit(f"parley: `parley {asked}` needs a checkout of Parley: there, `make up` starts it")
+        command = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+        if command in NEED_CHECKOUT and not {"-h", "--help"} & {*sys.argv}:
+            sys.exit(f"parley: `parley {command}` needs a checkout of Parley; what pip installs does not have it")
         sys.path.insert(0, str(BUNDLED))
-    from cli.main import main as command  # noqa: PLC0415  only now can it be found
+    from cli.main import main as run  # noqa: PLC0415  only now can it be found
 
-    command()
+    run()

@@ -1,6 +1,7 @@
 """What a workflow is, as data: where its events lead, and the rules of its plans and turns.
 
-Each workflow has a file in `workflows/`. The rest of the domain knows none of them by name.
+Each workflow has a file in `workflows/`. The rest of the domain names none of them, but for `drafts`, which asks
+`conversation` whether code can be mended.
 """
 
 from collections.abc import Callable, Mapping

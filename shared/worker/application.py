@@ -54,7 +54,10 @@ class WorkerApplication(Application):
         return Here(self.settings, self.bus, self._store)
 
     async def work(self, delivery: Delivery, handler: Handler) -> None:
-        """Load the session and, if it is this service's turn, record what its handler makes of it."""
+        """Load the session and, if it is this service's turn, record what its handler makes of it.
+
+        A worker has one handler: that of the first call.
+        """
         if self._worker is None:
             kit = Kit(self._service, self._store, self.bus.log, self._model, self._drafts, self.settings)
             self._worker = Worker(kit, handler)

@@ -13,7 +13,7 @@ WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTF
 
 
 def of_plan(session: Session, kind: PlanKind) -> Workflow:
-    """The session's own workflow if its plans are of this kind, or else the first one whose are."""
+    """The session's own workflow if its plans are of this kind; otherwise the first one with plans of this kind."""
     own = WORKFLOWS.get(session.workflow)
     if own and own.plans == kind:
         return own
@@ -30,7 +30,7 @@ def of_turn(session: Session, event: facts.TurnPlanned | facts.TurnRequested) ->
 
 
 def _own(session: Session) -> Workflow:
-    """The session's workflow; one that claims its turns has no others, so those are turns of tools."""
+    """The session's workflow. One with `claims` owns only the turns that it claims: any other turn is one of tools."""
     own = WORKFLOWS.get(session.workflow, AGENTFLOW)
     return AGENTFLOW if own.claims else own
 
@@ -46,9 +46,9 @@ def edge(session: Session, event: SessionEvent) -> Edge:
 
 
 def owner(session: Session, event: SessionEvent) -> Workflow:
-    """The workflow that says where this event leads: that of the plan or turn it is about, if it has such events.
+    """The workflow of the plan or turn that this event is about, if it has edges for this type of event.
 
-    Else the first one that has: code, say, is decided about in every session that has some.
+    Otherwise the first workflow that has: code, for example, is reviewed by the edges of `conversation` everywhere.
     """
     about = _about(session, event)
     if event.type in about.after:
@@ -60,9 +60,13 @@ def _about(session: Session, event: SessionEvent) -> Workflow:
     match event:
         case facts.PlanDrafted():
             return of_plan(session, event.kind)
-        case facts.PlanEdited() | facts.PlanApproved() | facts.PlanRejected() | facts.PlanCancelled():
-            return of_plan(session, kind_of(session.plan))
-        case facts.PlanDeleted():
+        case (
+            facts.PlanEdited()
+            | facts.PlanApproved()
+            | facts.PlanRejected()
+            | facts.PlanCancelled()
+            | facts.PlanDeleted()
+        ):
             return of_plan(session, kind_of(session.plan))
         case facts.TurnPlanned() | facts.TurnRequested():
             return of_turn(session, event)
@@ -71,5 +75,5 @@ def _about(session: Session, event: SessionEvent) -> Workflow:
 
 
 def kind_of(plan: Plan | None) -> PlanKind:
-    """A session without a plan would edit one of words."""
+    """The plan's kind; `text` if there is no plan."""
     return plan.kind if plan else "text"
