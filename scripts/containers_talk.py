@@ -97,7 +97,7 @@ async def plainly(here: Talk) -> str:
     await here.approves(code)
     await here.event("code.approved")
     await here.says(c.Run(type="run", stdin="1 + 2\n"))
-    ran = await here.event("actions.finished")
+    (ran,) = (await here.event("actions.finished")).outcomes
     must(ran.ok, f"the run ended with {ran.result}")
     await here.event("turn.verified")
     return f"plan, feedback, approval, code, approval, run: {here.whole()} events"
@@ -116,7 +116,7 @@ async def disturbed(here: Talk, *, planning: Disturb, running: Disturb) -> str:
     await here.says(c.Run(type="run"))
     await here.event("actions.started")
     await running()
-    ran = await here.event("actions.finished")
+    (ran,) = (await here.event("actions.finished")).outcomes
     must(ran.ok and ran.result["stdout"] == "done\n", f"the run ended with {ran.result}")
     await here.event("turn.verified")
     told = [one.type for one in here.events]
