@@ -5,7 +5,6 @@ from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, NamedTuple, Protocol
 
-import structlog
 from pydantic import JsonValue
 
 from parley.events.values import Effect
@@ -15,8 +14,6 @@ from parley.reply import Reply
 type State = Mapping[str, JsonValue]
 type Outputs = dict[str, JsonValue]
 NEXT = "next"  # where a node's result names the node that it leads to itself
-
-log = structlog.get_logger("flows")
 
 
 class NodeFailed(Exception):
@@ -80,7 +77,6 @@ class Run:
     given: frozenset[str] = frozenset()
     user: str = ""
     flows: tuple[FlowSpec, ...] = ()
-    log: Any = log
 
     def text(self, name: str) -> str:
         """A value as a text, "" where there is none."""
