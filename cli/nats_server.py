@@ -112,10 +112,11 @@ class Place(NamedTuple):
         return ""
 
 
-def prepare(home: Path, *, port: int = 0) -> Place:
+def prepare(home: Path, *, port: int = 0, durable: bool = True) -> Place:
     """Write the configuration of a server under `home`/nats: on `port`, or the one used last if it is free, or another.
 
-    Every acknowledged event is on the disk before its acknowledgement (`sync_interval: always`).
+    An event is flushed to the disk before it is acknowledged (`sync_interval: always`). Without `durable` the operating
+    system chooses the time: nothing is lost when the server is killed, but it may be when the machine stops.
     """
     from shared.bus.users import USERS, configuration  # noqa: PLC0415  with it the whole bus is loaded
 
@@ -128,22 +129,23 @@ def prepare(home: Path, *, port: int = 0) -> Place:
     passwords = {user: secret(home, f"nats-{user}") for user in USERS}
     last = re.search(r"^port: (\d+)$", config.read_text(), re.MULTILINE) if config.exists() else None
     port = port or free_port(preferred=int(last[1]) if last else 0)
+    store = f"store_dir: {json.dumps(str(folder / 'store'))}" + (", sync_interval: always" if durable else "")
     config.touch(mode=0o600)
     config.write_text(
         f'host: "127.0.0.1"\nport: {port}\nhttp: "127.0.0.1:-1"\nports_file_dir: {json.dumps(str(ports))}\n'
         f"max_payload: 4MB\n{configuration(passwords)}"
-        f"jetstream {{ store_dir: {json.dumps(str(folder / 'store'))}, sync_interval: always }}\n"
+        f"jetstream {{ {store} }}\n"
     )
     return Place(folder, config, port, passwords)
 
 
 class NatsServer:
-    """A server of our own in `home`, for tests and for commands that need one for a moment; blocking."""
+    """A server for tests in `home`; blocking. It is not `durable`: a test must not wait for a slow disk."""
 
     def __init__(self, home: Path) -> None:
         self._home, self._binary = home, find_binary()[0]
         for attempt in range(1, _ATTEMPTS + 1):
-            self._place = prepare(home)
+            self._place = prepare(home, durable=False)
             try:
                 self._process = self._start()
                 return
@@ -186,7 +188,7 @@ class NatsServer:
     def restart(self) -> None:
         """Run it again on the same port and store; it is ready on return."""
         self.stop()
-        prepare(self._home, port=self._place.port)
+        prepare(self._home, port=self._place.port, durable=False)
         self._process = self._start()
 
     def __enter__(self) -> Self:

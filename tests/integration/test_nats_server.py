@@ -84,6 +84,11 @@ def test_the_passwords_are_readable_by_their_owner_only_and_made_once(server: Na
     assert len(set(again.passwords.values())) == len(USERS)
 
 
+def test_what_parley_starts_flushes_each_event_and_what_a_test_starts_does_not(tmp_path: Path) -> None:
+    assert "sync_interval: always" in prepare(tmp_path).config.read_text()
+    assert "sync_interval" not in prepare(tmp_path, durable=False).config.read_text()
+
+
 async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
     """As the version before this one left it."""
     token = secret(tmp_path, "nats-token")

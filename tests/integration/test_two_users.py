@@ -74,7 +74,7 @@ class There(NamedTuple):
 
 @asynccontextmanager
 async def _http(address: str, headers: dict[str, str]) -> AsyncIterator[httpx2.AsyncClient]:
-    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers, timeout=20) as http:
+    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=headers, timeout=60) as http:
         yield http
 
 

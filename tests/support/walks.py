@@ -16,7 +16,8 @@ from shared.domain.session import Session
 from shared.domain.state import Turn
 from shared.domain.waves import ready, running
 from shared.flows import full_path, split
-from shared.log import LostRace, ReplicatedLog
+from shared.log import LogDown, LostRace, ReplicatedLog, Unsure
+from shared.retry import retry_while_unavailable
 from shared.story import Story, finish
 
 SQL = "SELECT count(*) AS orders FROM orders WHERE status = 'pending'"
@@ -117,14 +118,17 @@ class Services:
 
     async def _work(self) -> None:
         while True:
-            session_id = await self._due.get()
-            story = Story(session_id, log=self._log)
-            session = await story.load()
-            if "slow" in session.words.request and not self.go.is_set():
-                await self.go.wait()
-            with suppress(Refused, LostRace):  # a person was faster: their event is on the feed as well
-                if session.work and (command := next_step(session)):
-                    await story.commit(command)
+            await self._step(await self._due.get())
+
+    @retry_while_unavailable(LogDown, Unsure)
+    async def _step(self, session_id: str) -> None:
+        story = Story(session_id, log=self._log)
+        session = await story.load()
+        if "slow" in session.words.request and not self.go.is_set():
+            await self.go.wait()
+        with suppress(Refused, LostRace):  # a person was faster: their event is on the feed as well
+            if session.work and (command := next_step(session)):
+                await story.commit(command)
 
 
 def next_step(session: Session) -> AnyCommand | None:
