@@ -104,11 +104,15 @@ class Node:
     resolves: Callable[[State], Outputs] | None = None
 
     def resolved(self, state: State) -> Outputs:
-        """What it would run with now: what an approval is bound to. Raises NodeFailed."""
+        """What it would run with now: what an approval is bound to. Raises NodeFailed.
+
+        A node that changes something is bound to its optional values too; of one that reads, its inputs are shown.
+        """
         if missing := self.missing(state):
             raise NodeFailed(f"{self.spec.name} needs {', '.join(missing)}, which nothing before it has made.")
         if self.resolves is None:
-            return {name: state[name] for name in self.spec.inputs}
+            taken = self.spec.inputs if self.spec.effect == "read" else (*self.spec.inputs, *self.spec.optional)
+            return {name: state[name] for name in taken if name in state}
         arguments = self.resolves(state)
         if unknown := [name for name, value in arguments.items() if value is None]:
             raise NodeFailed(f"{self.spec.name} calls {self.tool}, and nothing says what its {', '.join(unknown)} is.")
@@ -124,9 +128,11 @@ class Marked(NamedTuple):
     spec: NodeSpec
     run: Callable[[Any, Run], Awaitable[Outputs | Made]]
     asks: Callable[[Any, State], Awaitable[Asked]] | None
+    proposes: bool
 
     def bound(self, flow: object) -> Node:
-        return Node(self.spec, partial(self.run, flow), partial(self.asks, flow) if self.asks else None)
+        asks = partial(self.asks, flow) if self.asks else None
+        return Node(self.spec, partial(self.run, flow), asks, self.proposes)
 
 
 def node(  # noqa: PLR0913  a description has as many sides
@@ -138,10 +144,11 @@ def node(  # noqa: PLR0913  a description has as many sides
     possible_next_nodes: tuple[str, ...] = (),
     conditions: Mapping[str, str] | None = None,
     asks: Callable[[Any, State], Awaitable[Asked]] | None = None,
+    proposes: bool = True,
     confirm: str = "",
     effect: Effect = "read",
 ) -> Callable[[Callable[[Any, Run], Awaitable[Outputs | Made]]], Marked]:
-    """Make a node of a method; its name is the method's."""
+    """Make a node of a method; its name is the method's. The parameters are the fields of `NodeSpec` and `Node`."""
 
     def mark(method: Callable[[Any, Run], Awaitable[Outputs | Made]]) -> Marked:
         spec = NodeSpec(
@@ -156,7 +163,7 @@ def node(  # noqa: PLR0913  a description has as many sides
             confirm=confirm,
             effect=effect,
         )
-        return Marked(spec, method, asks)
+        return Marked(spec, method, asks, proposes)
 
     return mark
 
@@ -179,6 +186,15 @@ class Flow:
     description: str = ""
     starts: tuple[str, ...] = ("request",)
     may_start: tuple[str, ...] = ("feedback", "findings")
+
+    def __init_subclass__(cls) -> None:
+        """Raises TypeError where a method would silently not be the node it looks like, or would hide `Flow`'s own."""
+        super().__init_subclass__()
+        for name, one in vars(cls).items():
+            if isinstance(one, Marked) and hasattr(Flow, name):
+                raise TypeError(f"{cls.__name__}.{name} cannot be a node: every flow has a “{name}” of its own.")
+            if not isinstance(one, Marked) and isinstance(getattr(super(cls, cls), name, None), Marked):
+                raise TypeError(f"{cls.__name__}.{name} takes the place of a node: put @node(…) above it.")
 
     def nodes(self) -> Sequence[Node]:
         """All nodes; a full walk begins at the first. A subclass's node takes the place of its base's."""

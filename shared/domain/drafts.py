@@ -16,8 +16,7 @@ from shared.domain.session import (
 )
 from shared.domain.state import Code, Plan, PlanStatus, Turn
 from shared.domain.waves import leave_turn
-from shared.domain.workflow import unread_while_drafting
-from shared.domain.workflows.conversation import repairable
+from shared.domain.workflow import repairable, unread_while_drafting
 
 
 def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Session:

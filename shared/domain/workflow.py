@@ -1,7 +1,6 @@
 """What a workflow is, as data: where its events lead, and the rules of its plans and turns.
 
-Each workflow has a file in `workflows/`. The rest of the domain names none of them, but for `drafts`, which asks
-`conversation` whether code can be mended.
+Each workflow has a file in `workflows/`. The rest of the domain names none of them.
 """
 
 from collections.abc import Callable, Mapping
@@ -9,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 
 from parley.events import facts
 from parley.events.values import ActionSpec, PlanKind, SessionSettings
-from shared.domain.session import Phase, Rest, Session, with_words
+from shared.domain.session import MAX_REPAIRS, Phase, Rest, Session, with_words
 from shared.domain.state import PLAIN, Plan, TurnRules
 
 Test = Callable[[Session, Any], bool]  # of the session before an event, and of the event
@@ -84,6 +83,13 @@ def unread_while_drafting(session: Session, event: Any) -> bool:
 def unread_while_planning(session: Session, event: facts.TurnPlanned) -> bool:
     """The same, and the planner's turn does not take it in: it is planned anew instead of carried out."""
     return session.phase == "planning" and bool(session.words.unread)
+
+
+def repairable(session: Session, event: facts.CodeVerified) -> bool:
+    """A check failed, and the generator may still mend its own code."""
+    code = session.code
+    mendable = code is not None and code.by == "generator" and code.repairs < MAX_REPAIRS
+    return mendable and any(check.ok is False for check in event.checks)
 
 
 def replans(session: Session, event: facts.PlanRejected | facts.CodeRejected) -> bool:

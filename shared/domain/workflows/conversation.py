@@ -1,22 +1,16 @@
 """Plan and code: a plan in words is reviewed, a program is written for it, checked and reviewed, and run on request."""
 
 from parley.events import facts
-from shared.domain.session import MAX_REPAIRS, Session, with_code, with_next_draft
+from shared.domain.session import Session, with_code, with_next_draft
 from shared.domain.workflow import (
     PLAN_REVIEW,
     Edge,
     Workflow,
+    repairable,
     replans,
     unread,
     unread_while_drafting,
 )
-
-
-def repairable(session: Session, event: facts.CodeVerified) -> bool:
-    """A check failed, and the generator may still mend its own code."""
-    code = session.code
-    mendable = code is not None and code.by == "generator" and code.repairs < MAX_REPAIRS
-    return mendable and any(check.ok is False for check in event.checks)
 
 
 def run_failed(session: Session, event: facts.TurnVerified) -> bool:
