@@ -84,7 +84,7 @@ def rig(request: pytest.FixtureRequest, session_id: str) -> Rig:
     bus: Bus = request.getfixturevalue("bus")
 
     async def stored(subject: str, data: bytes, headers: dict[str, str]) -> None:
-        await bus.client.jetstream().publish(subject, data, headers=headers, timeout=5)
+        await bus.client.jetstream().publish(subject, data, headers=headers, timeout=20)
 
     return Rig(bus.log, stored, session_id)
 

@@ -84,7 +84,7 @@ def descendants(pid: int) -> list[int]:
 
 async def ended(pids: list[int]) -> None:
     """Until none of these processes is there any more."""
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while any(Path(f"/proc/{pid}").exists() for pid in pids):  # noqa: ASYNC110, ASYNC240  others reap them
             await asyncio.sleep(0.05)
 

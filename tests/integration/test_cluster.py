@@ -147,7 +147,7 @@ async def test_strangers_without_a_guard_take_no_event_away(cluster: Cluster, se
 
     async def interfere(session_id: str) -> None:
         while True:
-            await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=5)
+            await strangers.client.jetstream().publish(f"session.{session_id}.nobody.x", b"a stranger's", timeout=20)
             await asyncio.sleep(0.02)  # without a pause nobody else would ever win
 
     async with Race(settings, sessions=sessions, writers=3) as race:

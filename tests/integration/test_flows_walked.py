@@ -114,8 +114,8 @@ async def test_the_order_of_somebody_else_is_left_alone(settings: Settings, bus:
 async def test_the_executor_tells_of_its_flows(settings: Settings, bus: Bus, session_id: str) -> None:
     async with working(settings, ModelByTask({}), "executor"):
         ask = ListFlows(session_id=session_id).model_dump_json().encode()
-        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, ask, timeout=5))
+        page = FlowPage.model_validate_json(await bus.request(FLOWS_LIST, ask, timeout=20))
         assert [flow.name for flow in page.flows] == ["text_to_sql", "complaint_triage"]
         assert page.troubles == ()
-        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=5))
+        tools = ToolPage.model_validate_json(await bus.request(TOOLS_LIST, b"{}", timeout=20))
         assert not [tool for tool in tools.tools if tool.origin.startswith("flow:")]

@@ -33,7 +33,7 @@ async def append_as(nats: NatsServer, user: str, loaded: Loaded, event: SessionE
     subject = subject_of(event, due(evolve(loaded.session, event)))
     headers = guard(loaded.session.id, loaded.position, event.id)
     try:
-        reply = await client.request(subject, dump_event(event), headers=headers, timeout=5)
+        reply = await client.request(subject, dump_event(event), headers=headers, timeout=20)
         assert "seq" in json.loads(reply.data)
     finally:
         await client.close()

@@ -272,7 +272,7 @@ async def test_large_answers_count_until_they_are_read() -> None:
 
     one, two, three = Reader(), Reader(), Reader()
     asking = asyncio.create_task(one.ask())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(20):
         while not one.parts:  # noqa: ASYNC110  it is about to be sent
             await asyncio.sleep(0)
     two.reads.set()

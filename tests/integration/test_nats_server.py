@@ -36,7 +36,7 @@ def server(tmp_path: Path) -> Iterator[NatsServer]:
 
 def get(url: str) -> int:
     parts = urlsplit(url)
-    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=5)) as client:
+    with closing(HTTPConnection(parts.hostname or "", parts.port, timeout=20)) as client:
         client.request("GET", parts.path)
         return client.getresponse().status
 
@@ -52,7 +52,7 @@ async def test_it_has_jetstream_and_monitoring(server: NatsServer) -> None:
 
 
 def test_who_has_no_password_is_refused(server: NatsServer) -> None:
-    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=5) as stranger:
+    with create_connection(("127.0.0.1", urlsplit(server.url).port or 0), timeout=20) as stranger:
         stranger.sendall(b"CONNECT {}\r\nPING\r\n")
         assert b"Authorization Violation" in stranger.makefile("rb").read()
 

@@ -49,7 +49,7 @@ class Visitor:
 
         A flush would not do: its ping overtakes what was published before it.
         """
-        await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=5)
+        await self.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", b'{"seq": 1}', timeout=20)
         found = [text.split('"')[1] for text in self._refused]
         self._refused.clear()
         return found
@@ -200,7 +200,7 @@ async def plant(bus: Bus, user: str, loaded: Loaded, body: bytes) -> int:
     where = f"session.elsewhere.{user if user in WORKERS else 'user'}.{SERVICES[user].appends[0]}"
     headers = guard(SESSION, loaded.position, "")
     del headers[MESSAGE_ID]  # or the server would take its copy for the same again
-    reply = await bus.client.request(where, body, headers=headers, timeout=5)
+    reply = await bus.client.request(where, body, headers=headers, timeout=20)
     return int(json.loads(reply.data)["seq"])
 
 
@@ -216,7 +216,7 @@ async def test_a_direct_get_can_forge(nats: NatsServer, settings: Settings, bus:
     async with visiting(nats, OPERATOR) as visitor:
         request = json.dumps({"seq": position}).encode()
         assert await visitor.publishes(f"{API}.DIRECT.GET.SESSIONS", body=request, reply=target(body, loaded)) == []
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             while await accepted(bus, loaded) != ["plan.approved"]:
                 pass  # each look is a request of its own
 
@@ -239,7 +239,7 @@ async def test_no_answer_of_the_server_forges(nats: NatsServer, settings: Settin
             assert await visitor.publishes(*asked, body=request, reply=ack) == [ack.lower()] * len(asked)
         own = f"session.other.nobody.{SERVICES[user].appends[0]}"
         assert await visitor.publishes(own, body=body, reply=target(body, loaded)) == []
-        answer = await visitor.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=5)
+        answer = await visitor.client.request(f"{API}.STREAM.MSG.GET.{SESSIONS}", request, timeout=20)
         assert json.loads(answer.data)["message"], "answered after all the others, so they have been"
     assert await accepted(bus, loaded) == []
     assert (await state(bus))[SESSIONS]["state"]["first_seq"] == 1, "nothing was purged"
@@ -288,7 +288,7 @@ async def test_an_unguarded_event_is_stored_and_taken_by_nobody(nats: NatsServer
     loaded, _ = await began(bus)
     body = b'{"type": "plan.drafted"}'
     async with visiting(nats, "planner") as visitor:
-        await visitor.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=5)
+        await visitor.client.request(f"session.{SESSION}.user.plan.drafted", body, timeout=20)
     assert await accepted(bus, loaded) == []
     [stored] = await bus.log.read(SESSION, after=loaded.position)
     assert isinstance(stored, Raw)

@@ -31,7 +31,7 @@ class Line:
             await self.connection.send(message.model_dump_json(by_alias=True))
 
     async def hears(self) -> m.AnyClientMessage:
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             return m.CLIENT_MESSAGES.validate_json(await self.connection.recv())
 
     async def waits(self) -> None:
@@ -178,7 +178,7 @@ async def test_a_message_that_is_too_big_is_given_up_and_the_others_are_sent_aga
         await line.says(s.Error(session_id="s1", code="not_now", message="No.", reply_to=again.id))
         await line.waits()
 
-    async with asyncio.timeout(5), gateway(first, second) as url, connected(url) as connection:
+    async with asyncio.timeout(20), gateway(first, second) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop", id="small"))
         await connection.send(m.UserMessage(type="user_message", id="big", content="x" * 9000))
         with pytest.raises(Refused, match=r"9,\d{3} characters") as refused:
@@ -290,7 +290,7 @@ async def test_a_session_of_its_own_id_is_begun_and_not_resumed() -> None:
         Connection(endpoint.Endpoint(url), session_id="s1", begun=False) as connection,
     ):
         await connection.send(m.UserMessage(type="user_message", content="calc"))
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             review = await connection.until(s.TextPlanReview)
     assert review.session_id == "s1"
 
@@ -303,7 +303,7 @@ async def test_of_two_gateways_the_next_is_taken_when_one_is_lost() -> None:
     seen: list[str] = []
     async with gateway(act, act) as one, gateway(act) as two:
         endpoints = endpoint.Endpoint(one), endpoint.Endpoint(two)
-        async with asyncio.timeout(5), Connection(*endpoints) as connection:
+        async with asyncio.timeout(20), Connection(*endpoints) as connection:
             for _ in range(3):
                 await connection.until(s.Greeting)
                 seen.append(connection.url)
@@ -319,7 +319,7 @@ async def test_a_refusal_ends_what_is_waited_for_and_one_of_done_before_is_none(
         await line.says(s.Error(session_id="s1", code="not_now", message="No.", hint="Wait.", reply_to=second.id))
         await line.waits()
 
-    async with asyncio.timeout(5), gateway(act) as url, connected(url) as connection:
+    async with asyncio.timeout(20), gateway(act) as url, connected(url) as connection:
         await connection.send(m.Stop(type="stop"))
         await connection.send(m.Pause(type="pause"))
         with pytest.raises(Refused, match="Wait") as refused:
@@ -340,8 +340,8 @@ async def test_a_gateway_that_stays_away_is_given_up_when_patience_ends() -> Non
         parley = await serving.enter_async_context(Parley(url, patience=0.3))
         events = parley.session("s1").events()
         assert [(await anext(events)).version for _ in range(2)] == [1, 2]
-        async with asyncio.timeout(5), serving.pop_all():
+        async with asyncio.timeout(20), serving.pop_all():
             waiting = asyncio.create_task(anext(events))
     with pytest.raises(ParleyDown, match="Is it up"):
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(20):
             await waiting

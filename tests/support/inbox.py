@@ -55,11 +55,11 @@ async def consuming(settings: Settings, handler: Handler, **how: Any) -> AsyncIt
 
 async def store(bus: Bus, *bodies: bytes, subject: str = PLANNER) -> None:
     for body in bodies:
-        await bus.client.jetstream().publish(subject, body, stream="SESSIONS", timeout=5)
+        await bus.client.jetstream().publish(subject, body, stream="SESSIONS", timeout=20)
 
 
 async def api(bus: Bus, subject: str, request: object) -> Any:
-    return json.loads((await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=5)).data)
+    return json.loads((await bus.client.request(f"$JS.API.{subject}", json.dumps(request).encode(), timeout=20)).data)
 
 
 async def settled(bus: Bus, durable: str = "planner") -> None:
