@@ -39,7 +39,7 @@ async def addresses(settings: Settings, plan_store: PlanStore) -> AsyncIterator[
     """Two gateways on the same NATS."""
     mine = settings.model_copy(update={"parley_auth": "none"})
     buses = Bus(mine, "gateway"), Bus(mine, "gateway")
-    one, two = (build(mine, bus, Store(bus, wait=0.5), LateLog(bus)) for bus in buses)
+    one, two = (build(mine, bus, Store(bus), LateLog(bus)) for bus in buses)
     async with serving(one) as first, serving(two) as second:
         await asyncio.gather(*(_ready(address) for address in (first, second)))
         yield first, second

@@ -52,7 +52,7 @@ async def address(settings: Settings, bus: Bus) -> AsyncIterator[str]:
     await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
     try:
-        async with serving(build(mine, own, Store(own, wait=3), LateLog(own))) as found, Services(bus, bus.log):
+        async with serving(build(mine, own, Store(own), LateLog(own))) as found, Services(bus, bus.log):
             yield found
     finally:
         await plan_store.stop()

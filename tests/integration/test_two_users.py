@@ -85,7 +85,7 @@ async def there(settings: Settings, bus: Bus) -> AsyncIterator[There]:
     plan_store, own = PlanStore(settings), Bus(mine, "gateway")
     await plan_store.start()
     await bus.answer(FLOWS_LIST, answer_flows, queue="executor")
-    app = build(mine, own, Store(own, wait=3), LateLog(own))
+    app = build(mine, own, Store(own), LateLog(own))
     try:
         async with (
             serving(app) as address,

@@ -10,8 +10,8 @@ from itertools import islice
 import pytest
 
 from parley.events import EVENT_CLASSES, parse_event
+from shared.domain import workflow
 from shared.domain.session import Session
-from shared.domain.workflows import conversation
 from shared.log import Loaded, Raw, UpgradeNeeded, accept, guard
 from tests.logs.exporter import exported
 from tests.logs.plays import PLAYS
@@ -41,7 +41,7 @@ def test_every_play_and_every_event_is_recorded() -> None:
 
 def test_another_rule_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Once more a program may be sent back: a session of the old rule is folded differently."""
-    monkeypatch.setattr(conversation, "MAX_REPAIRS", 3)
+    monkeypatch.setattr(workflow, "MAX_REPAIRS", 3)
     assert any(differences(one) for one in load_random())
 
 
