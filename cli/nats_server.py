@@ -116,7 +116,8 @@ def prepare(home: Path, *, port: int = 0, durable: bool = True) -> Place:
     """Write the configuration of a server under `home`/nats: on `port`, or the one used last if it is free, or another.
 
     An event is flushed to the disk before it is acknowledged (`sync_interval: always`). Without `durable` the operating
-    system chooses the time: nothing is lost when the server is killed, but it may be when the machine stops.
+    system decides when to flush: a kill of the server loses nothing, a crash of the machine can lose what was
+    acknowledged.
     """
     from shared.bus.users import USERS, configuration  # noqa: PLC0415  with it the whole bus is loaded
 
@@ -127,16 +128,22 @@ def prepare(home: Path, *, port: int = 0, durable: bool = True) -> Place:
         stale.unlink(missing_ok=True)
     config = folder / "nats.conf"
     passwords = {user: secret(home, f"nats-{user}") for user in USERS}
-    last = re.search(r"^port: (\d+)$", config.read_text(), re.MULTILINE) if config.exists() else None
+    last = re.search(r"^port: (\d+)$", config.read_text(encoding="utf-8"), re.MULTILINE) if config.exists() else None
     port = port or free_port(preferred=int(last[1]) if last else 0)
-    store = f"store_dir: {json.dumps(str(folder / 'store'))}" + (", sync_interval: always" if durable else "")
+    store = f"store_dir: {_quoted(folder / 'store')}" + (", sync_interval: always" if durable else "")
     config.touch(mode=0o600)
     config.write_text(
-        f'host: "127.0.0.1"\nport: {port}\nhttp: "127.0.0.1:-1"\nports_file_dir: {json.dumps(str(ports))}\n'
+        f'host: "127.0.0.1"\nport: {port}\nhttp: "127.0.0.1:-1"\nports_file_dir: {_quoted(ports)}\n'
         f"max_payload: 4MB\n{configuration(passwords)}"
-        f"jetstream {{ {store} }}\n"
+        f"jetstream {{ {store} }}\n",
+        encoding="utf-8",
     )
     return Place(folder, config, port, passwords)
+
+
+def _quoted(path: Path) -> str:
+    """As a text in the server's configuration, which knows no `\\u` escapes."""
+    return json.dumps(str(path), ensure_ascii=False)
 
 
 class NatsServer:
@@ -214,6 +221,6 @@ class NatsServer:
 
 @contextlib.contextmanager
 def nats_server(home: Path) -> Iterator[NatsServer]:
-    """A fresh server on `home` (about 0.15 s), stopped at the end; its store stays."""
+    """A running server (about 0.15 s) on the store in `home`, stopped at the end; the store stays."""
     with NatsServer(home) as server:
         yield server

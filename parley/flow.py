@@ -106,7 +106,7 @@ class Node:
     def resolved(self, state: State) -> Outputs:
         """What it would run with now: what an approval is bound to. Raises NodeFailed.
 
-        A node that changes something is bound to its optional values too; of one that reads, its inputs are shown.
+        The optional values are part of it for a node that changes something, but not for one that only reads.
         """
         if missing := self.missing(state):
             raise NodeFailed(f"{self.spec.name} needs {', '.join(missing)}, which nothing before it has made.")

@@ -89,6 +89,12 @@ def test_what_parley_starts_flushes_each_event_and_what_a_test_starts_does_not(t
     assert "sync_interval" not in prepare(tmp_path, durable=False).config.read_text()
 
 
+def test_a_home_may_have_any_letters_in_its_name(tmp_path: Path) -> None:
+    with nats_server(tmp_path / "josé „q“") as server:
+        assert probe(server.url).jetstream
+        assert server.monitoring_url
+
+
 async def test_a_home_with_a_token_keeps_its_log(tmp_path: Path) -> None:
     """As the version before this one left it."""
     token = secret(tmp_path, "nats-token")

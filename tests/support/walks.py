@@ -110,8 +110,9 @@ class Services:
 
     async def __aexit__(self, *_: object) -> None:
         self._working.cancel()
-        await asyncio.gather(self._working, return_exceptions=True)
         await self._subscription.stop()
+        with suppress(asyncio.CancelledError):
+            await self._working  # raises what ended it: the test has waited for it in vain
 
     async def _hear(self, subject: str, _: bytes) -> None:
         self._due.put_nowait(subject.split(".")[1])

@@ -66,7 +66,7 @@ def test_a_node_cannot_have_the_name_of_something_that_every_flow_has() -> None:
                 return {}
 
 
-def test_a_node_without_a_proposal_asks_even_where_nothing_is_confirmed() -> None:
+def test_a_node_can_say_that_it_has_no_proposal_of_its_own() -> None:
     class Shy(Flow):
         @node("Asks.", proposes=False)
         async def ask(self, run: Run) -> Outputs:
