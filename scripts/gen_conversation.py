@@ -7,8 +7,8 @@ from parley.protocol import server as s
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_story import ID, stories
-from services.gateway import derive, views
 from services.gateway.trouble import as_trouble, error_message
+from services.gateway.views import derive, messages
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
 
@@ -62,7 +62,7 @@ def server_examples() -> dict[str, dict[str, Any]]:
         for message in derive.told(told.before, told.event, told.after):
             found.setdefault(str(type(message).model_fields["type"].default), message)
         if told.event.type == "plan.drafted":
-            found.setdefault("snapshot", views.snapshot(told.after))
+            found.setdefault("snapshot", messages.snapshot(told.after))
     for message in _by_hand():
         found.setdefault(str(type(message).model_fields["type"].default), message)
     return {kind: _checked(message) for kind, message in found.items()}

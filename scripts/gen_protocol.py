@@ -11,7 +11,8 @@ from scripts.gen_conversation import client_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
-from services.gateway import auth, quota, trouble
+from services.gateway import trouble
+from services.gateway.access import auth, quota
 from services.gateway.inbound import MAX_MESSAGE
 from shared.domain import errors
 from shared.settings import Settings
@@ -106,7 +107,7 @@ def _refusals() -> list[type[errors.Refused]]:
 def _raised() -> set[str]:
     """The codes that the gateway's source names."""
     found = set()
-    for source in GATEWAY.glob("*.py"):
+    for source in GATEWAY.rglob("*.py"):
         for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
             match node:
                 case ast.Call(func=ast.Name(id="Trouble"), args=[ast.Constant(value=str(code)), *_]):

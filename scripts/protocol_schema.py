@@ -19,7 +19,7 @@ from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionPage
 from parley.protocol.server import SERVER_MESSAGES
 from parley.protocol.tools import Preview, ToolPage
-from services.gateway.flow_models import FlowList
+from services.gateway.rest.flow_models import FlowList
 
 Rest = ToolPage | Preview | SessionPage | MemoryPage | FlowList | LibraryPage | ProposalPage
 REST: TypeAdapter[Rest] = TypeAdapter(Rest)

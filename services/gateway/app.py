@@ -16,24 +16,25 @@ from starlette.responses import JSONResponse, Response
 from starlette.types import ASGIApp
 
 from parley.protocol.server import Greeting
-from services.gateway import acting, chat, entering, figures, health, login_link, planning, reading, refusals, writing
-from services.gateway.answers import Answers
-from services.gateway.auth import ConfigurationError, Door
-from services.gateway.bodies import LoginFirst
-from services.gateway.hub import Hub
+from services.gateway.access import login_link
+from services.gateway.access.auth import ConfigurationError, Door
+from services.gateway.access.keys import SESSION_ID, derive
+from services.gateway.access.limits import Guesses
+from services.gateway.access.login_link import LoginByLink
+from services.gateway.access.logouts import Logouts
+from services.gateway.access.quota import Quotas
+from services.gateway.access.tickets import Tickets
 from services.gateway.inbound import MAX_MESSAGE
-from services.gateway.keys import SESSION_ID, derive
 from services.gateway.late_log import LateLog
-from services.gateway.limits import Guesses
-from services.gateway.login_link import LoginByLink
-from services.gateway.logouts import Logouts
-from services.gateway.page import PAGE, SafeHeaders, serve_page
+from services.gateway.live.hub import Hub
+from services.gateway.live.socket import Socket
 from services.gateway.ports import Bus, Core, Store
-from services.gateway.quota import Quotas
 from services.gateway.readiness import Readiness
-from services.gateway.socket import Socket
+from services.gateway.rest import acting, chat, entering, figures, health, planning, reading, refusals, writing
+from services.gateway.rest.answers import Answers
+from services.gateway.rest.bodies import LoginFirst
+from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
 from services.gateway.state import Gateway
-from services.gateway.tickets import Tickets
 from services.gateway.transport import ServerConfig
 from services.gateway.trouble import AWAY, Trouble
 from shared.bus import Bus as NatsBus

@@ -10,12 +10,12 @@ from typing import NamedTuple
 from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
+from services.gateway.access.users import User, may_read, may_write, missing
 from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, orders
 from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
-from services.gateway.users import User, may_read, may_write, missing
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, OutOfTurn
 from shared.domain.people import PersonCommand

@@ -3,8 +3,8 @@
 from collections.abc import Awaitable, Callable
 from typing import Any, NamedTuple, Protocol
 
+from services.gateway.access.users import missing
 from services.gateway.trouble import AWAY, HINTS, Trouble
-from services.gateway.users import missing
 from shared.log import Loaded, ReplicatedLog
 from shared.retry import retry_while_unavailable
 from shared.store import StoreRefused

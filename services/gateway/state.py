@@ -8,18 +8,18 @@ from fastapi import Depends, Request
 from starlette.requests import HTTPConnection
 
 from parley.protocol.server import Greeting
-from services.gateway.auth import Door, Login
-from services.gateway.hub import Hub
-from services.gateway.limits import Guesses
-from services.gateway.logouts import Logouts
-from services.gateway.metered_log import MeteredLog
-from services.gateway.origins import SAFE, check_host, check_not_forged, check_origin
+from services.gateway.access.auth import Door, Login
+from services.gateway.access.limits import Guesses
+from services.gateway.access.logouts import Logouts
+from services.gateway.access.metered_log import MeteredLog
+from services.gateway.access.origins import SAFE, check_host, check_not_forged, check_origin
+from services.gateway.access.quota import Quota, Quotas
+from services.gateway.access.tickets import Tickets
+from services.gateway.access.users import User
+from services.gateway.live.hub import Hub
 from services.gateway.ports import Core
-from services.gateway.quota import Quota, Quotas
 from services.gateway.readiness import Readiness
-from services.gateway.tickets import Tickets
 from services.gateway.trouble import Trouble
-from services.gateway.users import User
 from shared.settings import Settings
 
 

@@ -13,10 +13,10 @@ from starlette.types import ASGIApp
 from uvicorn.protocols.http.flow_control import FlowControl
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol, RequestResponseCycle
 
-from services.gateway import frames
-from services.gateway.frames import WebSocketProtocol, linger
-from services.gateway.models import Problem
-from services.gateway.page import HEADERS
+from services.gateway.live import frames
+from services.gateway.live.frames import WebSocketProtocol, linger
+from services.gateway.rest.models import Problem
+from services.gateway.rest.page import HEADERS
 from shared.settings import Settings
 
 MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009

@@ -6,7 +6,7 @@ The gateway is the real one, over a bus and a store in memory.
 import pytest
 from playwright.async_api import Browser, expect
 
-from services.gateway import socket
+from services.gateway.live import socket
 from shared.domain import commands as c
 from tests.e2e.browser import Person, Tab
 from tests.support.gateway import World, serving

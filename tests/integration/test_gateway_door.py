@@ -13,9 +13,9 @@ import pytest
 from websockets.exceptions import InvalidStatus
 
 from services.gateway import readiness
+from services.gateway.access.keys import COOKIE, derive
 from services.gateway.app import build
-from services.gateway.keys import COOKIE, derive
-from services.gateway.page import HEADERS, NONCE
+from services.gateway.rest.page import HEADERS, NONCE
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, TOKEN, World, client, serving
 

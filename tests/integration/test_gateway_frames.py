@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from websockets.frames import Frame, Opcode
 
-from services.gateway.frames import FRAMES_PER_SECOND, MAX_FRAGMENTS
+from services.gateway.live.frames import FRAMES_PER_SECOND, MAX_FRAGMENTS
 from services.gateway.transport import MAX_FRAME
 from tests.support.gateway import Client, World, client, serving
 
@@ -54,7 +54,7 @@ async def test_too_many_frames_in_a_second_end_the_socket(flood: bytes) -> None:
 
 
 async def test_too_many_fragments_of_a_message_end_the_socket(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.frames.FRAMES_PER_SECOND", 1_000_000)
+    monkeypatch.setattr("services.gateway.live.frames.FRAMES_PER_SECOND", 1_000_000)
     async with connected() as (her, _):
         her.connection.transport.write(FLOODS["empty fragments"])
         assert await _closed(her) == (1008, f"a message in more than {MAX_FRAGMENTS} frames")

@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from websockets.exceptions import InvalidStatus
 
 from cli.nats_server import NatsServer
-from services.gateway import logouts
+from services.gateway.access import logouts
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from shared.bus import Bus

@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from parley.protocol.flows import FLOWS_LIST
-from services.gateway.flow_models import LEAST_WAIT
+from services.gateway.rest.flow_models import LEAST_WAIT
 from shared.domain import commands as c
 from tests.support.gateway import World, client, serving
 from tests.support.walks import SQL, Services, flows_for

@@ -13,10 +13,12 @@ from fastapi import FastAPI, Request, Response
 from starlette.types import Message
 
 from parley.client import Parley, ParleyDown
-from services.gateway import hub, quota, reading
-from services.gateway.answers import Answers
-from services.gateway.following import while_connected
-from services.gateway.quota import MESSAGE_BYTES, Quota, Quotas
+from services.gateway.access import quota
+from services.gateway.access.quota import MESSAGE_BYTES, Quota, Quotas
+from services.gateway.live import hub
+from services.gateway.live.following import while_connected
+from services.gateway.rest import reading
+from services.gateway.rest.answers import Answers
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
 from tests.support.gateway import SECRET, World, client, gateway_settings, serving

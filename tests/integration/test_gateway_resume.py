@@ -6,8 +6,8 @@ from functools import partial
 
 import pytest
 
-from services.gateway import hub, socket
-from services.gateway.outbox import Outbox
+from services.gateway.live import hub, socket
+from services.gateway.live.outbox import Outbox
 from shared.domain import commands as c
 from tests.support.gateway import Client, World, client, serving
 
@@ -200,7 +200,7 @@ async def test_while_the_store_is_down_and_after(world: World) -> None:
 
 
 async def test_a_slow_client_loses_its_socket_and_nothing_else(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("services.gateway.socket.Outbox", partial(Outbox, messages=20))
+    monkeypatch.setattr("services.gateway.live.socket.Outbox", partial(Outbox, messages=20))
     story = world.story("s")
     await story.plan()
     async with serving(world.app) as address, client(address) as quick:

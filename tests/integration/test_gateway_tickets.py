@@ -11,10 +11,10 @@ from websockets.exceptions import InvalidStatus
 
 from cli.nats_server import NatsServer
 from parley.client import Parley
+from services.gateway.access.keys import COOKIE, TICKET, derive
+from services.gateway.access.tickets import SECONDS
 from services.gateway.app import build
-from services.gateway.keys import COOKIE, TICKET, derive
 from services.gateway.late_log import LateLog
-from services.gateway.tickets import SECONDS
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.store import Store

@@ -10,9 +10,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from services.gateway import frames
 from services.gateway.app import build
-from services.gateway.page import HEADERS
+from services.gateway.live import frames
+from services.gateway.rest.page import HEADERS
 from services.gateway.transport import MAX_FIELDS, MAX_FRAMING, MAX_PIPELINED, MAX_URL, PIECE, HttpProtocol
 from tests.support.gateway import SECRET, World, serving
 

@@ -13,7 +13,7 @@ from parley.client import Connection, NotAllowed, Parley, ParleyDown, ParleyErro
 from parley.client.socket import Link
 from parley.protocol import client as m
 from parley.protocol import server as s
-from services.gateway.views import snapshot
+from services.gateway.views.messages import snapshot
 from shared.domain import commands as c
 from tests.unit.test_cli_chat_view import PLAN, Told, greeting
 

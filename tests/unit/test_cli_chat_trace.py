@@ -263,6 +263,6 @@ def test_a_snapshot_in_the_middle_of_an_approval_asks_for_it() -> None:
 
 
 def last_snapshot(told: Told) -> s.Snapshot:
-    from services.gateway import views  # noqa: PLC0415
+    from services.gateway.views import messages  # noqa: PLC0415
 
-    return views.snapshot(told.session)
+    return messages.snapshot(told.session)

@@ -12,7 +12,7 @@ from parley.events import facts
 from parley.events.values import ActionSpec, Check, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
-from services.gateway import derive, views
+from services.gateway.views import derive, messages
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
@@ -221,7 +221,7 @@ def test_a_word_during_work_goes_to_whoever_works_but_a_stray_digit_does_not() -
 def test_events_are_taken_once_and_old_ones_ask_for_nothing() -> None:
     told = Told()
     told.does(c.Say(text="calc"), PLAN)
-    snapshot = views.snapshot(told.session)
+    snapshot = messages.snapshot(told.session)
     events = [message for message in told.messages if isinstance(message, s.Event)]
     view = View(session_id="s1")
     for message in (greeting(), snapshot, *events, *events):
@@ -243,7 +243,7 @@ def test_a_snapshot_alone_is_enough_to_go_on() -> None:
         else:
             assert told.session.code
             told.does(c.Approve(version=told.session.code.version))
-        view = fold(View(session_id="s1"), views.snapshot(told.session))
+        view = fold(View(session_id="s1"), messages.snapshot(told.session))
         assert view.ask
         assert told.view.ask
         assert (view.ask.kind, choices(view.ask)) == (told.view.ask.kind, choices(told.view.ask)), step

@@ -7,10 +7,10 @@ import jwt
 import pytest
 
 from parley.events.values import Role
-from services.gateway.auth import ConfigurationError, Door
-from services.gateway.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
+from services.gateway.access.auth import ConfigurationError, Door
+from services.gateway.access.keys import COOKIE, PROOF, SESSION_ID, TICKET, derive
+from services.gateway.access.users import LOCAL, User, may_read, may_write
 from services.gateway.trouble import Trouble
-from services.gateway.users import LOCAL, User, may_read, may_write
 from shared.domain.session import Session
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 

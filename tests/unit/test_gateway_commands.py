@@ -8,11 +8,11 @@ from parley.events.values import ActionSpec, Step
 from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
-from services.gateway.can import accepted
+from services.gateway.access.limits import TokenBucket
 from services.gateway.commands import SessionMessage, Shown, orders
-from services.gateway.limits import TokenBucket
 from services.gateway.plan_text import read_plan
 from services.gateway.trouble import Trouble
+from services.gateway.views.can import accepted
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
 from shared.domain.errors import Invalid, OutOfTurn

@@ -6,10 +6,10 @@ import pytest
 
 from parley.events import Due, SessionEvent
 from parley.protocol import client as m
+from services.gateway.access.users import User
 from services.gateway.handlers import Sender, act
 from services.gateway.ports import Core
 from services.gateway.trouble import Trouble
-from services.gateway.users import User
 from shared.domain import commands as c
 from shared.domain.errors import OutOfTurn
 from shared.log import LogDown, Raw, Unsure

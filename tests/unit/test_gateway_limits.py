@@ -6,8 +6,8 @@ from contextlib import contextmanager
 import pytest
 from starlette.requests import HTTPConnection
 
-from services.gateway import limits
-from services.gateway.limits import Guesses, TokenBucket
+from services.gateway.access import limits
+from services.gateway.access.limits import Guesses, TokenBucket
 from services.gateway.trouble import Trouble
 from tests.support.gateway import SECRET, TOKEN, gateway_settings
 

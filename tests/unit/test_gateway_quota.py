@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from services.gateway import quota as quotas_module
-from services.gateway.outbox import CALM_SIZE, Letter, Outbox
-from services.gateway.quota import Quota, Quotas
+from services.gateway.access import quota as quotas_module
+from services.gateway.access.quota import Quota, Quotas
+from services.gateway.live.outbox import CALM_SIZE, Letter, Outbox
 from services.gateway.trouble import Trouble
 from tests.support.gateway import gateway_settings
 

@@ -9,7 +9,7 @@ import pytest
 from uvicorn.server import ServerState
 from websockets.frames import Frame, Opcode
 
-from services.gateway.frames import PIECE, WebSocketProtocol
+from services.gateway.live.frames import PIECE, WebSocketProtocol
 from services.gateway.transport import HttpProtocol, ServerConfig
 from tests.support.gateway import gateway_settings
 

@@ -4,9 +4,9 @@ from datetime import UTC, datetime
 
 from parley.events.values import ActionSpec, Check, ModelCall, SessionSettings, Step
 from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
-from services.gateway import views
-from services.gateway.derive import told
-from services.gateway.export import export
+from services.gateway.views import messages
+from services.gateway.views.derive import told
+from services.gateway.views.export import export
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
@@ -27,13 +27,13 @@ class Told(Story):
         else:
             self.apply(command)
         before, _, event, after = self.transitions[-1]
-        messages = told(before, event, after)
-        for message in messages:
+        heard = told(before, event, after)
+        for message in heard:
             assert (message.session_id, message.version is not None) == ("s1", True)
             SERVER_MESSAGES.validate_python(dump(message))
-        snapshot = views.snapshot(self.session)
+        snapshot = messages.snapshot(self.session)
         assert SERVER_MESSAGES.validate_python(dump(snapshot)) == snapshot
-        return messages
+        return heard
 
     def to_code_review(self) -> None:
         self.does(c.Say(text="A calculator"))
@@ -86,9 +86,9 @@ def test_what_was_approved_is_what_completion_carries() -> None:
     it = Told()
     it.to_code_review()
     assert it.session.code is not None
-    assert views.completion(it.session).final_code == ""
+    assert messages.completion(it.session).final_code == ""
     it.does(c.Approve(version=it.session.code.version))
-    done = views.completion(it.session)
+    done = messages.completion(it.session)
     assert (done.final_plan, done.final_code) == ("Goal: G\n\n1. One", "print(1)\n")
 
 

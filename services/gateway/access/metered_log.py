@@ -1,0 +1,32 @@
+"""The log as one user writes to it: what they store and set to work counts towards their quota."""
+
+from parley.events import Due, SessionEvent, dump_event, facts
+from services.gateway.access.quota import Quota
+from services.gateway.live.hub import Hub
+from shared.log import Raw, ReplicatedLog
+from shared.services import WORKERS
+
+
+class MeteredLog:
+    """Raises Trouble(slow_down) where the quota is used up; nothing is stored then."""
+
+    def __init__(self, log: ReplicatedLog, quota: Quota, hub: Hub) -> None:
+        self._log, self._quota, self._hub = log, quota, hub
+
+    @property
+    def clustered(self) -> bool:
+        return self._log.clustered
+
+    async def append(self, event: SessionEvent, *, after: int, due: Due) -> int:
+        if isinstance(event, facts.SessionStopped):  # what ends work is never refused
+            return await self._log.append(event, after=after, due=due)
+        with self._quota.stores(len(dump_event(event))):
+            if due not in WORKERS:
+                return await self._log.append(event, after=after, due=due)
+            with self._quota.works(event.session_id, event.version):
+                position = await self._log.append(event, after=after, due=due)
+            self._hub.watch(event.session_id, self._quota)
+            return position
+
+    async def read(self, session_id: str, *, after: int = 0, limit: int = 1000, leader: bool = False) -> list[Raw]:
+        return await self._log.read(session_id, after=after, limit=limit, leader=leader)

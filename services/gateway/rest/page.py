@@ -1,0 +1,96 @@
+"""The page, and what stands around every answer: headers that keep a browser safe."""
+
+import secrets
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+
+from fastapi import FastAPI
+from starlette.datastructures import MutableHeaders
+from starlette.requests import HTTPConnection
+from starlette.responses import HTMLResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway.access.auth import COOKIE_DAYS
+from services.gateway.state import is_secure
+
+PAGE = Path(__file__).parents[1] / "page"
+NOT_BUILT = "not built: run `make page`"
+NONCE = "PARLEY-NONCE"  # where the built page wants one
+POLICY = (
+    "default-src 'self'; style-src 'self'{}; img-src 'self' data:; font-src 'self' data:; connect-src 'self'; "
+    "object-src 'none'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY.format(""),
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "X-Frame-Options": "DENY",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "accelerometer=(), camera=(), display-capture=(), geolocation=(), gyroscope=(), hid=(), "
+    "magnetometer=(), microphone=(), midi=(), payment=(), serial=(), usb=()",
+}
+STARTS = ("http.response.start", "websocket.http.response.start")  # of an answer, and of a handshake that is refused
+WORDS = "PARLEY-WORDS"
+PLAIN = f"""<!doctype html><html lang="en"><meta charset="utf-8"><meta name="color-scheme" content="light dark">
+<meta name="viewport" content="width=device-width, initial-scale=1"><title>Parley</title>
+<link rel="icon" href="/icon.svg"><style nonce="{NONCE}">
+body {{ max-width: 30rem; margin: 20vh auto 0; padding: 0 1rem; font: 1rem/1.5 system-ui, sans-serif;
+  text-align: center; color: light-dark(#1c1f27, #e4e6eb); background: light-dark(#fbfbfd, #16181d) }}
+bdi {{ font-weight: 600; overflow-wrap: anywhere }} .note {{ color: light-dark(#5a6070, #a4a9b6) }}
+form {{ display: flex; flex-wrap: wrap; gap: .75rem; justify-content: center; align-items: center; margin: 1.5rem 0 }}
+button, a {{ padding: .6rem 1.25rem; border-radius: .5rem; border: 1px solid light-dark(#c3c8d4, #4a4f5c);
+  font: inherit; color: inherit; text-decoration: none; cursor: pointer }}
+button {{ color: #fff; background: #3b5bdb; border-color: #3b5bdb }} :focus-visible {{ outline: 3px solid #74a0ff }}
+</style><main><h1>Parley</h1><p>{WORDS}</p></main></html>"""
+
+
+def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
+    """Serve the built page at `/`, or a note that tells how to build it; what readiness says about it."""
+    index = directory / "index.html"
+    if not index.is_file():
+        text = "The page is not built yet: run <code>make page</code>. The API works: see <code>/openapi.json</code>."
+        app.add_api_route("/", lambda: plain(text), include_in_schema=False)
+        return NOT_BUILT
+
+    def page() -> HTMLResponse:
+        return _html(index.read_text(encoding="utf-8"))
+
+    for path in ("/", "/index.html", "/s/{session_id}"):
+        app.add_api_route(path, page, include_in_schema=False)
+    app.frontend("/", directory=directory, fallback=None)
+    return "ok"
+
+
+def plain(words: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """A page that says only this, in HTML."""
+    return _html(PLAIN.replace(WORDS, words), status, headers)
+
+
+def _html(text: str, status: int = 200, headers: Mapping[str, str] = MappingProxyType({})) -> HTMLResponse:
+    """With a nonce for this answer alone, which its styles, and those that libraries make at run time, carry."""
+    nonce = secrets.token_urlsafe(16)
+    policy = {"Content-Security-Policy": POLICY.format(f" 'nonce-{nonce}'"), "Cache-Control": "no-store"}
+    return HTMLResponse(text.replace(NONCE, nonce), status, {**policy, **headers})
+
+
+class SafeHeaders:
+    """Every answer carries `HEADERS`; what depends on a session is not kept by caches."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def with_headers(message: Message) -> None:
+            if message["type"] in STARTS:
+                headers = MutableHeaders(scope=message)
+                for name, value in HEADERS.items():
+                    headers.setdefault(name, value)
+                if is_secure(HTTPConnection(scope)):
+                    headers.setdefault("Strict-Transport-Security", f"max-age={COOKIE_DAYS * 86_400}")
+                if scope["path"].startswith("/api/"):
+                    headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        await self._app(scope, receive, send if scope["type"] == "lifespan" else with_headers)

@@ -1,0 +1,65 @@
+"""REST: the flows there are, a path planned for a request, the library and the proposals of planners."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Path, Query, Request
+
+from services.gateway.flows import flow_page, known_flow
+from services.gateway.handlers import session_id_for
+from services.gateway.live.following import Follower, while_connected
+from services.gateway.ports import query
+from services.gateway.rest import walks
+from services.gateway.rest.bodies import JsonRoute
+from services.gateway.rest.flow_models import FlowList, FlowView, LibraryQuery, PathReply, PlanRequest
+from services.gateway.rest.reading import REFUSALS, Limit, Offset
+from services.gateway.rest.replies import flow_view, path_reply
+from services.gateway.state import Behind, Here, Me, MeWaiting
+from shared import store_api as api
+
+router = APIRouter(prefix="/api", responses=REFUSALS, route_class=JsonRoute)
+
+FlowName = Annotated[str, Path(min_length=1, max_length=500, examples=["text_to_sql"])]
+
+
+@router.get("/planning/flows", tags=["planning"])
+async def flow_list(user: Me, core: Behind) -> FlowList:
+    """The flows there are, with their nodes, and those that could not be loaded."""
+    page = await flow_page(core.bus)
+    return FlowList(flows=tuple(map(flow_view, page.flows)), troubles=page.troubles)
+
+
+@router.get("/planning/flows/{name}", tags=["planning"])
+async def one_flow(name: FlowName, user: Me, core: Behind) -> FlowView:
+    """One flow: its nodes with inputs, outputs, next nodes and conditions, and its ordinary way."""
+    return flow_view(known_flow(name, await flow_page(core.bus)))
+
+
+@router.post("/planning/plan", tags=["planning"], responses=walks.REFUSALS)
+async def plan(asked: PlanRequest, request: Request, user: MeWaiting, core: Behind, here: Here) -> PathReply:
+    """Plan the path of a request and do not walk it: a session is begun whose path waits for a yes.
+
+    Approve it with `POST /api/sessions/{session_id}/messages`, or in the page, where it can be changed first.
+    """
+    quota, session_id = here.quotas.of(user.id), session_id_for(user, asked.id, core)
+    quota.may_work(session_id)
+    follower = Follower(here.hub, session_id, user, quota)
+    try:
+        message = walks.first(asked, asked.request, asked.messages, confirm="path")
+        version = await walks.say(asked, lambda _: message, user, core, follower)
+        return path_reply(await while_connected(request, follower.come_to(version, asked.timeout)))
+    finally:
+        follower.leave()
+
+
+@router.get("/planning/proposals", tags=["planning"])
+async def proposals(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> api.ProposalPage:
+    """The nodes that planners of my sessions missed in a flow, newest first: for review, they are never run."""
+    wanted = api.ListProposals(user=user.id, limit=limit, offset=offset)
+    return await query(core.store, api.PROPOSAL_LIST, wanted)
+
+
+@router.get("/library", tags=["library"])
+async def library(user: Me, core: Behind, asked: Annotated[LibraryQuery, Query()]) -> api.LibraryPage:
+    """The answers I accepted, with the paths that led to them, newest first; `saved`: only those I keep (or not)."""
+    wanted = api.ListLibrary(user=user.id, query=asked.q, saved=asked.saved, limit=asked.limit, offset=asked.offset)
+    return await query(core.store, api.LIBRARY_LIST, wanted)

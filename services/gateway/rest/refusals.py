@@ -1,0 +1,113 @@
+"""Refusals over HTTP: one shape for all of them, as `models.Problem`."""
+
+import asyncio
+
+from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
+from starlette.exceptions import HTTPException
+from starlette.requests import HTTPConnection
+from starlette.responses import JSONResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from services.gateway.access.quota import Quota
+from services.gateway.inbound import explained
+from services.gateway.rest.models import Problem
+from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
+from shared.domain.errors import Refused
+from shared.log import Unstorable, UpgradeNeeded
+
+METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
+
+
+def install(app: FastAPI) -> None:
+    for kind in (Trouble, Refused, Unstorable, UpgradeNeeded, *AWAY):
+        app.add_exception_handler(kind, _refused)
+    app.add_exception_handler(RequestValidationError, _invalid)
+    app.add_exception_handler(HTTPException, _http_error)
+    app.add_exception_handler(Exception, _refused)  # the server logs it as well: nothing of it is told
+
+
+def told(error: Exception) -> JSONResponse:
+    """Any failure, as a client should see it."""
+    return answer(as_trouble(error) or Trouble("failed", FAILED))
+
+
+def answer(trouble: Trouble) -> JSONResponse:
+    headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else {}
+    if trouble.retry_after is not None:
+        headers["Retry-After"] = str(trouble.retry_after)
+    return JSONResponse(problem(trouble).model_dump(), status_code=trouble.status, headers=headers)
+
+
+def problem(trouble: Trouble) -> Problem:
+    return Problem(
+        code=trouble.code,
+        message=trouble.message,
+        hint=trouble.hint,
+        reply_to=trouble.reply_to,
+        session_id=trouble.session_id,
+    )
+
+
+async def _refused(request: Request, error: Exception) -> JSONResponse:
+    await slowly(request, error)
+    return told(error)
+
+
+async def slowly(connection: HTTPConnection, error: Exception) -> None:
+    """Until a user who goes too fast may be told so."""
+    quota: Quota | None = getattr(connection.state, "quota", None)
+    if quota and isinstance(error, Trouble) and error.code == "slow_down":
+        await asyncio.sleep(quota.hold_back())
+
+
+async def _invalid(request: Request, error: Exception) -> JSONResponse:
+    """Also a field that is too long is a matter of the field: 413 is for the body."""
+    problems = error.errors() if isinstance(error, RequestValidationError) else ()
+    return JSONResponse(problem(explained(problems)).model_dump(), status_code=422)
+
+
+async def _http_error(request: Request, error: Exception) -> JSONResponse:
+    """What the framework itself refuses: no such path, another method, too large a body."""
+    if isinstance(error.__cause__, Trouble):
+        return told(error.__cause__)
+    status = error.status_code if isinstance(error, HTTPException) else 500
+    detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
+    body = Problem(code=CODES.get(status, "refused"), message=detail)
+    headers = error.headers if isinstance(error, HTTPException) else None  # which methods there are
+    return JSONResponse(body.model_dump(), status_code=status, headers=headers)
+
+
+class BodyLimit:
+    """No request body grows over `limit` bytes, whatever it says about its length."""
+
+    def __init__(self, app: ASGIApp, limit: int) -> None:
+        self._app, self._limit = app, limit
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        length = Headers(scope=scope).get("content-length", "")
+        if length.isdecimal() and int(length) > self._limit:
+            trouble = Trouble("too_large", f"A body may have {self._limit // 1024} KiB at most.", "Make it shorter.")
+            await answer(trouble)(scope, receive, send)
+            return
+        read = 0
+
+        async def counted() -> Message:
+            nonlocal read
+            message = await receive()
+            read += len(message.get("body", b""))
+            if read > self._limit:
+                raise HTTPException(413, f"A body may have {self._limit // 1024} KiB at most.")
+            return message
+
+        await self._app(scope, counted, send)
+
+
+async def nowhere(path: str) -> None:
+    """Whatever else is asked under /api: the page must not answer there."""
+    raise Trouble("not_found", f"There is no /api/{path}.", "/openapi.json lists what there is.")

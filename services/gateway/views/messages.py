@@ -1,0 +1,190 @@
+"""A session as clients see it: what a person is asked, and the snapshot that a screen is drawn from. Pure."""
+
+from parley.protocol import server as s
+from services.gateway.views.can import accepted
+from services.gateway.views.parts import (
+    action_view,
+    answer_view,
+    code_view,
+    failure_view,
+    memory_view,
+    path_view,
+    plan_view,
+    planned_path,
+    turn_view,
+)
+from shared.domain.session import Session, put_back, reviewing, undecided
+from shared.domain.state import Code, Plan
+from shared.domain.state_names import options, state_name
+from shared.domain.workflows import of_plan
+
+
+def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
+    """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything.
+
+    What a remark is about can be decided on while it is being answered.
+    """
+    at = put_back(session)
+    return s.Snapshot(
+        session_id=session.id,
+        version=session.version,
+        state=state_name(session),
+        phase=session.phase,
+        reason=session.rest_reason,
+        paused=session.paused,
+        title=session.title,
+        owner=session.owner,
+        workflow=session.workflow,
+        settings=session.settings,
+        request=session.words.request,
+        unread=session.words.unread,
+        plan=plan_view(session.plan),
+        code=code_view(session.code),
+        turn=turn_view(session),
+        path=path_view(session),
+        memory=memory_view(session),
+        answer=session.answer.text,
+        answer_view=answer_view(session),
+        failure=failure_view(session),
+        review=review(at),
+        feedback_request=feedback_request(session),
+        question=question(session),
+        approval_request=approval_request(at),
+        continue_=continue_(session),
+        draft=draft if session.work else None,
+        usage=usage(session),
+        can=accepted(session),
+        parent=session.parent_id,
+    )
+
+
+def review(session: Session) -> s.TextPlanReview | s.CodeReview | None:
+    """The plan or code that now waits for a person; its `version` and `hash` are what an approval names."""
+    if session.phase != "awaiting_approval":
+        return None
+    target = reviewing(session)
+    if target == "text" and session.plan:
+        return plan_review(session, session.plan)
+    if target == "code" and session.code:
+        return code_review(session.id, session.code)
+    return None
+
+
+def plan_review(session: Session, plan: Plan) -> s.TextPlanReview:
+    return s.TextPlanReview(
+        session_id=session.id,
+        version=plan.version,
+        plan=plan.text,
+        goal=plan.goal,
+        kind=plan.kind,
+        steps=plan.steps,
+        notes=plan.notes,
+        number=plan.number,
+        hash=plan.hash,
+        message=f"Version {plan.number} of the {of_plan(session, plan.kind).noun}. Approve it, say what to change, "
+        "edit it, or ask for another one.",
+        path=planned_path(plan.path),
+    )
+
+
+def code_review(session_id: str, code: Code) -> s.CodeReview:
+    failed = [check.name for check in code.checks if check.ok is False]
+    state = f"Not passed: {', '.join(failed)}." if failed else "Its checks passed." if code.checks else "Not checked."
+    return s.CodeReview(
+        session_id=session_id,
+        version=code.version,
+        code=code.code,
+        explanation=code.explanation,
+        number=code.number,
+        hash=code.hash,
+        checks=code.checks,
+        tests=code.tests,
+        message=f"Version {code.number} of the code. {state} Approve it, say what to change, edit it, or ask for more.",
+    )
+
+
+def feedback_request(session: Session) -> s.FeedbackRequest | None:
+    """Asked after a refusal, until the feedback comes."""
+    if session.phase != "awaiting_input" or session.question:
+        return None
+    code = reviewing(session) == "code"
+    return s.FeedbackRequest(
+        session_id=session.id,
+        version=session.version,
+        plan_type="code" if code else "text",
+        message=f"What should be different about the {'code' if code else 'plan'}?",
+    )
+
+
+def question(session: Session) -> s.Question | None:
+    open_ = session.question
+    if open_ is None or session.phase != "awaiting_input":
+        return None
+    return s.Question(
+        session_id=session.id,
+        version=session.version,
+        question_id=open_.action_id,
+        about=open_.about,
+        content=open_.text,
+        options=tuple(option.label for option in open_.options),
+        form=open_.form,
+    )
+
+
+def approval_request(session: Session) -> s.ApprovalRequest | None:
+    waiting = undecided(session.turn) if session.phase == "awaiting_approval" else ()
+    if not waiting:
+        return None
+    return s.ApprovalRequest(
+        session_id=session.id,
+        version=session.version,
+        actions=tuple(map(action_view, waiting)),
+        message="These actions wait for your yes. Nothing runs before all of them are decided.",
+    )
+
+
+def continue_(session: Session) -> s.Continue | None:
+    """Offered while the session rests after something was done in it."""
+    if session.phase != "resting" or session.rest_reason == "new":
+        return None
+    message = {
+        "answered": "Done. What next?",
+        "completed": "Completed. A new message goes on from here.",
+        "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
+    }.get(session.rest_reason, "What next?")
+    content = s.ContinueContent(message=message, options=options(session))
+    return s.Continue(session_id=session.id, version=session.version, content=content)
+
+
+def usage(session: Session) -> s.Usage:
+    spent = session.spent
+    return s.Usage(
+        session_id=session.id,
+        version=session.version,
+        calls=spent.calls,
+        prompt_tokens=spent.prompt_tokens,
+        cached_tokens=spent.cached_tokens,
+        completion_tokens=spent.completion_tokens,
+        cost=spent.cost,
+        token_budget=session.settings.token_budget,
+        cost_budget=session.settings.cost_budget,
+    )
+
+
+def completion(session: Session) -> s.Completion:
+    """What was approved in this round; "" for what was not."""
+    plan, code = session.plan, session.code
+    approved_plan = plan is not None and plan.status in ("approved", "executing", "completed")
+    approved_code = code is not None and code.status == "approved"
+    return s.Completion(
+        session_id=session.id,
+        version=session.version,
+        final_plan=plan.text if plan and approved_plan else "",
+        final_code=code.code if code and approved_code else "",
+        message=_judged(session) or "This is what you approved.",
+    )
+
+
+def _judged(session: Session) -> str:
+    """What the verifier said about the run that has just ended."""
+    return session.turn.verdict.reasoning if session.turn and session.turn.verdict else ""
