@@ -8,7 +8,7 @@ from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from scripts.gen_story import ID, stories
 from services.gateway.trouble import as_trouble, error_message
-from services.gateway.views import derive, messages
+from services.gateway.views import derive, messages, screen
 from shared.domain.errors import Stale
 from shared.domain.workflows import WORKFLOWS
 
@@ -66,6 +66,18 @@ def server_examples() -> dict[str, dict[str, Any]]:
     for message in _by_hand():
         found.setdefault(str(type(message).model_fields["type"].default), message)
     return {kind: _checked(message) for kind, message in found.items()}
+
+
+def screen_examples() -> dict[str, dict[str, Any]]:
+    """By type: what only protocol 2 has."""
+    found: dict[str, s.ServerMessage] = {}
+    for told in stories():
+        if told.event.type == "plan.drafted":
+            found.setdefault("event", screen.happened(told.before, told.event, told.after))
+            found.setdefault("snapshot", screen.snapshot(told.after))
+    first = s.Delta(session_id=ID, draft_id="1-plan-3f2a91", kind="plan", offset=0, text="Goal: Write a simple")
+    found["delta"] = screen.delta(first)
+    return {kind: json.loads(message.model_dump_json(by_alias=True)) for kind, message in found.items()}
 
 
 def _by_hand() -> tuple[s.ServerMessage, ...]:

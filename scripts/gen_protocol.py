@@ -6,8 +6,8 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from parley.protocol import client, server, views
-from scripts.gen_conversation import client_examples, server_examples
+from parley.protocol import client, journal, screen, server, views
+from scripts.gen_conversation import client_examples, screen_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
 from scripts.gen_tables import example, fields, fill, flat, table
@@ -20,6 +20,12 @@ from shared.settings import Settings
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"
 VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
 PARTS: tuple[type[BaseModel], ...] = (*VIEWS, client.OwnAction, *VALUES)
+ENTRIES: tuple[type[BaseModel], ...] = (
+    *subclasses(journal, journal.JournalEntry),
+    journal.VerdictLine,
+    journal.EntryUpdate,
+)
+SECTIONS = tuple(kind for kind in subclasses(screen, views.View) if kind.__module__ == screen.__name__)
 ERRORS = {
     "bad_message": "no JSON, no `type`, a field missing, unknown or out of bounds, a binary frame",
     "unknown_type": "there is no message of this type",
@@ -72,6 +78,9 @@ def protocol_md() -> str:
         base=fields(client.ClientMessage, "client"),
         client="\n".join(_messages(client.AnyClientMessage, client_examples(), "client", ("id", "session_id"))),
         server="\n".join(_messages(server.AnyServerMessage, server_examples(), "server", ("session_id", "version"))),
+        screen="\n".join(_screen()),
+        entries="\n".join(value_section(entry, "journal") for entry in ENTRIES),
+        sections="\n".join(value_section(section, "screen") for section in SECTIONS),
         values="\n".join(value_section(value, "server") for value in PARTS),
         states=table(("State", "Meaning"), [(f"`{name}`", text) for name, text in STATES.items()]),
         errors=_errors(),
@@ -89,6 +98,17 @@ def _messages(union: Any, examples: dict[str, dict[str, Any]], side: str, withou
         parts.append("\n".join(part for part in (heading, own, example(examples.pop(kind))) if part))
     if examples:
         raise LookupError(f"examples of messages that there are not: {', '.join(examples)}")
+    return parts
+
+
+def _screen() -> list[str]:
+    """The messages that only protocol 2 has."""
+    parts = []
+    examples = screen_examples()
+    for model in (screen.ScreenSnapshot, screen.ScreenEvent, screen.ScreenDelta):
+        kind = model.model_fields["type"].default
+        own = fields(model, f"screen.{kind}", kind, "server", without=("session_id", "version"))
+        parts.append(f"### screen: {kind}\n\n{flat(model.__doc__)}\n\n{own}\n{example(examples[kind])}")
     return parts
 
 

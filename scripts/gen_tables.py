@@ -17,7 +17,7 @@ FREE = "any JSON"
 MESSAGES = {
     model.__name__: f"server-{model.model_fields['type'].default}"
     for model in get_args(get_args(AnyServerMessage)[0])  # headings of docs/protocol.md, by the name of the model
-}
+} | {f"Screen{kind.title()}": f"screen-{kind}" for kind in ("snapshot", "event", "delta")}
 
 
 def fill(name: str, **parts: str) -> str:

@@ -1,4 +1,5 @@
-"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends, what both are made of;
+"""The WebSocket protocol as one JSON Schema: what a client may send, what the gateway sends
+in protocol 1 (`server`) and 2 (`screen`), what both are made of;
 and what REST answers about tools, sessions, memories, flows and the library.
 
     python -m scripts.protocol_schema [FILE]     write it to FILE (default docs/protocol.schema.json; `-`: stdout)
@@ -17,6 +18,7 @@ from pydantic_core.core_schema import DataclassField, ModelField, TypedDictField
 
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.pages import LibraryPage, MemoryPage, ProposalPage, SessionPage
+from parley.protocol.screen import SCREEN_MESSAGES
 from parley.protocol.server import SERVER_MESSAGES
 from parley.protocol.tools import Preview, ToolPage
 from services.gateway.rest.flow_models import FlowList
@@ -41,6 +43,7 @@ def protocol_schema() -> dict[str, Any]:
         [
             ("client", "validation", CLIENT_MESSAGES),
             ("server", "serialization", SERVER_MESSAGES),
+            ("screen", "serialization", SCREEN_MESSAGES),
             ("rest", "serialization", REST),
         ],
         by_alias=True,
@@ -54,9 +57,10 @@ def protocol_schema() -> dict[str, Any]:
         "properties": {
             "client": unions["client", "validation"],
             "server": unions["server", "serialization"],
+            "screen": unions["screen", "serialization"],
             "rest": unions["rest", "serialization"],
         },
-        "required": ["client", "server", "rest"],
+        "required": ["client", "server", "screen", "rest"],
         "additionalProperties": False,
         "$defs": shared["$defs"],
     }

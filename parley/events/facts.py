@@ -13,6 +13,7 @@ from parley.events.values import (
     Artefact,
     Attempt,
     Check,
+    Effect,
     Knowledge,
     Line,
     ModelCall,
@@ -35,6 +36,8 @@ from parley.events.values import (
 Intent = Literal["request", "feedback", "guidance", "remark"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
+# 1, 2, 3 for people: how many plans, or programs, the session has had. 0 in what older releases stored.
+PeopleNumber = Annotated[int, Field(ge=0, exclude_if=lambda number: number == 0)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
 
@@ -73,6 +76,7 @@ class PlanDrafted(Event):
     notes: str = ""
     path: PathPlan | None = None
     begins_round: bool = False
+    number: PeopleNumber = 0
 
 
 class PlanEdited(Event):
@@ -83,6 +87,7 @@ class PlanEdited(Event):
     goal: Text
     steps: Steps
     notes: str = ""
+    number: PeopleNumber = 0
 
 
 class PlanApproved(Event):
@@ -93,6 +98,7 @@ class PlanApproved(Event):
     hash: str
     turn: Version | None = None
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
+    number: PeopleNumber = 0
 
 
 class PlanRejected(Event):
@@ -101,6 +107,7 @@ class PlanRejected(Event):
     type: Literal["plan.rejected"] = "plan.rejected"
     plan_version: Version
     replan: bool = False
+    number: PeopleNumber = 0
 
 
 class PlanCancelled(Event):
@@ -125,6 +132,7 @@ class CodeDrafted(Event):
     code: Text
     explanation: str = ""
     begins_round: bool = False
+    number: PeopleNumber = 0
 
 
 class CodeEdited(Event):
@@ -133,6 +141,7 @@ class CodeEdited(Event):
     type: Literal["code.edited"] = "code.edited"
     base_version: Version
     code: Text
+    number: PeopleNumber = 0
 
 
 class CodeVerified(Event):
@@ -150,6 +159,7 @@ class CodeApproved(Event):
     type: Literal["code.approved"] = "code.approved"
     code_version: Version
     hash: str
+    number: PeopleNumber = 0
 
 
 class CodeRejected(Event):
@@ -158,6 +168,7 @@ class CodeRejected(Event):
     type: Literal["code.rejected"] = "code.rejected"
     code_version: Version
     replan: bool = False
+    number: PeopleNumber = 0
 
 
 class QuestionAsked(Event):
@@ -175,12 +186,16 @@ class QuestionAsked(Event):
 
 
 class QuestionAnswered(Event):
-    """The person's answer to the question of `question_id`. `key`: that of the option they chose, if they chose one."""
+    """The person's answer to the question of `question_id`, which was of this `kind`.
+
+    `key`: that of the option they chose, if they chose one.
+    """
 
     type: Literal["question.answered"] = "question.answered"
     question_id: ActionId
     text: Text
     key: str | None = None
+    kind: QuestionKind | None = Field(None, exclude_if=lambda kind: kind is None)
 
 
 class TurnPlanned(Event):
@@ -220,7 +235,9 @@ class TurnChanged(Event):
     """The actions of a turn that have not begun are these from now on; one that is the same keeps its approval.
 
     A condition left the path, a person changed it, its next node got its arguments, or the executor rules an action
-    more strictly than its plan did. `overrides`: values that the person set in the flow's state on the way.
+    more strictly than its plan did. `overrides`: values that the person set in the flow's state on the way, and
+    `override_id` the finished action that they become. `dropped`: the actions that will not be run after all;
+    `unchanged`: those that stay as they were.
     """
 
     type: Literal["turn.changed"] = "turn.changed"
@@ -228,6 +245,9 @@ class TurnChanged(Event):
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     reason: Annotated[str, Field(max_length=5_000)] = ""
+    dropped: Annotated[tuple[ActionId, ...], Field(exclude_if=lambda dropped: not dropped)] = ()
+    unchanged: Annotated[tuple[ActionId, ...], Field(exclude_if=lambda unchanged: not unchanged)] = ()
+    override_id: ActionId | None = Field(None, exclude_if=lambda action_id: action_id is None)
 
 
 class ApprovalGiven(Event):
@@ -301,6 +321,7 @@ class ActionUncertain(Event):
     action_id: ActionId
     attempt: Attempt = 1
     reason: str
+    effect: Effect | None = Field(None, exclude_if=lambda effect: effect is None)
 
 
 class TurnVerified(Event):

@@ -60,10 +60,11 @@ def _is_empty(value: object) -> bool:
 
 
 class Ended(Stored):
-    """An action that an event ends without an outcome of its own."""
+    """An action that an event ends without an outcome of its own. `began`: it was running."""
 
     id: ActionId
     reason: EndReason
+    began: bool = Field(False, exclude_if=_is_empty)
 
 
 class Option(Stored):

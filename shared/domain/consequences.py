@@ -1,7 +1,7 @@
-"""What an event brings about beyond what its command says: actions that it denies, ends and sets running.
+"""What an event says beyond its command: the actions that it denies, ends and sets running, the numbers of plans.
 
-`decide` fills them in last with `followed`, so the log says it and `evolve` only applies it. A program that builds
-events itself calls `complete`.
+Whoever reads one event must not need another one to know what it is about. `decide` fills these in last with
+`followed`, so the log says it and `evolve` only applies it. A program that builds events itself calls `complete`.
 """
 
 from parley.events import SessionEvent, facts
@@ -9,21 +9,25 @@ from parley.events.values import Ended, EndReason
 from shared.domain import paths
 from shared.domain.evolve import evolve
 from shared.domain.session import Session, undecided
-from shared.domain.waves import begin_quiet, blocked, end, quiet_reads
+from shared.domain.state import Turn
+from shared.domain.waves import begin_quiet, blocked, end, find, quiet_reads
 
 PLANS_A_TURN = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
 
 
 def complete(session: Session, event: SessionEvent) -> SessionEvent:
-    """The event with `denied`, `ended` and `begins` as they follow from the session; given values are ignored. Pure."""
+    """The event with what follows from the session (`denied`, `ended`, `begins`, `number`, …). Pure.
+
+    Given values are ignored.
+    """
     return followed(session, event)[0]
 
 
 def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Session]:
     """The event as `complete` makes it, and the session after it. Pure."""
     event = event.model_copy(update={"ended": (), "begins": ()}) if event.ended or event.begins else event
-    if isinstance(event, facts.ApprovalExpired):
-        event = event.model_copy(update={"denied": tuple(action.spec.id for action in undecided(session.turn))})
+    if known := _known(session, event):
+        event = event.model_copy(update=known)
     after = evolve(session, event)
     if session.turn is None and not isinstance(event, PLANS_A_TURN):
         return event, after  # there is no action to end or to begin
@@ -36,11 +40,44 @@ def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Sessi
     return event, after
 
 
+def _known(before: Session, event: SessionEvent) -> dict[str, object]:
+    """What the session knows and the event's readers want to be told."""
+    known: dict[str, object] = {}
+    match event:
+        case facts.ApprovalExpired():
+            known = {"denied": tuple(action.spec.id for action in undecided(before.turn))}
+        case facts.PlanDrafted() | facts.PlanEdited():
+            known = {"number": before.counts.plans + 1}
+        case facts.CodeDrafted() | facts.CodeEdited():
+            known = {"number": before.counts.codes + 1}
+        case facts.PlanApproved() | facts.PlanRejected():
+            known = {"number": before.plan.number if before.plan else 0}
+        case facts.CodeApproved() | facts.CodeRejected():
+            known = {"number": before.code.number if before.code else 0}
+        case facts.QuestionAnswered():
+            known = {"kind": before.question.about if before.question else None}
+        case facts.ActionUncertain():
+            action = find(before, event.action_id)
+            known = {"effect": action.spec.effect if action else None}
+        case facts.TurnChanged() if before.turn:
+            known = _of_the_rest(before.turn, event)
+    return known
+
+
+def _of_the_rest(turn: Turn, event: facts.TurnChanged) -> dict[str, object]:
+    rest = {spec.id: spec for spec in event.actions}
+    dropped = tuple(a.spec.id for a in turn.actions if a.status in paths.OPEN and a.spec.id not in rest)
+    known = [action for action in turn.actions if action.spec.id in rest]
+    unchanged = tuple(a.spec.id for a in known if paths.ruled_again(a, rest[a.spec.id]) is a)
+    override_id = paths.override_id(turn) if event.overrides else None
+    return {"dropped": dropped, "unchanged": unchanged, "override_id": override_id}
+
+
 def _ended(before: Session, event: SessionEvent, after: Session) -> tuple[Ended, ...]:
     reason = _reason(before, event, after)
     actions = before.turn.actions if before.turn and reason else ()
     held = (action for action in actions if action.status in (*paths.OPEN, "running"))
-    left = tuple(Ended(id=action.spec.id, reason=reason) for action in held if reason)
+    left = tuple(Ended(id=action.spec.id, reason=reason, began=action.status == "running") for action in held if reason)
     if isinstance(event, facts.TurnPlanned) and after.turn is None:  # planned without what was said meanwhile
         left += tuple(Ended(id=spec.id, reason="superseded") for spec in event.actions)
     needing = blocked(end(after, left).turn)

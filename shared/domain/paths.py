@@ -88,12 +88,12 @@ def changed(turn: Turn, event: facts.TurnChanged) -> Turn:
     """
     rest = {spec.id: spec for spec in event.actions}
     kept = tuple(a for a in turn.actions if a.status not in OPEN or a.spec.id in rest)
-    stays = tuple(_ruled_again(action, rest.pop(action.spec.id, action.spec)) for action in kept)
+    stays = tuple(ruled_again(action, rest.pop(action.spec.id, action.spec)) for action in kept)
     added = (*_set_by_person(turn, event), *map(planned, rest.values()))
     return replace(turn, actions=(*stays, *added), made=turn.made + len(added), chosen=_chosen(turn, event))
 
 
-def _ruled_again(action: Action, spec: ActionSpec) -> Action:
+def ruled_again(action: Action, spec: ActionSpec) -> Action:
     """The same action if it has been started, or if nothing differs and nobody has to allow it any more.
 
     A read that is running can turn out to be no quiet one: it was not run.
@@ -102,12 +102,17 @@ def _ruled_again(action: Action, spec: ActionSpec) -> Action:
     return action if same or action.status not in (*OPEN, "running") else planned(spec)
 
 
+def override_id(turn: Turn) -> str:
+    """The id of the action that stands for what a person sets now."""
+    return f"{turn.number}.{turn.made + 1}"
+
+
 def _set_by_person(turn: Turn, event: facts.TurnChanged) -> tuple[Action, ...]:
     if not event.overrides:
         return ()
     flow, _ = split(event.actions[0].tool if event.actions else turn.actions[0].spec.tool)
     text = f"Set by the person: {', '.join(event.overrides)}"[:500]
-    spec = ActionSpec(id=f"{turn.number}.{turn.made + 1}", tool=f"{flow}.{PERSON}", description=text)
+    spec = ActionSpec(id=override_id(turn), tool=f"{flow}.{PERSON}", description=text)
     return (Action(spec, "finished", result=event.overrides),)
 
 

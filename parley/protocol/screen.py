@@ -1,0 +1,194 @@
+"""Protocol 2, `/ws?view=2`: what a screen needs to show a session, and nothing to conclude.
+
+On entering a `snapshot` with the whole view. With each event the event itself, its `entries` for the journal, and
+`changed`: the sections of the view that differ now, whole. `can` lists the client messages that would be accepted.
+"""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, JsonValue, TypeAdapter
+
+from parley.events import SessionEvent
+from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow
+from parley.protocol import server as v1
+from parley.protocol.journal import EntryOrUpdate
+from parley.protocol.views import (
+    AnswerView,
+    CodeView,
+    FailureView,
+    MemoryView,
+    PathView,
+    PlanView,
+    VerdictView,
+    View,
+)
+
+
+class WorkSection(View):
+    """The service that is due, and the version that began its work. Drafts of other work are over."""
+
+    service: Service
+    version: int
+
+
+class TurnSection(View):
+    """The turn at hand; `actions` are the ids of its actions, in order."""
+
+    number: int
+    sub_goal: str
+    by: str
+    actions: tuple[str, ...]
+    verdict: VerdictView | None
+    selected_tool: str
+    required_skills: tuple[str, ...]
+    reasoning: str
+    final: bool
+
+
+class ActionSection(View):
+    """An action of the turn at hand. Its result is in the event that brought it."""
+
+    action_id: str
+    tool: str
+    arguments: dict[str, JsonValue]
+    text: str
+    effect: Effect
+    status: str
+    approval: str | None
+    hash: str
+    error: str
+    depends_on: tuple[str, ...]
+    repairs: tuple[str, ...]
+    ruling: Decision
+    why: str
+    seconds: float
+    tokens: int
+
+
+class ReviewSection(View):
+    """What waits for approval: the plan or the code with this `version` and `hash`, which an approval names."""
+
+    target: Literal["plan", "code"]
+    version: int
+    number: int
+    hash: str
+    message: str
+
+
+class FeedbackSection(View):
+    """The plan or code was declined: what should be different?"""
+
+    plan_type: Literal["text", "code"]
+    message: str
+
+
+class QuestionSection(View):
+    """The open question; `question_id` goes back with the answer."""
+
+    question_id: str
+    about: str
+    content: str
+    options: tuple[str, ...]
+    form: dict[str, JsonValue] | None
+
+
+class ApprovalSection(View):
+    """The ids of the actions that wait for approval."""
+
+    actions: tuple[str, ...]
+    message: str
+
+
+class NextSection(View):
+    """The session rests: what can come next."""
+
+    message: str
+    options: tuple[str, ...]
+
+
+class UsageSection(View):
+    """What the session's model calls came to; cost in US dollars."""
+
+    calls: int
+    prompt_tokens: int
+    cached_tokens: int
+    completion_tokens: int
+    cost: float
+    token_budget: int | None
+    cost_budget: float | None
+
+
+class ScreenView(View):
+    """Where a session stands, in sections. Each is replaced whole, `actions` one by one (None: it is gone)."""
+
+    state: str
+    phase: str
+    reason: str
+    paused: bool
+    title: str
+    owner: str
+    workflow: Workflow
+    settings: SessionSettings
+    parent: str | None
+    request: str
+    unread: tuple[str, ...]
+    work: WorkSection | None
+    plan: PlanView | None
+    code: CodeView | None
+    turn: TurnSection | None
+    actions: dict[str, ActionSection]
+    path: PathView | None
+    memory: MemoryView
+    answer: AnswerView | None
+    failure: FailureView | None
+    review: ReviewSection | None
+    feedback_request: FeedbackSection | None
+    question: QuestionSection | None
+    approval_request: ApprovalSection | None
+    next: NextSection | None
+    usage: UsageSection
+
+
+class ScreenGreeting(v1.Greeting):
+    """The first message on a socket. `session_id` is that of the session a `user_message` will begin."""
+
+    protocol: Literal[2] = 2  # type: ignore[assignment]
+
+
+class ScreenDelta(v1.Delta):
+    """A draft as it is written: from `offset` (characters) on, the draft is `text`. Not stored.
+
+    `work` is the version of the work that it belongs to: when the view's work is another, the draft is over.
+    """
+
+    work: int
+
+
+class ScreenSnapshot(v1.ServerMessage):
+    """Where things stand, whole, with what is being drafted at this moment."""
+
+    type: Literal["snapshot"] = "snapshot"
+    view: ScreenView
+    can: tuple[str, ...]
+    draft: ScreenDelta | None = None
+
+
+class ScreenEvent(v1.ServerMessage):
+    """One event as stored, what it adds to the journal, and what it changed.
+
+    `changed` has the sections of the view that differ from before, whole; of `actions` only those that differ. `can` is
+    None where nothing of it changed. Events that a `resume` tells again have no `changed`: the snapshot came first.
+    """
+
+    type: Literal["event"] = "event"
+    event: SessionEvent
+    entries: tuple[EntryOrUpdate, ...]
+    changed: dict[str, JsonValue]
+    can: tuple[str, ...] | None = None
+
+
+AnyScreenMessage = Annotated[
+    ScreenGreeting | ScreenSnapshot | ScreenEvent | ScreenDelta | v1.Log | v1.Forked | v1.Error,
+    Field(discriminator="type"),
+]
+SCREEN_MESSAGES: TypeAdapter[AnyScreenMessage] = TypeAdapter(AnyScreenMessage)

@@ -1,0 +1,210 @@
+"""What an event adds to the journal, in words. Pure of the event alone: no session is looked at.
+
+So a journal that is read later, in parts or from another gateway is the one that was told live.
+"""
+
+from collections.abc import Iterator
+
+from parley.events import SessionEvent, facts
+from parley.events.values import ActionSpec, PathPlan
+from parley.protocol import journal as j
+from parley.protocol.views import PlannedPathView
+from services.gateway.views.notes import note
+from services.gateway.views.outcomes import base, counted, outcomes, update
+from services.gateway.views.phrases import INTENTS, NEXT_ACTIONS, PHASES, STATUSES, TONES, confidence_text
+
+PLACES = 1_000  # more than an event has actions
+
+
+def entries(event: SessionEvent) -> tuple[j.EntryOrUpdate, ...]:
+    """The journal's new entries and updates, in order."""
+    told: list[j.EntryOrUpdate] = [*_made(event), *outcomes(event)]
+    if text := note(event):
+        told.append(text)
+    for number, call in enumerate(event.usage):
+        if call.action_id:
+            tokens = call.prompt_tokens + call.completion_tokens
+            key = f"tokens:{event.version}.{number}"
+            told.append(j.TokensEntry(**base(event, key), action_id=call.action_id, tokens=tokens))
+    return tuple(told)
+
+
+def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0912  one case a fact
+    """What was said, planned, written, asked and answered."""
+    match event:
+        case facts.MessageReceived():
+            yield j.SaidEntry(
+                **base(event, f"said:{event.version}"),
+                text=event.text,
+                intent=event.intent,
+                label=INTENTS.get(event.intent, ""),
+                knowledge=tuple(one.name for one in event.knowledge),
+            )
+        case facts.RemarkAnswered():
+            yield j.ReplyEntry(**base(event, f"reply:{event.version}"), text=event.text)
+        case facts.PlanDrafted() | facts.PlanEdited():
+            yield _plan(event)
+        case facts.PlanApproved(turn=int()):
+            yield from _approved_turn(event)
+        case facts.CodeDrafted() | facts.CodeEdited():
+            yield _code(event)
+        case facts.CodeVerified():
+            yield update(f"code:{event.code_version}", checks=[one.model_dump(mode="json") for one in event.checks])
+        case facts.QuestionAsked():
+            yield j.QuestionEntry(
+                **base(event, f"question:{event.question_id}"),
+                question_id=event.question_id,
+                text=event.text,
+                options=tuple(option.label for option in event.options),
+                answer=None,
+            )
+        case facts.QuestionAnswered():
+            yield update(f"question:{event.question_id}", answer=event.text)
+        case facts.TurnPlanned() | facts.TurnRequested():
+            yield _turn(event)
+            yield from _actions(event, event.turn, event.actions)
+        case facts.TurnChanged():
+            yield from _rest(event)
+        case facts.TurnVerified():
+            yield update(f"turn:{event.turn}", verdict=_verdict(event).model_dump(mode="json"))
+        case facts.AnswerGiven():
+            yield j.AnswerEntry(
+                **base(event, f"answer:{event.version}"),
+                text=event.text,
+                confidence=event.confidence,
+                confidence_text=confidence_text(event.confidence),
+                evidence=event.evidence,
+            )
+        case facts.SessionFailed():
+            yield j.FailureEntry(
+                **base(event, f"failure:{event.version}"),
+                title=f"Failed while {PHASES.get(event.phase, event.phase)}",
+                reason=event.reason,
+                retryable=event.retryable,
+            )
+
+
+def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
+    """An edit says no more which path was planned: it is the person's own now."""
+    if isinstance(event, facts.PlanDrafted):
+        path = _path(event.path)
+    else:
+        nodes = tuple(step.tool for step in event.steps if step.tool)
+        path = PlannedPathView(nodes=nodes) if len(nodes) == len(event.steps) else None
+    return j.PlanEntry(
+        **base(event, f"plan:{event.version}"),
+        number=event.number,
+        title=_title("Path" if path else "Plan", event.number),
+        summary=counted(len(event.steps), "step"),
+        goal=event.goal,
+        path=path,
+    )
+
+
+def _code(event: facts.CodeDrafted | facts.CodeEdited) -> j.CodeEntry:
+    return j.CodeEntry(
+        **base(event, f"code:{event.version}"),
+        number=event.number,
+        title=_title("Code", event.number),
+        summary=counted(len(event.code.rstrip().splitlines()), "line"),
+        checks=None,
+    )
+
+
+def _title(noun: str, number: int) -> str:
+    return f"{noun} {number}" if number else noun
+
+
+def _path(path: PathPlan | None) -> PlannedPathView | None:
+    return PlannedPathView.model_validate(path) if path else None
+
+
+def _turn(event: facts.TurnPlanned | facts.TurnRequested) -> j.TurnEntry:
+    entry = j.TurnEntry(**base(event, f"turn:{event.turn}"), number=event.turn, sub_goal=event.sub_goal)
+    if isinstance(event, facts.TurnRequested):
+        return entry
+    planned = {
+        "selected_tool": event.selected_tool,
+        "required_skills": event.required_skills,
+        "reasoning": event.reasoning,
+        "final": event.final,
+        "recalled": event.recalled,
+        "path": _path(event.path),
+    }
+    return entry.model_copy(update=planned)
+
+
+def _approved_turn(event: facts.PlanApproved) -> Iterator[j.EntryOrUpdate]:
+    """The turn that an approved plan begins: what it is for is in the plan's own entry."""
+    turn, plan = event.turn or 0, f"plan:{event.plan_version}"
+    yield j.TurnEntry(**base(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
+    yield from _actions(event, turn, event.actions)
+
+
+def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
+    """Another rest of a turn: what it drops, what the person set, and the actions that come now."""
+    for dropped in event.dropped:
+        yield update(f"action:{dropped}", state="dropped")
+    if event.override_id:
+        about = f"Set by you: {', '.join(event.overrides)}"
+        first = event.actions[0].tool if event.actions else ""
+        spec = ActionSpec(id=event.override_id, tool=f"{first.partition('.')[0]}.person", description=about[:500])
+        yield _action(event, event.turn, spec, 0).model_copy(
+            update={
+                "state": "finished",
+                "word": STATUSES["finished"],
+                "tone": TONES["finished"],
+                "gist": about,
+                "result_in": event.version,
+                "decided_by": event.actor,
+            }
+        )
+    for entry in _actions(event, event.turn, event.actions):
+        same = entry.action_id in event.unchanged
+        yield update(entry.key, place=entry.place, spec_in=entry.spec_in) if same else entry
+    text = event.reason or ("changed the rest of the path" if event.actor.startswith("user:") else "")
+    yield j.PathChangeEntry(**base(event, f"path_change:{event.version}"), turn=event.turn, text=text)
+
+
+def _actions(event: SessionEvent, turn: int, specs: tuple[ActionSpec, ...]) -> Iterator[j.ActionEntry]:
+    for place, spec in enumerate(specs, 1):
+        yield _action(event, turn, spec, place)
+
+
+def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.ActionEntry:
+    """What the domain ruled out is decided from the beginning."""
+    ruled_out: dict[str, j.ActionState] = {"skip": "skipped", "deny": "denied"}
+    state = ruled_out.get(spec.decision, "planned")
+    waits = f"Needs your approval: {spec.approval_reason}" if spec.approval_reason else "Waiting for its turn"
+    return j.ActionEntry(
+        **base(event, f"action:{spec.id}"),
+        action_id=spec.id,
+        turn=turn,
+        tool=spec.tool,
+        place=event.version * PLACES + place,
+        spec_in=event.version,
+        state=state,
+        word=STATUSES[state],
+        tone=TONES[state],
+        gist=waits if state == "planned" else spec.decision_reason or STATUSES[state].capitalize(),
+        error=spec.decision_reason,
+        result_in=None,
+        seconds=0,
+        decided_by="",
+        artefact=None,
+    )
+
+
+def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
+    tones: dict[str, j.Tone] = {"success": "good", "partial": "wait", "failure": "bad"}
+    return j.VerdictLine(
+        version=event.version,
+        status=event.status,
+        word=event.status,
+        tone=tones[event.status],
+        text=event.reasoning,
+        source=f"checked by rule: {event.rule.replace('_', ' ').replace('-', ' ')}"
+        if event.rule
+        else "judged by a model",
+        next=NEXT_ACTIONS[event.next_action],
+    )

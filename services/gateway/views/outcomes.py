@@ -1,0 +1,121 @@
+"""What an event says of actions that are there already: begun, decided, over, in doubt. Pure of the event alone."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import TypedDict
+
+from pydantic import JsonValue
+
+from parley.events import SessionEvent, facts
+from parley.events.values import Ended, Outcome
+from parley.protocol import journal as j
+from services.gateway.views.gist import gist
+from services.gateway.views.phrases import ENDED, STATUSES, TONES
+
+
+class Base(TypedDict):
+    """The fields that every entry has."""
+
+    key: str
+    version: int
+    at: datetime
+    by: str
+
+
+def base(event: SessionEvent, key: str) -> Base:
+    return {"key": key, "version": event.version, "at": event.at, "by": event.actor}
+
+
+def counted(number: int, noun: str) -> str:
+    """ "1 step", "2 steps"."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def update(key: str, **fields: JsonValue) -> j.EntryUpdate:
+    return j.EntryUpdate(key=key, set=fields)
+
+
+def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR0912  one case a fact
+    """The updates of the actions that this event is about, then of those that it ends or sets running."""
+    match event:
+        case facts.QuestionAsked(kind="action"):
+            yield _now(event.question_id, "asked", "Asks you")
+        case facts.QuestionAnswered():
+            yield from _answered(event)
+        case facts.ApprovalGiven():
+            yield _now(event.action_id, "approved", "Approved", decided_by=event.actor)
+        case facts.ApprovalDenied():
+            reason = event.reason or "Declined"
+            yield _now(event.action_id, "denied", reason, decided_by=event.actor, error=event.reason)
+        case facts.ApprovalExpired():
+            for action_id in event.denied:
+                yield _over(action_id, "skipped", "Not run: nobody decided in time")
+        case facts.ActionsStarted():
+            for one in event.actions:
+                yield _started(one.action_id)
+        case facts.ActionsFinished():
+            for outcome in event.outcomes:
+                yield _finished(event, outcome)
+        case facts.ResultStored():
+            yield update(f"action:{event.action_id}", artefact=event.artefact.model_dump(mode="json"))
+        case facts.ResultLost():
+            yield update(f"action:{event.action_id}", error=event.reason)
+        case facts.ActionSkipped():
+            yield _over(event.action_id, "skipped", event.reason or "Skipped")
+        case facts.ActionUncertain():
+            # A read of which nobody knows has changed nothing: there is no doubt about it.
+            yield _over(event.action_id, "failed" if event.effect == "read" else "uncertain", event.reason)
+    for ended in event.ended:
+        yield _ended(event, ended)
+    for action_id in event.begins:
+        yield _started(action_id)
+
+
+def _now(action_id: str, state: j.ActionState, text: str, **fields: JsonValue) -> j.EntryUpdate:
+    """The action is in another state, which this line tells."""
+    return update(
+        f"action:{action_id}", **{"state": state, "word": STATUSES[state], "tone": TONES[state], "gist": text, **fields}
+    )
+
+
+def _over(action_id: str, state: j.ActionState, why: str) -> j.EntryUpdate:
+    return _now(action_id, state, why, error=why)
+
+
+def _started(action_id: str) -> j.EntryUpdate:
+    return _now(action_id, "started", "Running", artefact=None, error="")
+
+
+def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
+    state: j.ActionState = "finished" if outcome.ok else "failed"
+    text = gist(outcome.result) or "Done" if outcome.ok else outcome.error or "Failed"
+    result_in = event.version if outcome.result is not None else None
+    return _now(outcome.action_id, state, text, error=outcome.error, seconds=outcome.seconds, result_in=result_in)
+
+
+def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
+    """The answer is the action's result, or tells what became of one that was uncertain."""
+    if event.kind == "action":
+        yield _now(event.question_id, "finished", gist(event.text), result_in=event.version, decided_by=event.actor)
+    if event.kind != "uncertain":
+        return
+    match event.key:
+        case "happened":
+            yield _now(event.question_id, "finished", "It happened, as you said", error="", decided_by=event.actor)
+        case "again":
+            yield _now(event.question_id, "approved", "Runs again, as you said", error="", decided_by=event.actor)
+        case _:
+            left = "Left open: nobody knows whether it took effect"
+            yield update(f"action:{event.question_id}", gist=left, decided_by=event.actor)
+
+
+def _ended(event: SessionEvent, ended: Ended) -> j.EntryUpdate:
+    """An action that ends without an outcome of its own."""
+    if ended.began:
+        return _over(ended.id, "failed", "Stopped by you")
+    why = ENDED[ended.reason]
+    if ended.reason == "superseded" and isinstance(event, facts.MessageReceived):
+        why = "Left out: you said something else"
+    if ended.reason == "superseded" and isinstance(event, facts.TurnPlanned | facts.TurnRequested):
+        why = "Left out: the turn was planned again"
+    return _over(ended.id, "skipped", why)

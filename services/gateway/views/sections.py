@@ -1,0 +1,192 @@
+"""A session as a screen shows it, in sections, and which of them an event has changed. Pure.
+
+A section is made anew only where a part of the session that it is made of is another object: parts are frozen, so the
+same object says the same.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel
+
+from parley.protocol import screen as v
+from services.gateway.views import messages
+from services.gateway.views.parts import (
+    answer_view,
+    code_view,
+    failure_view,
+    memory_view,
+    path_view,
+    plan_view,
+    verdict_view,
+)
+from shared.domain.session import Session, put_back
+from shared.domain.state import Action
+from shared.domain.state_names import state_name
+
+type Sections = Mapping[str, Any]  # by name, as JSON
+
+
+class Section(NamedTuple):
+    """`parts` are what it is made of."""
+
+    make: Callable[[Session], Any]
+    parts: Callable[[Session], tuple[object, ...]]
+
+
+def whole(session: Session) -> v.ScreenView:
+    """Every section."""
+    return v.ScreenView(**{name: section.make(session) for name, section in SECTIONS.items()})
+
+
+def changed(before: Session, after: Session) -> dict[str, Any]:
+    """The sections that differ, whole and as JSON; of `actions` only those that differ, None for one that is gone."""
+    names = [name for name, section in SECTIONS.items() if not _same(section.parts(before), section.parts(after))]
+    old = {name: SECTIONS[name].make(before) for name in names}
+    new = {name: SECTIONS[name].make(after) for name in names}
+    differing = {name: new[name] for name in names if old[name] != new[name]}
+    if "actions" in differing:
+        differing["actions"] = _changed_actions(old["actions"], new["actions"])
+    return {name: _json(value) for name, value in differing.items()}
+
+
+def _same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
+    return all(
+        one is other or (type(one) in (int, str, bool) and one == other)
+        for one, other in zip(before, after, strict=True)
+    )
+
+
+def _changed_actions(
+    old: Mapping[str, v.ActionSection], new: Mapping[str, v.ActionSection]
+) -> dict[str, v.ActionSection | None]:
+    gone: dict[str, v.ActionSection | None] = dict.fromkeys(old.keys() - new.keys())
+    return gone | {name: one for name, one in new.items() if old.get(name) != one}
+
+
+def _json(value: Any) -> Any:
+    match value:
+        case BaseModel():
+            return value.model_dump(mode="json", by_alias=True)
+        case dict():
+            return {name: _json(one) for name, one in value.items()}
+        case tuple():
+            return [_json(one) for one in value]
+        case _:
+            return value
+
+
+def _work(session: Session) -> v.WorkSection | None:
+    return v.WorkSection(service=session.work.service, version=session.work.version) if session.work else None
+
+
+def _turn(session: Session) -> v.TurnSection | None:
+    if (turn := session.turn) is None:
+        return None
+    return v.TurnSection(
+        number=turn.number,
+        sub_goal=turn.sub_goal,
+        by=turn.by,
+        actions=tuple(action.spec.id for action in turn.actions),
+        verdict=verdict_view(turn.verdict),
+        selected_tool=turn.selected_tool,
+        required_skills=turn.required_skills,
+        reasoning=turn.reasoning,
+        final=turn.final,
+    )
+
+
+def _actions(session: Session) -> dict[str, v.ActionSection]:
+    return {action.spec.id: _action(action) for action in session.turn.actions} if session.turn else {}
+
+
+def _action(action: Action) -> v.ActionSection:
+    spec = action.spec
+    return v.ActionSection(
+        action_id=spec.id,
+        tool=spec.tool,
+        arguments=spec.arguments,
+        text=spec.description,
+        effect=spec.effect,
+        status=action.shown_status,
+        approval=spec.approval_reason,
+        hash=action.hash,
+        error=action.explanation,
+        depends_on=spec.depends_on,
+        repairs=spec.repairs,
+        ruling=spec.decision,
+        why=spec.decision_reason,
+        seconds=action.seconds,
+        tokens=action.tokens,
+    )
+
+
+def _review(session: Session) -> v.ReviewSection | None:
+    found = messages.review(put_back(session))
+    if found is None or found.version is None:
+        return None
+    target = "code" if found.type == "code_review" else "plan"
+    return v.ReviewSection(
+        target=target, version=found.version, number=found.number, hash=found.hash, message=found.message
+    )
+
+
+def _feedback(session: Session) -> v.FeedbackSection | None:
+    found = messages.feedback_request(session)
+    return v.FeedbackSection.model_validate(found, from_attributes=True) if found else None
+
+
+def _question(session: Session) -> v.QuestionSection | None:
+    found = messages.question(session)
+    return v.QuestionSection.model_validate(found, from_attributes=True) if found else None
+
+
+def _approval(session: Session) -> v.ApprovalSection | None:
+    found = messages.approval_request(put_back(session))
+    if found is None:
+        return None
+    return v.ApprovalSection(actions=tuple(one.action_id for one in found.actions), message=found.message)
+
+
+def _next(session: Session) -> v.NextSection | None:
+    found = messages.continue_(session)
+    return v.NextSection.model_validate(found.content, from_attributes=True) if found else None
+
+
+def _usage(session: Session) -> v.UsageSection:
+    return v.UsageSection.model_validate(messages.usage(session), from_attributes=True)
+
+
+def _standing(session: Session) -> tuple[object, ...]:
+    """What decides what a person is asked."""
+    return session.phase, session.rest_reason, session.turn, session.plan, session.code, session.question, session.words
+
+
+SECTIONS: Mapping[str, Section] = {
+    "state": Section(state_name, _standing),
+    "phase": Section(lambda session: session.phase, lambda session: (session.phase,)),
+    "reason": Section(lambda session: session.rest_reason, lambda session: (session.rest_reason,)),
+    "paused": Section(lambda session: session.paused, lambda session: (session.paused,)),
+    "title": Section(lambda session: session.title, lambda session: (session.title,)),
+    "owner": Section(lambda session: session.owner, lambda session: (session.owner,)),
+    "workflow": Section(lambda session: session.workflow, lambda session: (session.workflow,)),
+    "settings": Section(lambda session: session.settings, lambda session: (session.settings,)),
+    "parent": Section(lambda session: session.parent_id, lambda session: (session.parent_id,)),
+    "request": Section(lambda session: session.words.request, lambda session: (session.words,)),
+    "unread": Section(lambda session: session.words.unread, lambda session: (session.words,)),
+    "work": Section(_work, lambda session: (session.work,)),
+    "plan": Section(lambda session: plan_view(session.plan), lambda session: (session.plan,)),
+    "code": Section(lambda session: code_view(session.code), lambda session: (session.code,)),
+    "turn": Section(_turn, lambda session: (session.turn,)),
+    "actions": Section(_actions, lambda session: (session.turn,)),
+    "path": Section(path_view, lambda session: (session.turn, session.plan)),
+    "memory": Section(memory_view, lambda session: (session.memory, session.counts, session.settings)),
+    "answer": Section(answer_view, lambda session: (session.answer,)),
+    "failure": Section(failure_view, lambda session: (session.failure,)),
+    "review": Section(_review, _standing),
+    "feedback_request": Section(_feedback, _standing),
+    "question": Section(_question, _standing),
+    "approval_request": Section(_approval, _standing),
+    "next": Section(_next, _standing),
+    "usage": Section(_usage, lambda session: (session.spent, session.settings)),
+}
