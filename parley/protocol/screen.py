@@ -186,6 +186,18 @@ class ScreenEvent(v1.ServerMessage):
     changed: dict[str, JsonValue]
     can: tuple[str, ...] | None = None
 
+    @property
+    def review(self) -> ReviewSection | None:
+        """What this event has put up for approval."""
+        found = self.changed.get("review")
+        return ReviewSection.model_validate(found) if found else None
+
+    @property
+    def approval_request(self) -> ApprovalSection | None:
+        """The actions that wait since this event."""
+        found = self.changed.get("approval_request")
+        return ApprovalSection.model_validate(found) if found else None
+
 
 AnyScreenMessage = Annotated[
     ScreenGreeting | ScreenSnapshot | ScreenEvent | ScreenDelta | v1.Log | v1.Forked | v1.Error,

@@ -26,6 +26,7 @@ from services.gateway.access.quota import Quotas
 from services.gateway.access.tickets import Tickets
 from services.gateway.inbound import MAX_MESSAGE
 from services.gateway.late_log import LateLog
+from services.gateway.live.audience import Protocol
 from services.gateway.live.hub import Hub
 from services.gateway.live.socket import Socket
 from services.gateway.ports import Bus, Core, Store
@@ -169,6 +170,7 @@ async def socket(ws: WebSocket) -> None:
     here: Gateway = ws.app.state.gateway
     with ExitStack() as open_:
         try:
+            protocol = _protocol(ws)
             login = await here.welcome_socket(ws)
             ended = open_.enter_context(here.logouts.watch(login))
             quota = here.quotas.of(login.user.id)
@@ -178,8 +180,20 @@ async def socket(ws: WebSocket) -> None:
             await ws.send_denial_response(refusals.told(error))
             return
         await ws.accept()
-        client = Socket(ws, login.user, ended, core=here.core_of(login.user), hub=here.hub, quota=quota)
-        await client.serve(here.greeting.model_copy(update={"user": login.user.id}))
+        core = here.core_of(login.user)
+        client = Socket(ws, login.user, ended, core=core, hub=here.hub, quota=quota, protocol=protocol)
+        await client.serve(here.greeting.model_copy(update={"user": login.user.id, "protocol": protocol}))
+
+
+def _protocol(ws: WebSocket) -> Protocol:
+    """1, or 2 with `?view=2`. Raises Trouble for a view that there is not."""
+    match ws.query_params.get("view"):
+        case None:
+            return 1
+        case "2":
+            return 2
+        case other:
+            raise Trouble("not_available", f"There is no view “{other[:40]}”.", "Leave `view` out, or use `view=2`.")
 
 
 class _Server(uvicorn.Server):

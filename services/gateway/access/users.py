@@ -38,13 +38,18 @@ def may_read(user: User, session: Session) -> None:
         raise missing(session.id)
 
 
-def may_write(user: User, session: Session) -> None:
-    """Raises Trouble (not_found, forbidden) unless it is theirs, not begun yet, or they are an approver in it.
+def writes(user: User, session: Session) -> bool:
+    """Whether they may act in it: it is theirs, not begun yet, or they are an approver in it.
 
     To act is also to approve as long as messages are not told apart: an editor only reads.
     """
+    return _own(user, session) or session.shared_with.get(user.id) == "approver"
+
+
+def may_write(user: User, session: Session) -> None:
+    """Raises Trouble (not_found, forbidden) unless they may act in it."""
     may_read(user, session)
-    if not (_own(user, session) or session.shared_with.get(user.id) == "approver"):
+    if not writes(user, session):
         raise Trouble("forbidden", "This session is shared with you for reading only.", "Fork it to go on from it.")
 
 

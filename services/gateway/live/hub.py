@@ -6,20 +6,18 @@ wrong, only late, and never by more than `POLL` seconds.
 """
 
 import asyncio
-from collections.abc import Sequence
 from contextlib import suppress
-from typing import NamedTuple, Protocol
+from typing import Protocol
 
 import structlog
 from pydantic import ValidationError
 
 from parley.events import SessionEvent
-from parley.protocol.server import ApprovalRequest, CodeReview, Delta, ServerMessage, Snapshot, TextPlanReview
+from parley.protocol.server import Delta
 from services.gateway.access.quota import Quota
-from services.gateway.commands import Shown
+from services.gateway.live.audience import Audience, Told
 from services.gateway.ports import Core, Subscription, load
 from services.gateway.trouble import AWAY, Trouble, as_trouble, error_message
-from services.gateway.views import derive
 from shared.bus.errors import BusDown, MessageTooLarge
 from shared.domain.session import Session
 from shared.log import Loaded, Raw, UpgradeNeeded, accept
@@ -32,44 +30,13 @@ PAGE = 200
 log_ = structlog.get_logger("hub")
 
 
-class Told(NamedTuple):
-    """Everything one event is to clients: the messages as JSON, each with what it shows for approval."""
-
-    version: int
-    messages: tuple[tuple[bytes, Shown | None], ...]
-
-    @property
-    def size(self) -> int:
-        """Bytes."""
-        return sum(len(body) for body, _ in self.messages)
-
-
 class Listener(Protocol):
-    """Somebody who looks at a session. Neither method may wait."""
+    """Somebody who looks at a session. No method may wait."""
 
+    def audience(self, session: Session) -> Audience: ...
     def heard(self, told: Told) -> None: ...
     def heard_delta(self, body: bytes) -> None: ...
     def heard_error(self, body: bytes) -> None: ...
-
-
-def shows(message: ServerMessage) -> Shown | None:
-    """What this message puts before a person's eyes to approve."""
-    match message:
-        case Snapshot():
-            asked = message.review or message.approval_request
-            return shows(asked) if asked else None
-        case TextPlanReview() | CodeReview():
-            return Shown("item", message.version or 0, message.hash)
-        case ApprovalRequest():
-            return Shown("actions", message.version or 0)
-        case _:
-            return None
-
-
-def as_told(messages: Sequence[ServerMessage], version: int) -> Told:
-    return Told(
-        version, tuple((message.model_dump_json(by_alias=True).encode(), shows(message)) for message in messages)
-    )
 
 
 class Room:
@@ -153,8 +120,10 @@ class Room:
         except ValidationError:
             return  # not of this protocol: nobody's draft
         if delta.session_id == self.id:
-            for listener in tuple(self.listeners):
-                listener.heard_delta(delta.model_dump_json().encode())
+            for audience, listeners in self._audiences(self.session or Session(self.id)).items():
+                body = audience.delta(delta)
+                for listener in listeners:
+                    listener.heard_delta(body)
 
     async def _keep(self) -> None:
         """Follow the log: at once when nudged, and now and then in any case."""
@@ -181,11 +150,17 @@ class Room:
         self._moved = asyncio.Event()
 
     def _tell(self, before: Session, event: SessionEvent, after: Session) -> None:
-        if not self.listeners:
-            return
-        told = as_told(derive.told(before, event, after), event.version)
-        for listener in tuple(self.listeners):
-            listener.heard(told)
+        for audience, listeners in self._audiences(after).items():
+            told = audience.event(before, event, after)
+            for listener in listeners:
+                listener.heard(told)
+
+    def _audiences(self, session: Session) -> dict[Audience, list[Listener]]:
+        """Whoever listens, by what they are told: each telling is made once."""
+        found: dict[Audience, list[Listener]] = {}
+        for listener in self.listeners:
+            found.setdefault(listener.audience(session), []).append(listener)
+        return found
 
     def _tell_upgrade(self, newer: UpgradeNeeded) -> None:
         """A screen that stands still says why."""

@@ -1,8 +1,10 @@
 """One socket's place in one session: every event once, in order, whatever comes from history and what from live."""
 
 from services.gateway.access.users import User, sees
-from services.gateway.live.hub import Room, Told
+from services.gateway.live.audience import Audience, Protocol, Told
+from services.gateway.live.hub import Room
 from services.gateway.live.outbox import Letter, Outbox
+from shared.domain.session import Session
 
 MAX_HELD = 5_000  # messages kept back while history is read
 
@@ -14,13 +16,17 @@ class Seat:
     somebody else begins there.
     """
 
-    def __init__(self, user: User, room: Room, outbox: Outbox) -> None:
+    def __init__(self, user: User, room: Room, outbox: Outbox, protocol: Protocol = 1) -> None:
         self.room = room
+        self._protocol = protocol
         self._user, self._outbox = user, outbox
         self._sent = 0
         self._held: list[Told | bytes] = []
         self._live = False
         room.listeners.add(self)
+
+    def audience(self, session: Session) -> Audience:
+        return Audience.of(self._user, session, self._protocol)
 
     def hold(self) -> None:
         self._live = False

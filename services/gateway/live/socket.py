@@ -9,17 +9,18 @@ from fastapi import WebSocket, WebSocketDisconnect
 
 from parley.protocol import client as m
 from parley.protocol import server as s
+from parley.protocol.screen import ScreenSnapshot
 from services.gateway import handlers
 from services.gateway.access.quota import Quota
 from services.gateway.access.users import User, may_read, missing
 from services.gateway.commands import SessionMessage, Shown
 from services.gateway.inbound import parse
-from services.gateway.live.hub import PAGE, Hub, shows
+from services.gateway.live.audience import Audience, Protocol, dump, shows
+from services.gateway.live.hub import PAGE, Hub
 from services.gateway.live.outbox import Letter, Outbox
 from services.gateway.live.seat import Seat
 from services.gateway.ports import Core, query
 from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
-from services.gateway.views import messages
 from shared.store_api import JOURNAL_READ, ReadJournal
 
 TRY_AGAIN_LATER, LOGIN_ENDED = 1013, 4401
@@ -33,10 +34,18 @@ class Socket:
     """What the client says is done one message after the other; what it hears is written by one task."""
 
     def __init__(  # noqa: PLR0913  what a socket works with
-        self, ws: WebSocket, user: User, login_ended: asyncio.Event, *, core: Core, hub: Hub, quota: Quota
+        self,
+        ws: WebSocket,
+        user: User,
+        login_ended: asyncio.Event,
+        *,
+        core: Core,
+        hub: Hub,
+        quota: Quota,
+        protocol: Protocol = 1,
     ) -> None:
         self._ws, self._user, self._login_ended = ws, user, login_ended
-        self._core, self._hub, self._quota = core, hub, quota
+        self._core, self._hub, self._quota, self._protocol = core, hub, quota, protocol
         self._outbox = Outbox(quota)
         self._seats: dict[str, Seat] = {}
         self._shown: dict[str, Shown] = {}
@@ -67,9 +76,9 @@ class Socket:
     # --- out
 
     def _send(self, message: s.ServerMessage) -> None:
-        body = message.model_dump_json(by_alias=True).encode()
+        body = dump(message)
         self._quota.answered(len(body))
-        snapshot = isinstance(message, s.Snapshot)
+        snapshot = isinstance(message, s.Snapshot | ScreenSnapshot)
         self._outbox.put(Letter(body, message.session_id, shows(message), snapshot))
 
     async def _write(self) -> None:
@@ -168,7 +177,7 @@ class Socket:
             session = await seat.room.fresh()
             may_read(self._user, session)
             if begins and session.version:  # sent again after a lost connection: nothing new may ever come of it
-                self._send(messages.snapshot(session, None))
+                self._send(seat.audience(session).snapshot(session))
             seat.release(session.version)
         except BaseException:
             await self._leave(session_id)
@@ -191,15 +200,16 @@ class Socket:
                 session = await seat.room.fresh()
             else:
                 draft = None
-            self._send(messages.snapshot(session, draft))
-            await self._tell_history(session_id, after, session.version)
+            audience = seat.audience(session)
+            self._send(audience.snapshot(session, draft))
+            await self._tell_history(audience, session_id, after, session.version)
             seat.release(session.version)
         except BaseException:
             await self._leave(session_id)
             raise
         self._current = session_id
 
-    async def _tell_history(self, session_id: str, after: int, until: int) -> None:
+    async def _tell_history(self, audience: Audience, session_id: str, after: int, until: int) -> None:
         """The stored events after version `after` up to `until`, no faster than the client takes them."""
         while after < until:
             request = ReadJournal(session_id=session_id, after=after, limit=min(PAGE, until - after))
@@ -207,13 +217,13 @@ class Socket:
             if not page.events:
                 raise Trouble("unavailable", "The journal is not complete yet.", "Resume again in a moment.")
             for event in page.events:
-                self._send(s.Event(session_id=session_id, version=event.version, event=event))
+                self._send(audience.history(event))
             after = page.events[-1].version
             await self._outbox.calm()
 
     def _enter(self, session_id: str) -> Seat:
         self._quota.open_sessions.take()
-        seat = self._seats[session_id] = Seat(self._user, self._hub.enter(session_id), self._outbox)
+        seat = self._seats[session_id] = Seat(self._user, self._hub.enter(session_id), self._outbox, self._protocol)
         return seat
 
     async def _leave(self, session_id: str) -> None:

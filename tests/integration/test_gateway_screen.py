@@ -1,0 +1,154 @@
+"""Protocol 2 over the socket: what a screen is told, live, late and after each cut, is one and the same."""
+
+import json
+from collections.abc import Iterator
+
+import pytest
+from websockets.exceptions import InvalidStatus
+
+from parley.client.screen import Screen
+from parley.events import SessionEvent
+from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
+from shared.domain import commands as c
+from shared.domain.decide import due
+from shared.domain.session import Session
+from shared.log import Loaded, accept
+from tests.logs.recorded import load
+from tests.support.gateway import Client, World, client, serving
+from tests.support.stories import approve
+
+VIEW = "/ws?view=2"
+
+
+@pytest.fixture
+def world() -> World:
+    return World()
+
+
+def recorded(name: str) -> Iterator[tuple[SessionEvent, Session]]:
+    """The events of a recorded session, each with the session after it."""
+    log = load(name)
+    loaded = Loaded(Session(log.session_id), 0)
+    for raw in log.messages:
+        loaded, event, _ = accept(loaded, raw)
+        if event:
+            yield event, loaded.session
+
+
+async def look(screen: Screen, her: Client, version: int) -> None:
+    """Take in what she hears, up to this version."""
+    while screen.version < version:
+        message = SCREEN_MESSAGES.validate_python(await her.next())
+        if isinstance(message, ScreenSnapshot | ScreenEvent):
+            screen.take(message)
+
+
+async def newcomer(address: str, session_id: str, version: int) -> Screen:
+    screen = Screen()
+    async with client(address, VIEW) as her:
+        await her.send("resume", session_id=session_id, after=0)
+        await her.until("snapshot")
+        screen.take(SCREEN_MESSAGES.validate_python(her.heard[-1]))  # type: ignore[arg-type]
+        for _ in range(version):
+            screen.take(SCREEN_MESSAGES.validate_python(await her.until("event")))  # type: ignore[arg-type]
+    return screen
+
+
+def same(screen: Screen, other: Screen) -> None:
+    assert screen.view == other.view
+    assert screen.can == other.can
+    assert list(screen.journal.items()) == list(other.journal.items())
+
+
+@pytest.mark.parametrize("name", ["conversation", "write", "confirmed_path", "stopped", "remarks"])
+async def test_a_socket_cut_at_every_event_loses_nothing(world: World, name: str) -> None:
+    cut, steady, position = Screen(), Screen(), 0
+    events = list(recorded(name))
+    session_id = events[0][0].session_id
+    async with serving(world.app) as address, client(address, VIEW) as live:
+        for event, after in events:
+            position = await world.log.append(event, after=position, due=due(after))
+            if event.version == 1:
+                await live.send("resume", session_id=session_id, after=0)
+            await look(steady, live, event.version)
+            async with client(address, VIEW) as her:
+                await her.send("resume", session_id=session_id, after=cut.version)
+                while (
+                    not her.heard or her.heard[-1].get("version") != event.version or her.heard[-1]["type"] != "event"
+                ):
+                    message = SCREEN_MESSAGES.validate_python(await her.next())
+                    if isinstance(message, ScreenSnapshot | ScreenEvent):
+                        cut.take(message)
+            assert cut.view == steady.view, event.type
+            assert cut.can == steady.can, event.type
+        late = await newcomer(address, session_id, len(events))
+        same(late, steady)
+        same(late, cut)
+
+
+async def test_what_is_shown_can_be_approved_without_naming_it(world: World) -> None:
+    story = world.story("s")
+    async with serving(world.app) as address, client(address, VIEW) as her:
+        await story.plan()
+        await her.send("resume", session_id="s", after=0)
+        assert (await her.until("snapshot"))["view"]["review"]["target"] == "plan"
+        await her.send("approval", session_id="s", approved=True)
+        event = await her.event("plan.approved")
+        assert (event["plan_version"], event["number"]) == (2, 1)
+        await story.codes()
+        shown = await her.until("event", version=5)
+        assert shown["changed"]["review"]["target"] == "code"
+        await her.send("approval", session_id="s", approved=True)
+        await her.event("code.approved")
+
+
+async def test_one_message_an_event_and_no_other(world: World) -> None:
+    story = world.story("s")
+    async with serving(world.app) as address, client(address, VIEW) as her:
+        await story.plan()
+        await her.send("resume", session_id="s", after=0)
+        await story.commit(approve)
+        await story.codes()
+        await story.commit(approve, c.Complete())
+        await her.event("session.completed")
+        assert {message["type"] for message in her.heard} == {"greeting", "snapshot", "event"}
+        assert her.heard[0]["protocol"] == 2
+
+
+async def test_a_draft_names_its_work(world: World) -> None:
+    story = world.story("s")
+    async with serving(world.app) as address, client(address, VIEW) as her:
+        await story.commit(c.Say(text="A calculator"))
+        await her.send("resume", session_id="s", after=0)
+        work = (await her.until("snapshot"))["view"]["work"]
+        assert work == {"service": "planner", "version": 1}
+        piece = {
+            "session_id": "s",
+            "type": "delta",
+            "draft_id": "1-plan-3f2a91",
+            "kind": "plan",
+            "offset": 0,
+            "text": "G",
+        }
+        await world.bus.publish("delta.s.1-plan-3f2a91", json.dumps(piece).encode())
+        assert (await her.until("delta"))["work"] == 1
+
+
+async def test_both_protocols_can_look_at_one_session(world: World) -> None:
+    story = world.story("s")
+    async with serving(world.app) as address, client(address) as old, client(address, VIEW) as new:
+        await story.plan()
+        for person in (old, new):
+            await person.send("resume", session_id="s", after=0)
+            await person.until("snapshot")
+        await story.commit(approve)
+        assert (await old.until("event", version=3)).keys() == {"type", "session_id", "version", "event"}
+        assert (await new.until("event", version=3))["changed"]["plan"]["status"] == "approved"
+
+
+async def test_a_view_that_there_is_not_is_refused_in_words(world: World) -> None:
+    async with serving(world.app) as address:
+        with pytest.raises(InvalidStatus) as refused:
+            async with client(address, "/ws?view=3"):
+                pass
+        assert b"There is no view" in (refused.value.response.body or b"")
