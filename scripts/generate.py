@@ -17,6 +17,7 @@ from scripts.gen_asyncapi import asyncapi  # noqa: E402  only now can they be fo
 from scripts.gen_contract import CONTRACT, contract  # noqa: E402
 from scripts.gen_events import events_md  # noqa: E402
 from scripts.gen_nats import users_conf  # noqa: E402
+from scripts.gen_page_words import words_text  # noqa: E402
 from scripts.gen_protocol import protocol_md  # noqa: E402
 from scripts.gen_reach import reach  # noqa: E402
 from scripts.gen_rest import openapi  # noqa: E402
@@ -40,6 +41,7 @@ def documents() -> dict[Path, str]:
         DOCS / "asyncapi.json": _json(asyncapi(reached)),
         DOCS / "openapi.json": _json(openapi()),
         DOCS / "protocol.schema.json": schema_text(),
+        DOCS / "words.json": words_text(),
         DEPLOY / "nats-users.conf": users_conf(),
         DEPLOY / "kubernetes" / "base" / "nats-users.conf": users_conf(),  # kustomize takes no file from outside
         CONTRACT: contract(),

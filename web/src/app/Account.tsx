@@ -1,6 +1,7 @@
 // The way out, for whoever had to log in.
 import { Button, Text } from "@mantine/core";
 import { useEffect, useState } from "react";
+import { fill, PAGE, TROUBLE } from "../generated/words";
 import { logout, me, type Me } from "../net/api";
 import { Leave } from "../ui/icons";
 
@@ -20,7 +21,7 @@ export function Account() {
       sessionStorage.clear(); // messages that have not been sent yet are not the next user's
       location.assign("/");
     } catch (error) {
-      setProblem(`You are still logged in. ${error instanceof Error ? error.message : ""}`);
+      setProblem(fill(TROUBLE.logged_in, { why: error instanceof Error ? error.message : "" }).trim());
       setLeaving(false);
     }
   };
@@ -32,7 +33,7 @@ export function Account() {
         </Text>
       )}
       <Button leftSection={<Leave />} variant="subtle" color="gray" fullWidth justify="flex-start" loading={leaving} onClick={() => void leave()} data-testid="log-out">
-        Log out {account.auth !== "token" && <bdi className="account">{account.user}</bdi>}
+        {PAGE.log_out} {account.auth !== "token" && <bdi className="account">{account.user}</bdi>}
       </Button>
     </div>
   );

@@ -1,6 +1,7 @@
 // Says plainly that no language model is at work, and what to do about it. Closing it holds for this browser tab.
 import { Anchor, CloseButton, Code, Collapse } from "@mantine/core";
 import { useDisclosure, useSessionStorage } from "@mantine/hooks";
+import { WELCOME } from "../generated/words";
 import { Warning } from "../ui/icons";
 import { useSession } from "./session";
 
@@ -13,15 +14,13 @@ export function Banner() {
     <aside className="banner" data-testid="banner" aria-label="About the model">
       <Warning />
       <div className="banner-text">
-        <strong>Rehearsal: rules, not a language model.</strong>{" "}
-        <span className="banner-more">It plans and writes a few kinds of programs, serves a sample store, and says so when it cannot. </span>
+        <strong>{WELCOME.demo}</strong>{" "}
         <Anchor component="button" type="button" size="sm" onClick={toggle} aria-expanded={open}>
-          Use a real model
+          {WELCOME.demo_connect}
         </Anchor>
         <Collapse expanded={open}>
           <p>
-            Set <Code>OPENAI_BASE_URL</Code>, <Code>OPENAI_API_KEY</Code> and <Code>OPENAI_MODEL</Code> to any OpenAI-compatible server and start
-            Parley again, for example:
+            {WELCOME.demo_how}
           </p>
           <Code block>OPENAI_BASE_URL=http://127.0.0.1:11434/v1 OPENAI_MODEL=qwen3 make up</Code>
         </Collapse>

@@ -1,6 +1,7 @@
 // The journal of the session, and under it what is being written or waits for the person.
 import { ActionIcon } from "@mantine/core";
 import { useEffect, useRef } from "react";
+import { SIGNS } from "../generated/words";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
 import { answering, worker } from "../state/state";
@@ -42,7 +43,7 @@ export function Conversation() {
         )}
       </div>
       {away && (
-        <ActionIcon className="to-bottom" variant="default" radius="xl" size="lg" onClick={toBottom} aria-label="Go to the newest">
+        <ActionIcon className="to-bottom" variant="default" radius="xl" size="lg" onClick={toBottom} aria-label={SIGNS.newest}>
           <Down />
         </ActionIcon>
       )}

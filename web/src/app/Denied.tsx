@@ -1,16 +1,19 @@
 import { Button } from "@mantine/core";
+import { ACTIONS, PAGE } from "../generated/words";
 import { Logo } from "../ui/icons";
 
 export function Denied() {
+  const [before, after] = PAGE.login_how.split("{command}");
   return (
     <main className="denied">
       <Logo size={48} />
-      <h1>You are not logged in</h1>
+      <h1>{PAGE.login_title}</h1>
       <p>
-        Open the address that <code>parley up</code> printed: it carries a token that logs this browser in. On a shared server, ask
-        whoever runs it for an address or a key.
+        {before}
+        <code>parley up</code>
+        {after}
       </p>
-      <Button onClick={() => location.reload()}>Try again</Button>
+      <Button onClick={() => location.reload()}>{ACTIONS.retry}</Button>
     </main>
   );
 }

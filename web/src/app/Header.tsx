@@ -1,6 +1,7 @@
 // Which session this is and where it stands, what it has cost, and what can be done with it as a whole.
 import { ActionIcon, Menu, Tooltip, UnstyledButton, useComputedColorScheme, useMantineColorScheme } from "@mantine/core";
 import { useState } from "react";
+import { ACTIONS, PAGE, SIGNS, STATES } from "../generated/words";
 import { exportUrl } from "../net/api";
 import { Inbox } from "../inbox/Inbox";
 import { count, money, plural, stateWords } from "../ui/format";
@@ -16,7 +17,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
   const { snapshot } = state;
   return (
     <header className="header">
-      <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label="Sessions" aria-expanded={menuOpen}>
+      <ActionIcon variant="subtle" color="gray" size="lg" onClick={onMenu} aria-label={SIGNS.sessions} aria-expanded={menuOpen}>
         <Icon.Menu />
       </ActionIcon>
       {renaming ? (
@@ -28,13 +29,13 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
               {snapshot?.title}
             </UnstyledButton>
           ) : (
-            (snapshot?.title ?? (state.missing ? "Not found" : state.sessionId ? "…" : "New conversation"))
+            (snapshot?.title ?? (state.missing ? PAGE.missing_title : state.sessionId ? "…" : PAGE.begin))
           )}
         </h1>
       )}
       {snapshot && (
         <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
-          {snapshot.paused ? "paused" : stateWords(snapshot.state)}
+          {snapshot.paused ? STATES.paused : stateWords(snapshot.state)}
         </Tone>
       )}
       <UsageNote />
@@ -69,7 +70,7 @@ function ColorToggle() {
   const scheme = useComputedColorScheme("light", { getInitialValueInEffect: false });
   const other = scheme === "dark" ? "light" : "dark";
   return (
-    <ActionIcon variant="subtle" color="gray" size="lg" onClick={() => setColorScheme(other)} aria-label={`Use ${other} colours`}>
+    <ActionIcon variant="subtle" color="gray" size="lg" onClick={() => setColorScheme(other)} aria-label={SIGNS[other]}>
       {scheme === "dark" ? <Icon.Sun /> : <Icon.Moon />}
     </ActionIcon>
   );
@@ -86,19 +87,19 @@ function SessionMenu({ renaming, onRename }: { renaming: boolean; onRename: () =
     // The focus returns to the menu's button, unless the title is being edited: it would be taken away from there.
     <Menu position="bottom-end" withinPortal shadow="md" returnFocus={!renaming}>
       <Menu.Target>
-        <ActionIcon variant="subtle" color="gray" size="lg" aria-label="Session menu" data-testid="session-menu" loading={act.busy}>
+        <ActionIcon variant="subtle" color="gray" size="lg" aria-label={SIGNS.menu} data-testid="session-menu" loading={act.busy}>
           <Icon.Dots />
         </ActionIcon>
       </Menu.Target>
       <Menu.Dropdown>
         {can("rename") && (
           <Menu.Item leftSection={<Icon.Pen />} onClick={onRename}>
-            Rename
+            {ACTIONS.rename}
           </Menu.Item>
         )}
         {can("fork") && (
           <Menu.Item leftSection={<Icon.Fork />} onClick={() => act.send({ type: "fork" })}>
-            Fork from here
+            {ACTIONS.fork}
           </Menu.Item>
         )}
         <Menu.Label>Export</Menu.Label>
@@ -117,7 +118,7 @@ function SessionMenu({ renaming, onRename }: { renaming: boolean; onRename: () =
           <>
             <Menu.Divider />
             <Menu.Item color="red" leftSection={<Icon.Cross />} onClick={() => act.send({ type: "cancel" })}>
-              Give the plan up
+              {ACTIONS.discard_plan}
             </Menu.Item>
           </>
         )}

@@ -2,16 +2,12 @@
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
 import { split, words } from "../flow/spec";
+import { fill, WORK } from "../generated/words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
-import { plural } from "../ui/format";
 import { useSession } from "./session";
 
-const MARKS: Record<SubGoalView["status"], { mark: string; word: string }> = {
-  completed: { mark: "✓", word: "done" },
-  failed: { mark: "✗", word: "failed" },
-  pending: { mark: "○", word: "to do" },
-};
+const MARKS: Record<SubGoalView["status"], string> = { completed: "✓", failed: "✗", pending: "○" };
 
 // What was reached first: a plan may be thought over, and then names again what was done long ago.
 const ORDER: Record<SubGoalView["status"], number> = { completed: 0, failed: 1, pending: 2 };
@@ -37,7 +33,7 @@ function PathProgress({ path }: { path: PathView }) {
           ))}
         </span>
         <span>
-          node {Math.min(path.current_path_index + 1, all.length)} of {all.length}
+          {fill(WORK.node, { number: Math.min(path.current_path_index + 1, all.length), count: all.length })}
         </span>
         <span className="progress-now">{words(now)}</span>
       </div>
@@ -54,18 +50,17 @@ function Turns({ snapshot }: { snapshot: Snapshot }) {
     <div className="progress" data-testid="progress">
       {open && (
         <div className="progress-more" data-testid="progress-more">
-          <ol aria-label="Sub-goals">
+          <ol aria-label={WORK.sub_goals}>
             {ordered.map((one) => (
               <li key={one.goal} data-status={one.status} data-testid="sub-goal">
-                <span aria-hidden="true">{MARKS[one.status].mark}</span>
+                <span aria-hidden="true">{MARKS[one.status]}</span>
                 <span>{one.goal}</span>
-                <span className="dimmed">{MARKS[one.status].word}</span>
+                <span className="dimmed">{WORK[one.status]}</span>
               </li>
             ))}
           </ol>
           <p className="dimmed">
-            {plural(executed, "action")} done of {planned} planned ·{" "}
-            {snapshot.settings.world === "own" ? "a copy of the store of this session's own" : "the store that everybody shares"}
+            {fill(WORK.actions, { done: executed, planned })} · {snapshot.settings.world === "own" ? WORK.own_store : WORK.shared_store}
           </p>
         </div>
       )}
@@ -76,8 +71,8 @@ function Turns({ snapshot }: { snapshot: Snapshot }) {
           ))}
         </span>
         <span>
-          {turns === 0 ? `at most ${plural(max_turns, "turn")}` : `turn ${turns} of ${max_turns}`}
-          {sub_goals.length > 0 && ` · ${done} of ${plural(sub_goals.length, "sub-goal")} done`}
+          {turns === 0 ? fill(WORK.turn_limit, { most: max_turns }) : fill(WORK.turn, { number: turns, most: max_turns })}
+          {sub_goals.length > 0 && ` · ${fill(WORK.sub_goals_done, { done, count: sub_goals.length })}`}
         </span>
         <span className="progress-now">{sub_goals.find((one) => one.status === "pending")?.goal}</span>
         <span aria-hidden="true">{open ? "▾" : "▴"}</span>

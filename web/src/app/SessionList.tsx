@@ -2,6 +2,7 @@
 import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, useState } from "react";
+import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../generated/words";
 import { sessions, type SessionSummary } from "../net/api";
 import { ago, stateWords } from "../ui/format";
 import { Book, Logo, Plus, Search } from "../ui/icons";
@@ -26,23 +27,23 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
         <span>Parley</span>
       </div>
       <Button leftSection={<Plus />} variant="light" fullWidth onClick={onNew} data-testid="new-session">
-        New conversation
+        {PAGE.begin}
       </Button>
       {state.greeting?.workflows.includes("flow") && <LibraryButton onChosen={onChosen} />}
       <TextInput
         type="search"
-        aria-label="Search sessions"
-        placeholder="Search"
+        aria-label={SIGNS.sessions_search}
+        placeholder={PAGE.search}
         data-testid="session-search"
         leftSection={<Search size={16} />}
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
       />
       <ScrollArea className="sessions-scroll" type="auto" scrollbarSize={8} offsetScrollbars="present">
-        {failed && <Text size="sm" c="dimmed">The list cannot be loaded just now.</Text>}
+        {failed && <Text size="sm" c="dimmed">{TROUBLE.list}</Text>}
         {list?.length === 0 && (
           <Text size="sm" c="dimmed" p="xs">
-            {query ? "Nothing found." : "Your conversations will be listed here."}
+            {query ? PAGE.search_none : PAGE.sessions_none}
           </Text>
         )}
         <ul>
@@ -64,7 +65,7 @@ function LibraryButton({ onChosen }: { onChosen: () => void }) {
   return (
     <>
       <Button leftSection={<Book />} variant="subtle" color="gray" fullWidth justify="flex-start" onClick={() => setOpened(true)} data-testid="library-open">
-        Library
+        {LIBRARY.title}
       </Button>
       {opened && (
         <Suspense>
@@ -95,7 +96,7 @@ function Item({ session, current, onChosen }: { session: SessionSummary; current
         onChosen();
       }}
     >
-      <span className="sessions-title">{session.title || "Untitled"}</span>
+      <span className="sessions-title">{session.title || PAGE.untitled}</span>
       <span className="sessions-meta">
         <span className="sessions-state" data-tone={toneOf(session.phase)}>
           {stateWords(session.state)}

@@ -1,6 +1,7 @@
 // The frame: sessions at the left (a drawer on phones), the conversation in the middle, the composer below it.
 import { Drawer } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { SIGNS } from "../generated/words";
 import { Notices } from "../ui/Notices";
 import { Banner } from "./Banner";
 import { Conversation } from "./Conversation";
@@ -24,15 +25,15 @@ export function Shell({ onNew }: { onNew: () => void }) {
   return (
     <div className="shell" data-folded={folded || !wide || undefined}>
       <a className="skip-link" href="#composer">
-        Skip to the composer
+        {SIGNS.skip_link}
       </a>
       {wide && !folded && (
-        <nav className="sidebar" aria-label="Sessions">
+        <nav className="sidebar" aria-label={SIGNS.sessions}>
           {list}
         </nav>
       )}
       {!wide && (
-        <Drawer opened={opened} onClose={drawer.close} title="Sessions" size={300} padding="sm" closeButtonProps={{ "aria-label": "Close the sessions" }}>
+        <Drawer opened={opened} onClose={drawer.close} title={SIGNS.sessions} size={300} padding="sm" closeButtonProps={{ "aria-label": SIGNS.close_sessions }}>
           {list}
         </Drawer>
       )}

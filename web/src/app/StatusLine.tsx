@@ -1,21 +1,10 @@
 import { Button, Loader, Tooltip } from "@mantine/core";
+import { ACTIONS, COMPOSER, fill, named, PHASES, SIGNS, STATUS } from "../generated/words";
 import { useElapsed, useStopKeys } from "../ui/hooks";
 import { PauseSign, PlaySign, StopSign } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { answering, worker } from "../state/state";
 import { useAct, useCan, useSession } from "./session";
-
-// Where the same phase is another kind of work.
-const WITH_TOOLS: Record<string, string> = { planning: "is planning the next turn", executing: "is running the actions of this turn" };
-const WITH_FLOWS: Record<string, string> = { planning: "is planning the path", executing: "is walking the path" };
-const ELSEWHERE: Record<string, Record<string, string>> = { agentflow: WITH_TOOLS, flow: WITH_FLOWS };
-const DOING: Record<string, string> = {
-  planning: "is drafting a plan",
-  coding: "is writing the code",
-  executing: "is running the actions",
-  verifying: "is checking the result",
-  answering: "is writing the answer",
-};
 
 export function StatusLine() {
   const { state, link, pending, client } = useSession();
@@ -27,17 +16,17 @@ export function StatusLine() {
   const stop = () => stopping.send({ type: "stop" });
   useStopKeys(can("stop"), service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
-  const words = answering(state.snapshot) ? "is answering what you said" : ELSEWHERE[state.snapshot?.workflow ?? ""]?.[phase] ?? DOING[phase] ?? "is at work";
+  const words = answering(state.snapshot) ? PHASES.replying : named(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? named(PHASES, phase) ?? PHASES.working;
   const doing = service ? `${service} ${words}` : "";
-  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? "Enter sends, Shift+Enter begins a new line" : "";
+  const idle = state.snapshot ? waiting(state.snapshot.phase, state.snapshot.reason, state.snapshot.paused) : state.sessionId === null ? COMPOSER.keys : "";
   return (
     <div className="status-line">
       <div className="status-words">
         <span role="status" aria-live="polite" data-testid="status">
           {link !== "online" ? (
             <>
-              {link === "connecting" ? "Connecting…" : link === "busy" ? "Too many requests or open tabs: trying again" : "Offline: trying again"}
-              {pending.length > 0 && ` · ${pending.length} to be sent`}
+              {link === "connecting" ? STATUS.connecting : link === "busy" ? STATUS.busy : STATUS.offline}
+              {pending.length > 0 && ` · ${fill(STATUS.unsent, { count: pending.length })}`}
             </>
           ) : (
             <>
@@ -49,23 +38,23 @@ export function StatusLine() {
         {link === "online" && elapsed !== null && <span aria-hidden="true"> · {elapsed} s</span>}
         {(link === "offline" || link === "busy") && (
           <Button size="compact-xs" variant="subtle" onClick={client.reconnect}>
-            Now
+            {STATUS.retry_now}
           </Button>
         )}
         <Problem error={stopping.error ?? pausing.error} />
       </div>
       {can("pause") && service && (
         <Button size="compact-sm" variant="default" leftSection={<PauseSign size={14} />} loading={pausing.busy} onClick={() => pausing.send({ type: "pause" })} data-testid="pause">
-          Pause
+          {ACTIONS.pause}
         </Button>
       )}
       {can("unpause") && (
         <Button size="compact-sm" variant="filled" leftSection={<PlaySign size={14} />} loading={pausing.busy} onClick={() => pausing.send({ type: "unpause" })} data-testid="unpause">
-          Go on
+          {ACTIONS.resume}
         </Button>
       )}
       {can("stop") && (
-        <Tooltip label={service ? "Ctrl+. or Escape twice" : "Ctrl+."}>
+        <Tooltip label={service ? SIGNS.stop_keys_working : SIGNS.stop_keys}>
           <Button
             size="compact-sm"
             variant={service ? "filled" : "default"}
@@ -75,7 +64,7 @@ export function StatusLine() {
             onClick={stop}
             data-testid="stop"
           >
-            Stop
+            {ACTIONS.stop}
           </Button>
         </Tooltip>
       )}
@@ -90,9 +79,9 @@ function sinceOf({ events }: ReturnType<typeof useSession>["state"]): string | n
 }
 
 function waiting(phase: string, reason: string, paused: boolean): string {
-  if (paused) return "Paused: no new step begins";
-  if (phase.startsWith("awaiting")) return "Your turn";
-  if (phase === "escalated") return "A person must take over";
-  if (phase === "failed") return "Failed: see why above";
-  return reason === "stopped" ? "Stopped" : reason === "completed" ? "Completed" : "Ready";
+  if (paused) return STATUS.paused;
+  if (phase.startsWith("awaiting")) return STATUS.your_turn;
+  if (phase === "escalated") return STATUS.escalated;
+  if (phase === "failed") return STATUS.failed;
+  return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

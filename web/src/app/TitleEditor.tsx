@@ -1,5 +1,6 @@
 import { TextInput } from "@mantine/core";
 import { useState } from "react";
+import { SIGNS } from "../generated/words";
 import { useAct } from "./session";
 
 export function TitleEditor({ title, onDone }: { title: string; onDone: () => void }) {
@@ -20,7 +21,7 @@ export function TitleEditor({ title, onDone }: { title: string; onDone: () => vo
     >
       <TextInput
         size="xs"
-        aria-label="Title of this session"
+        aria-label={SIGNS.title_field}
         data-testid="title-input"
         maxLength={500}
         value={text}

@@ -3,6 +3,7 @@ import { SegmentedControl } from "@mantine/core";
 import { useEffect } from "react";
 import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
 import { prepare } from "../flow/flows";
+import { named, WELCOME } from "../generated/words";
 import { Logo } from "../ui/icons";
 import { useSession } from "./session";
 
@@ -12,34 +13,23 @@ interface Example {
 }
 
 // Those for the store name a customer and orders of the sample data.
-const WORDS: Record<string, { what: string; examples: Example[] }> = {
-  conversation: {
-    what: "Say what you need. You get a plan first, and nothing goes on before you approve it. Edit it, argue with it, ask for another one; then the same with the code.",
-    examples: [
-      { title: "A simple calculator", text: "Help me create a simple calculator" },
-      { title: "A to-do list", text: "Write a to-do list for the terminal" },
-      { title: "Word statistics", text: "Count the words of a text and show the ten most frequent ones" },
-    ],
-  },
-  agentflow: {
-    what: "Say what should be done in the store. Parley looks things up by itself, shows every step, and asks you before it changes anything.",
-    examples: [
-      { title: "Look something up", text: "I am jude.mendes3817@example.com. What is in my order #W3997796, and where is it?" },
-      { title: "Cancel an order", text: "I am jude.mendes3817@example.com. Please cancel order #W4260124, I no longer need it." },
-      { title: "Change an address", text: "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA instead." },
-    ],
-  },
-  flow: {
-    what: "Ask a question about the store's data. You see the path it takes, the tables and the SQL before it runs, and you can change each of them.",
-    examples: [
-      { title: "Count", text: "How many orders are pending?" },
-      { title: "Compare", text: "Show the number of orders by status" },
-      { title: "Correct a query", text: "Fix this SQL: SELEC count(*) FROM orders" },
-    ],
-  },
+const EXAMPLES: Record<string, Example[]> = {
+  conversation: [
+    { title: "A simple calculator", text: "Help me create a simple calculator" },
+    { title: "A to-do list", text: "Write a to-do list for the terminal" },
+    { title: "Word statistics", text: "Count the words of a text and show the ten most frequent ones" },
+  ],
+  agentflow: [
+    { title: "Look something up", text: "I am jude.mendes3817@example.com. What is in my order #W3997796, and where is it?" },
+    { title: "Cancel an order", text: "I am jude.mendes3817@example.com. Please cancel order #W4260124, I no longer need it." },
+    { title: "Change an address", text: "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA instead." },
+  ],
+  flow: [
+    { title: "Count", text: "How many orders are pending?" },
+    { title: "Compare", text: "Show the number of orders by status" },
+    { title: "Correct a query", text: "Fix this SQL: SELEC count(*) FROM orders" },
+  ],
 };
-
-const HEADS: Record<string, string> = { agentflow: "What shall we do?", flow: "What do you want to know?" };
 
 export function Welcome() {
   const { client, pending, state } = useSession();
@@ -50,15 +40,15 @@ export function Welcome() {
   useEffect(() => {
     if (shown === "flow") prepare();
   }, [shown]);
-  const { what, examples } = WORDS[shown] ?? { what: "", examples: [] };
+  const examples = EXAMPLES[shown] ?? [];
   return (
     <section className="welcome" aria-label="Start">
       <Logo size={44} />
-      <h2>{HEADS[shown] ?? "What shall we plan?"}</h2>
+      <h2>{named(WELCOME, shown)}</h2>
       <div className="welcome-choice">
         {workflows.length > 1 && (
           <SegmentedControl
-            aria-label="How to work on it"
+            aria-label={WELCOME.how}
             data-testid="workflow"
             value={shown}
             onChange={(value) => change({ workflow: value as Workflow })}
@@ -66,7 +56,7 @@ export function Welcome() {
           />
         )}
       </div>
-      <p>{what}</p>
+      <p>{named(WELCOME, `${shown}_what`)}</p>
       <div className="welcome-examples">
         {examples.map((example) => (
           <button

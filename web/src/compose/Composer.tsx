@@ -2,6 +2,7 @@
 import { ActionIcon, Textarea } from "@mantine/core";
 import { type RefObject, useEffect, useRef, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { COMPOSER, fill } from "../generated/words";
 import type { Command, Knowledge } from "../protocol";
 import { answering, type SessionState, working } from "../state/state";
 import { Send } from "../ui/icons";
@@ -57,8 +58,7 @@ export function Composer() {
       <Problem error={act.error} />
       {tooLong && (
         <p className="problem" role="alert" data-testid="too-long">
-          {text.trim().length.toLocaleString("en")} characters: a message may have {LONGEST.toLocaleString("en")} at most.
-          {request && " Text to work on can be added with the paper clip."}
+          {fill(COMPOSER.too_long, { count: text.trim().length.toLocaleString("en"), most: LONGEST.toLocaleString("en") })} {request && COMPOSER.too_long_context}
         </p>
       )}
       {request && <KnowledgeChips knowledge={knowledge} onChange={setKnowledge} />}
@@ -69,7 +69,7 @@ export function Composer() {
           ref={field}
           className="composer-text"
           data-testid="composer"
-          aria-label={placeholderOf(state) || "Message"}
+          aria-label={placeholderOf(state) || COMPOSER.message}
           placeholder={placeholderOf(state)}
           autosize
           minRows={1}
@@ -84,7 +84,7 @@ export function Composer() {
             send();
           }}
         />
-        <ActionIcon type="submit" size={42} aria-label="Send" data-testid="send" disabled={!allowed || !text.trim() || tooLong}>
+        <ActionIcon type="submit" size={42} aria-label={COMPOSER.send} data-testid="send" disabled={!allowed || !text.trim() || tooLong}>
           <Send />
         </ActionIcon>
       </div>
@@ -106,12 +106,12 @@ function commandOf(content: string, { snapshot }: SessionState, extra: Extra): C
 }
 
 function placeholderOf({ sessionId, snapshot, missing }: SessionState): string {
-  if (sessionId === null) return "What do you need?";
-  if (!snapshot) return missing ? "" : "Loading…";
-  if (snapshot.question) return "Your answer";
-  if (answering(snapshot)) return "Add to what you said";
-  if (working(snapshot)) return "Add a word: it is taken in before the next draft";
-  if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? "What should be different?" : snapshot.approval_request ? "Or ask, or say what to do instead" : "Ask about it, or say what should be different";
-  if (snapshot.phase === "escalated") return "Hand back: say how to go on";
-  return "What next?";
+  if (sessionId === null) return COMPOSER.request;
+  if (!snapshot) return missing ? "" : COMPOSER.loading;
+  if (snapshot.question) return COMPOSER.answer;
+  if (answering(snapshot)) return COMPOSER.replying;
+  if (working(snapshot)) return COMPOSER.working;
+  if (snapshot.phase.startsWith("awaiting")) return snapshot.feedback_request ? COMPOSER.feedback : snapshot.approval_request ? COMPOSER.approval : COMPOSER.review;
+  if (snapshot.phase === "escalated") return COMPOSER.escalated;
+  return COMPOSER.next;
 }

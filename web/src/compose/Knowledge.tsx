@@ -1,6 +1,7 @@
 // Texts and files that go with a request, for the planner to read.
 import { ActionIcon, Button, FileButton, Pill, Popover, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
+import { COMPOSER, fill } from "../generated/words";
 import type { Knowledge } from "../protocol";
 import { Clip } from "../ui/icons";
 
@@ -15,12 +16,12 @@ interface Props {
 export function KnowledgeChips({ knowledge, onChange }: Props) {
   if (knowledge.length === 0) return null;
   return (
-    <Pill.Group aria-label="Context that goes with the request">
+    <Pill.Group aria-label={COMPOSER.context}>
       {knowledge.map((one, index) => (
         <Pill
           key={`${index} ${one.name}`}
           withRemoveButton
-          removeButtonProps={{ "aria-label": `Remove ${one.name}`, tabIndex: 0 }}
+          removeButtonProps={{ "aria-label": fill(COMPOSER.remove, { name: one.name }), tabIndex: 0 }}
           onRemove={() => onChange(knowledge.filter((_, at) => at !== index))}
         >
           {one.name} · {one.text.length.toLocaleString("en")} characters
@@ -47,7 +48,7 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
   const read = async (files: File[]) => {
     const texts = await Promise.all(files.map(async (file) => ({ name: file.name, text: await file.text() })));
     const bad = texts.find((one) => one.text.length > LONGEST || one.text.includes("\u0000"));
-    if (bad) return setProblem(`${bad.name} is ${bad.text.length > LONGEST ? "longer than 50,000 characters" : "no text"}.`);
+    if (bad) return setProblem(bad.text.length > LONGEST ? fill(COMPOSER.context_long, { name: bad.name, most: LONGEST.toLocaleString("en") }) : fill(COMPOSER.context_not_text, { name: bad.name }));
     add(texts);
   };
   return (
@@ -57,8 +58,8 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
           variant="subtle"
           color="gray"
           size={42}
-          aria-label="Add context"
-          title={full ? "20 pieces of context are the most" : "Add context"}
+          aria-label={COMPOSER.add_context}
+          title={full ? COMPOSER.add_context_full : COMPOSER.add_context}
           data-testid="add-context"
           disabled={full}
           onClick={() => setOpened(!opened)}
@@ -68,8 +69,8 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
       </Popover.Target>
       <Popover.Dropdown>
         <div className="knowledge">
-          <TextInput label="Name" placeholder="notes.md" maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} data-testid="context-name" />
-          <Textarea label="Text" rows={5} maxLength={LONGEST} value={text} onChange={(event) => setText(event.currentTarget.value)} data-testid="context-text" />
+          <TextInput label={COMPOSER.name} placeholder="notes.md" maxLength={200} value={name} onChange={(event) => setName(event.currentTarget.value)} data-testid="context-name" />
+          <Textarea label={COMPOSER.text} rows={5} maxLength={LONGEST} value={text} onChange={(event) => setText(event.currentTarget.value)} data-testid="context-text" />
           {problem && (
             <p className="problem" role="alert">
               {problem}
@@ -79,12 +80,12 @@ export function KnowledgeMenu({ knowledge, onChange }: Props) {
             <FileButton multiple onChange={(files) => void read(files)}>
               {(props) => (
                 <Button {...props} variant="default" size="xs">
-                  From files…
+                  {COMPOSER.files}
                 </Button>
               )}
             </FileButton>
             <Button size="xs" disabled={!text.trim()} onClick={() => add([{ name: name.trim() || "note", text }])} data-testid="context-add">
-              Add
+              {COMPOSER.add}
             </Button>
           </div>
         </div>

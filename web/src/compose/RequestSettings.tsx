@@ -2,6 +2,7 @@
 import { ActionIcon, Loader, Popover } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useSession } from "../app/session";
+import { SETTINGS, SIGNS } from "../generated/words";
 import { Sliders } from "../ui/icons";
 
 const SettingsForm = lazy(() => import("./SettingsForm"));
@@ -17,8 +18,8 @@ export function RequestSettings() {
           variant="subtle"
           color="gray"
           size={42}
-          aria-label="Settings of the next request"
-          title="Settings of the next request"
+          aria-label={SETTINGS.title}
+          title={SETTINGS.title}
           aria-expanded={opened}
           data-testid="request-settings"
           onClick={() => setOpened(!opened)}
@@ -27,7 +28,7 @@ export function RequestSettings() {
         </ActionIcon>
       </Popover.Target>
       <Popover.Dropdown>
-        <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+        <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
           <SettingsForm />
         </Suspense>
       </Popover.Dropdown>

@@ -2,6 +2,7 @@ import { NativeSelect, NumberInput, SegmentedControl, Switch } from "@mantine/co
 import { useSession } from "../app/session";
 import { useFlows } from "../flow/flows";
 import { words } from "../flow/spec";
+import { fill, SETTINGS, TROUBLE, WELCOME } from "../generated/words";
 import { type Choice, useChoice, type Workflow, WORKFLOWS } from "./choice";
 
 export default function SettingsForm() {
@@ -13,12 +14,12 @@ export default function SettingsForm() {
       <SegmentedControl
         fullWidth
         size="xs"
-        aria-label="How to work on it"
+        aria-label={WELCOME.how}
         value={choice.workflow}
         onChange={(value) => change({ workflow: value as Workflow })}
         data={workflows.map((one) => ({ value: one, label: WORKFLOWS[one] ?? one }))}
       />
-      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : <p className="hint">You get a plan first, then the code.</p>}
+      {choice.workflow === "agentflow" ? <ForTools /> : choice.workflow === "flow" ? <ForFlows /> : <p className="hint">{SETTINGS.plan_first}</p>}
     </div>
   );
 }
@@ -29,7 +30,7 @@ function ForTools() {
   return (
     <>
       <NumberInput
-        label="At most this many turns"
+        label={SETTINGS.max_turns}
         min={1}
         max={100}
         allowDecimal={false}
@@ -40,41 +41,41 @@ function ForTools() {
         data-testid="max-turns"
       />
       <NativeSelect
-        label="Ask me before"
+        label={SETTINGS.approval}
         value={choice.approval}
         onChange={(event) => change({ approval: event.currentTarget.value as Choice["approval"] })}
         data={[
-          { value: "writes", label: "anything that changes something" },
-          { value: "always", label: "every call" },
-          { value: "never", label: "nothing: do it all without asking" },
+          { value: "writes", label: SETTINGS.approval_writes },
+          { value: "always", label: SETTINGS.approval_always },
+          { value: "never", label: SETTINGS.approval_never },
         ]}
         data-testid="approval-policy"
       />
       <NativeSelect
-        label="Store"
-        description={state.sessionId === null ? undefined : "Chosen when the session began"}
+        label={SETTINGS.store}
+        description={state.sessionId === null ? undefined : SETTINGS.store_fixed}
         disabled={state.sessionId !== null}
         value={choice.world}
         onChange={(event) => change({ world: event.currentTarget.value as Choice["world"] })}
         data={[
-          { value: "shared", label: "the one that everybody shares" },
-          { value: "own", label: "a fresh copy of its own" },
+          { value: "shared", label: SETTINGS.store_shared },
+          { value: "own", label: SETTINGS.store_own },
         ]}
         data-testid="world"
       />
       <NativeSelect
-        label="Quality"
+        label={SETTINGS.quality}
         value={choice.quality}
         onChange={(event) => change({ quality: event.currentTarget.value as Choice["quality"] })}
         data={[
-          { value: "economy", label: "economy: only rules judge" },
-          { value: "balanced", label: "balanced: a model where rules cannot" },
-          { value: "thorough", label: "thorough: a model judges every turn" },
+          { value: "economy", label: SETTINGS.quality_economy },
+          { value: "balanced", label: SETTINGS.quality_balanced },
+          { value: "thorough", label: SETTINGS.quality_thorough },
         ]}
         data-testid="quality"
       />
       <Switch
-        label="Use what earlier sessions came to"
+        label={SETTINGS.recall}
         checked={choice.recall}
         onChange={(event) => change({ recall: event.currentTarget.checked })}
         data-testid="recall"
@@ -92,35 +93,35 @@ function ForFlows() {
   return (
     <>
       <NativeSelect
-        label="Flow"
-        description={problem ? `The flows cannot be listed now: ${problem}` : flows?.find((one) => one.name === choice.flow)?.description}
+        label={SETTINGS.flow}
+        description={problem ? fill(TROUBLE.flows, { why: problem }) : flows?.find((one) => one.name === choice.flow)?.description}
         value={choice.flow}
         onChange={(event) => change({ flow: event.currentTarget.value })}
-        data={[{ value: "", label: "choose for me" }, ...all.map((one) => ({ value: one, label: words(one) }))]}
+        data={[{ value: "", label: SETTINGS.flow_any }, ...all.map((one) => ({ value: one, label: words(one) }))]}
         data-testid="flow"
       />
       <NativeSelect
-        label="Stop for me"
+        label={SETTINGS.confirm}
         value={choice.confirm}
         onChange={(event) => change({ confirm: event.currentTarget.value as Choice["confirm"] })}
         data={[
-          { value: "path", label: "at the path, and at what it shows" },
-          { value: "nodes", label: "at what it shows: tables, SQL" },
-          { value: "nothing", label: "nowhere, but for changes" },
+          { value: "path", label: SETTINGS.confirm_path },
+          { value: "nodes", label: SETTINGS.confirm_nodes },
+          { value: "nothing", label: SETTINGS.confirm_nothing },
         ]}
         data-testid="confirm"
       />
       <NativeSelect
-        label="Path"
+        label={SETTINGS.path}
         value={choice.use_planning ? "plan" : "full"}
         onChange={(event) => change({ use_planning: event.currentTarget.value === "plan" })}
         data={[
-          { value: "plan", label: "the model plans it" },
-          { value: "full", label: "walk the full graph" },
+          { value: "plan", label: SETTINGS.path_planned },
+          { value: "full", label: SETTINGS.path_full },
         ]}
         data-testid="use-planning"
       />
-      <Switch label="Use a path planned before for the same" checked={choice.cache} disabled={!choice.use_planning} onChange={(event) => change({ cache: event.currentTarget.checked })} data-testid="cache" />
+      <Switch label={SETTINGS.cache} checked={choice.cache} disabled={!choice.use_planning} onChange={(event) => change({ cache: event.currentTarget.checked })} data-testid="cache" />
     </>
   );
 }

@@ -1,6 +1,7 @@
 // How the next request is to be worked on: the workflow and, for tools and flows, its settings. A new conversation begins with
 // what was chosen last in this browser; in a session it is what the session has, until the person changes it.
 import { useSyncExternalStore } from "react";
+import { WORKFLOWS as NAMES } from "../generated/words";
 import type { ServerMessageOf, SessionSettingsInput } from "../protocol";
 import type { SessionState } from "../state/state";
 
@@ -12,7 +13,7 @@ export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "appr
 const KEY = "parley.choice";
 export const FIRST: Choice = { workflow: "conversation", max_turns: 5, approval: "writes", world: "shared", recall: true, quality: "balanced", confirm: "nodes", flow: "", use_planning: true, cache: true };
 
-export const WORKFLOWS: Record<string, string> = { conversation: "Plan and code", agentflow: "Act with tools", flow: "Ask the data" };
+export const WORKFLOWS: Record<string, string> = NAMES;
 const CONFIRM: readonly Choice["confirm"][] = ["path", "nodes", "nothing"];
 
 /** What was kept, as far as it still means something. */

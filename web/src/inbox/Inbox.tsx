@@ -3,8 +3,8 @@ import { ActionIcon } from "@mantine/core";
 import { useDebouncedValue, useDisclosure } from "@mantine/hooks";
 import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { useSession } from "../app/session";
+import { fill, PAGE } from "../generated/words";
 import { inbox, type SessionSummary } from "../net/api";
-import { plural } from "../ui/format";
 import { Inbox as Sign } from "../ui/icons";
 
 const InboxPanel = lazy(() => import("./InboxPanel"));
@@ -34,7 +34,7 @@ export function Inbox() {
     if (!chosen.current) button.current?.focus();
     chosen.current = false;
   };
-  const said = waiting.total === 0 ? "Inbox: nothing waits for you" : `Inbox: ${plural(waiting.total, "session")} waiting for you`;
+  const said = waiting.total === 0 ? PAGE.waiting_none : waiting.total === 1 ? PAGE.waiting_one : fill(PAGE.waiting_count, { count: waiting.total });
   return (
     <>
       <ActionIcon ref={button} className="inbox-button" variant="subtle" color="gray" size="lg" onClick={open} aria-label={said} title={said} aria-expanded={opened} data-testid="inbox">

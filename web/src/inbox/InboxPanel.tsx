@@ -1,6 +1,7 @@
 import { Drawer } from "@mantine/core";
 import { type KeyboardEvent, useRef } from "react";
 import { go, pathOf } from "../app/route";
+import { fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
 import type { SessionSummary } from "../net/api";
 import { ago } from "../ui/format";
 import { Tone } from "../ui/Tone";
@@ -26,9 +27,9 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
     next?.focus();
   };
   return (
-    <Drawer opened={opened} onClose={onClose} onExitTransitionEnd={onClosed} position="right" returnFocus={false} size={380} padding="sm" title="Waiting for you" closeButtonProps={{ "aria-label": "Close the inbox" }}>
+    <Drawer opened={opened} onClose={onClose} onExitTransitionEnd={onClosed} position="right" returnFocus={false} size={380} padding="sm" title={PAGE.waiting} closeButtonProps={{ "aria-label": SIGNS.close_inbox }}>
       <div className="inbox" data-testid="inbox-panel" onKeyDown={step}>
-        {waiting.list?.length === 0 && <p className="dimmed">Nothing waits for you.</p>}
+        {waiting.list?.length === 0 && <p className="dimmed">{PAGE.nothing_waits}</p>}
         <ul ref={list}>
           {waiting.list?.map((session, index) => (
             <li key={session.session_id}>
@@ -36,7 +37,7 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
             </li>
           ))}
         </ul>
-        {waiting.list && waiting.total > waiting.list.length && <p className="dimmed">and {waiting.total - waiting.list.length} more</p>}
+        {waiting.list && waiting.total > waiting.list.length && <p className="dimmed">{fill(LIBRARY.more, { count: waiting.total - waiting.list.length })}</p>}
       </div>
     </Drawer>
   );
@@ -58,7 +59,7 @@ function Item({ session, current, first, onChosen }: { session: SessionSummary; 
         go(session.session_id);
       }}
     >
-      <span className="inbox-title">{session.title || "Untitled"}</span>
+      <span className="inbox-title">{session.title || PAGE.untitled}</span>
       <span className="sessions-meta">
         <Tone tone={ask.tone}>{ask.words}</Tone>
         <time dateTime={session.updated_at}>{ago(session.updated_at, Date.now())}</time>

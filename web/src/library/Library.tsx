@@ -5,6 +5,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { pathOf } from "../app/route";
 import { suggest } from "../compose/suggestion";
 import { words } from "../flow/spec";
+import { fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
 import { library, proposals } from "../net/api";
 import type { LibraryEntry, Proposal } from "../protocol";
 import { ago } from "../ui/format";
@@ -22,12 +23,12 @@ interface Listed<T> {
 export default function Library({ onClose, onChosen }: { onClose: () => void; onChosen: () => void }) {
   const narrow = useMediaQuery("(max-width: 48em)", false, { getInitialValueInEffect: false });
   return (
-    <Modal opened onClose={onClose} size="xl" fullScreen={narrow} title="Library" closeButtonProps={{ "aria-label": "Close the library" }}>
+    <Modal opened onClose={onClose} size="xl" fullScreen={narrow} title={LIBRARY.title} closeButtonProps={{ "aria-label": SIGNS.close_library }}>
       <Tabs defaultValue="questions" keepMounted={false} data-testid="library">
         <Tabs.List mb="sm">
-          <Tabs.Tab value="questions">Questions</Tabs.Tab>
+          <Tabs.Tab value="questions">{LIBRARY.questions}</Tabs.Tab>
           <Tabs.Tab value="proposals" data-testid="proposals-tab">
-            Proposed nodes
+            {LIBRARY.proposed}
           </Tabs.Tab>
         </Tabs.List>
         <Tabs.Panel value="questions">
@@ -46,12 +47,12 @@ function Questions({ onChosen }: { onChosen: () => void }) {
   const [saved, setSaved] = useState(true);
   const [wanted] = useDebouncedValue(query.trim(), 200);
   const { page, problem } = useListed((signal) => library(wanted, saved, signal), `${wanted} ${saved}`);
-  const none = wanted ? "Nothing here has these words." : saved ? "Nothing is saved yet: an answer has a button for it." : "No answer was accepted yet.";
+  const none = wanted ? LIBRARY.none_found : saved ? LIBRARY.none_saved : LIBRARY.none;
   return (
     <>
       <div className="library-find">
-        <TextInput type="search" aria-label="Search the library" placeholder="Search" leftSection={<Search size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
-        <Checkbox label="only saved ones" checked={saved} onChange={(event) => setSaved(event.currentTarget.checked)} data-testid="library-saved" />
+        <TextInput type="search" aria-label={LIBRARY.search} placeholder={PAGE.search} leftSection={<Search size={16} />} value={query} onChange={(event) => setQuery(event.currentTarget.value)} data-testid="library-search" />
+        <Checkbox label={LIBRARY.only_saved} checked={saved} onChange={(event) => setSaved(event.currentTarget.checked)} data-testid="library-saved" />
       </div>
       <Items page={page} problem={problem} none={none}>
         {(one) => <Entry key={`${one.session_id} ${one.round}`} entry={one} onChosen={onChosen} />}
@@ -70,7 +71,7 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
   return (
     <li className="library-item" data-testid="library-item">
       <p className="library-question">
-        <strong>{question}</strong> {entry.saved && <Tone tone="good">saved</Tone>}
+        <strong>{question}</strong> {entry.saved && <Tone tone="good">{LIBRARY.saved}</Tone>}
       </p>
       {entry.answer && (
         <div className="library-answer">
@@ -79,15 +80,15 @@ function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void 
       )}
       {entry.sql && (
         <Suspense fallback={<pre>{entry.sql}</pre>}>
-          <SqlEditor value={entry.sql} label={`The SQL of: ${question}`} />
+          <SqlEditor value={entry.sql} label={fill(LIBRARY.sql_of, { question })} />
         </Suspense>
       )}
       <p className="decision-buttons">
         <Button size="compact-sm" variant="light" leftSection={<Redo size={14} />} onClick={again} data-testid="ask-again">
-          Ask again
+          {LIBRARY.again}
         </Button>
         <a className="link" href={pathOf(entry.session_id)}>
-          Open the conversation
+          {LIBRARY.open}
         </a>
         <span className="dimmed">
           {entry.flows.map(words).join(", ")} · <time dateTime={entry.at}>{ago(entry.at, Date.now())}</time>
@@ -101,8 +102,8 @@ function Proposals() {
   const { page, problem } = useListed(proposals, "");
   return (
     <>
-      <p className="hint">Nodes that the model missed while it planned. They are kept for you to read, and never run.</p>
-      <Items page={page} problem={problem} none="No node was proposed yet.">
+      <p className="hint">{LIBRARY.proposed_what}</p>
+      <Items page={page} problem={problem} none={LIBRARY.none_proposed}>
         {(one: Proposal) => (
           <li key={`${one.session_id} ${one.version}`} className="library-item" data-testid="proposal-item">
             <p className="library-question">
@@ -111,7 +112,7 @@ function Proposals() {
             <p>{one.description}</p>
             {one.why && <p className="dimmed">{one.why}</p>}
             <p className="dimmed">
-              For{" "}
+              {LIBRARY.for}{" "}
               <a className="link" href={pathOf(one.session_id)}>
                 {one.request}
               </a>{" "}
@@ -126,12 +127,12 @@ function Proposals() {
 
 function Items<T>({ page, problem, none, children }: { page: Listed<T> | null; problem: string; none: string; children: (one: T) => React.ReactNode }) {
   if (problem) return <p className="problem">{problem}</p>;
-  if (!page) return <Loader size="sm" aria-label="Loading" />;
+  if (!page) return <Loader size="sm" aria-label={SIGNS.loading} />;
   if (page.items.length === 0) return <p className="hint">{none}</p>;
   return (
     <>
       <ul className="library-list">{page.items.map(children)}</ul>
-      {page.total > page.items.length && <p className="dimmed">and {page.total - page.items.length} more: search to find them</p>}
+      {page.total > page.items.length && <p className="dimmed">{fill(LIBRARY.more_search, { count: page.total - page.items.length })}</p>}
     </>
   );
 }

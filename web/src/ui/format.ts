@@ -1,4 +1,5 @@
 // Numbers, times and names as people read them.
+import { named, STATES } from "../generated/words";
 
 export function count(value: number): string {
   if (value < 1000) return String(value);
@@ -24,19 +25,8 @@ export function ago(iso: string, now: number): string {
   return new Date(iso).toLocaleDateString([], { day: "numeric", month: "short" });
 }
 
-const STATES: Record<string, string> = {
-  greeting: "new",
-  text_plan_generation: "planning",
-  text_plan_approval: "plan to approve",
-  text_plan_feedback: "plan feedback",
-  code_generation: "writing code",
-  code_approval: "code to approve",
-  code_feedback: "code feedback",
-  action_approval: "action to approve",
-};
-
 export function stateWords(state: string): string {
-  return STATES[state] ?? state.replaceAll("_", " ");
+  return named(STATES, state) ?? state.replaceAll("_", " ");
 }
 
 export function plural(value: number, one: string): string {

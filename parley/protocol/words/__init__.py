@@ -1,0 +1,53 @@
+"""What people read: every label and sentence of the page and of the terminal, once. Pure data.
+
+A section is a mapping from names to English text; `{name}` stands for a value. Screens take their words from here, so
+the same action has the same name everywhere: the terminal imports a section, the page has them all as
+web/src/generated/words.ts, made from docs/words.json.
+
+actions.py  what a person can do        states.py  where a session and its parts stand
+journal.py  what happened, in words     trouble.py what did not work
+page.py     the page's own words        flows.py   paths, tables and queries
+terminal.py the terminal's own words
+"""
+
+from collections.abc import Mapping
+
+from parley.protocol.words.actions import ACTIONS, OPTIONS, REVIEW
+from parley.protocol.words.flows import PATHS, TABLES
+from parley.protocol.words.journal import ENDED, JOURNAL, NOTES, REASONS, RULINGS, VERDICTS
+from parley.protocol.words.page import COMPOSER, LIBRARY, PAGE, SETTINGS, SIGNS, WELCOME, WORKFLOWS
+from parley.protocol.words.states import ACTION_STATES, ASKS, DRAFTS, PHASES, STATES, STATUS, WORK
+from parley.protocol.words.terminal import COMMANDS, HINTS, TERMINAL
+from parley.protocol.words.trouble import TROUBLE
+
+CATALOGUE: Mapping[str, Mapping[str, str]] = {
+    "ACTIONS": ACTIONS,
+    "ACTION_STATES": ACTION_STATES,
+    "ASKS": ASKS,
+    "COMMANDS": COMMANDS,
+    "COMPOSER": COMPOSER,
+    "DRAFTS": DRAFTS,
+    "ENDED": ENDED,
+    "HINTS": HINTS,
+    "JOURNAL": JOURNAL,
+    "LIBRARY": LIBRARY,
+    "NOTES": NOTES,
+    "OPTIONS": OPTIONS,
+    "PAGE": PAGE,
+    "PATHS": PATHS,
+    "PHASES": PHASES,
+    "REASONS": REASONS,
+    "REVIEW": REVIEW,
+    "RULINGS": RULINGS,
+    "SETTINGS": SETTINGS,
+    "SIGNS": SIGNS,
+    "STATES": STATES,
+    "STATUS": STATUS,
+    "TABLES": TABLES,
+    "TERMINAL": TERMINAL,
+    "TROUBLE": TROUBLE,
+    "VERDICTS": VERDICTS,
+    "WELCOME": WELCOME,
+    "WORK": WORK,
+    "WORKFLOWS": WORKFLOWS,
+}

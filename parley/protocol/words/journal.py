@@ -1,0 +1,128 @@
+"""What happened, in words: actions, verdicts, answers, and the small notes between them."""
+
+from collections.abc import Mapping
+
+JOURNAL: Mapping[str, str] = {
+    # how an action stands, in a line
+    "allowed": "allowed",
+    "allowed_by": "allowed by {who}",
+    "approval_needed": "Needs your approval: {reason}",
+    "declined": "declined",
+    "declined_by": "declined by {who}",
+    "declined_in_time": "not run: nobody decided in time",
+    "left_open": "left open by {who}: nobody knows whether it took effect",
+    "set_by_person": "Set by hand: {names}",
+    "started": "started; the outcome will appear here",
+    "stopped_by_person": "Stopped by hand",
+    "waits": "waits for its turn",
+    # what was made
+    "answered_from": "Source: {tools}",
+    "asked": "{by} asked",
+    "code": "Code {number}",
+    "confidence": "Confidence {percent} %",
+    "failed_while": "Failed while {stage}",
+    "path": "Path {number}",
+    "plan": "Plan {number}",
+    "recalled": "Remembered from {count} earlier requests",
+    "recalled_one": "Remembered from 1 earlier request",
+    "recall_off": "Don't use earlier sessions from the next request on",
+    "turn": "turn {number}",
+    # what people said
+    "feedback": "asked for changes",
+    "guidance": "while it worked",
+    "sending": "sending…",
+    "with": "with {names}",
+    "you": "You",
+    # why a turn was planned so
+    "final_turn": "meant to be the last turn",
+    "skills": "skills: {names}",
+    "tool": "tool: {name}",
+    "why": "Why this",
+    # results
+    "beginning": "This is only the beginning; the full result is {size}.",
+    "cut": "output cut",
+    "exit_code": "exit code {code}",
+    "no_arguments": "no arguments",
+    "no_output": "No output",
+    "result": "Result",
+    "stderr": "Standard error",
+    "stdout": "Standard output",
+    "timeout": "stopped: it took too long",
+    "output_limit": "stopped: it wrote too much",
+    "memory_limit": "stopped: it needed too much memory",
+    "disk_limit": "stopped: it wrote too much to disk",
+    "killed": "ended by a signal",
+}
+
+# Short lines with a name before them: "You approved plan 3".
+NOTES: Mapping[str, str] = {
+    "approval_expired": "Nobody decided in time",
+    "budget_raised": "raised the limit",
+    "budget_raised_cost": "raised the limit by ${cost}",
+    "budget_raised_tokens": "raised the limit by {tokens} tokens",
+    "code_approved": "approved code {number}",
+    "code_declined": "declined code {number}",
+    "code_replanned": "asked for different code",
+    "completed": "marked this as done",
+    "failed": "failed while {stage}",
+    "forked": "forked this session",
+    "plan_approved": "approved plan {number}",
+    "plan_declined": "declined plan {number}",
+    "plan_deleted": "deleted the plan",
+    "plan_discarded": "discarded the plan",
+    "plan_replanned": "asked for a different plan",
+    "paused": "paused",
+    "policy": "set approval for {tool} to {policy}",
+    "renamed": "renamed this to “{title}”",
+    "resumed": "resumed",
+    "retried": "retried",
+    "shared": "shared this with {user} ({role})",
+    "stopped": "stopped",
+    "stopped_because": "stopped: {reason}",
+    "unshared": "stopped sharing this with {user}",
+    "workflow": "switched to {workflow}",
+}
+
+# Why an action ended without an outcome of its own.
+ENDED: Mapping[str, str] = {
+    "dependency_failed": "an action it depends on did not finish",
+    "stopped": "not started when it was stopped",
+    "cancelled": "left out: the plan was discarded",
+    "superseded": "left out: something else was done instead",
+    "superseded_by_message": "left out: you said something else",
+    "superseded_by_plan": "left out: the turn was planned again",
+}
+
+# The reasons for an approval as the log keeps them, and as they are shown.
+REASONS: Mapping[str, str] = {
+    "you asked to be asked about every call": "you asked to approve every call",
+    "it changes something": "changes data",
+    "it changes something and cannot be undone": "changes data and cannot be undone",
+}
+
+# What the domain made of an action.
+RULINGS: Mapping[str, str] = {
+    "proceed": "ran without asking",
+    "mutate": "ran with corrected arguments",
+    "require_approval": "asked first",
+    "skip": "not run",
+    "deny": "not allowed",
+}
+
+VERDICTS: Mapping[str, str] = {
+    # by status
+    "success": "success",
+    "partial": "partly done",
+    "failure": "failed",
+    # by next action
+    "continue": "continues",
+    "retry": "tries again",
+    "escalate": "needs a person",
+    "complete": "request done",
+    # by who judged, and how
+    "by_model": "checked by a model",
+    "by_rule": "checked by rule",
+    "lookup_returned": "The lookup returned (checked by rule)",
+    "lookups_returned": "All {count} lookups returned (checked by rule)",
+    "notes": "Notes of the check",
+}
