@@ -292,6 +292,7 @@ FIELDS: dict[str, str] = {
     "changed": "the sections of the [view](#screenview) that are different now, whole",
     "screen.event.can": "the client messages that would be carried out now; null where they are the same as before",
     "work": "the service that is due, and the version that began its work",
+    "ends_draft": "what was being written is over",
     "screen.delta.work": "the version of the work that the draft belongs to",
     "WorkSection.version": "of the event that began the work",
     "next": "what can come next, at rest",

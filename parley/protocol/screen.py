@@ -158,7 +158,8 @@ class ScreenGreeting(v1.Greeting):
 class ScreenDelta(v1.Delta):
     """A draft as it is written: from `offset` (characters) on, the draft is `text`. Not stored.
 
-    `work` is the version of the work that it belongs to: when the view's work is another, the draft is over.
+    `work` is the version of the work that it belongs to. It is over when the view's work is another, or with an event
+    that says so.
     """
 
     work: int
@@ -185,6 +186,7 @@ class ScreenEvent(v1.ServerMessage):
     entries: tuple[EntryOrUpdate, ...]
     changed: dict[str, JsonValue]
     can: tuple[str, ...] | None = None
+    ends_draft: bool = False
 
     @property
     def review(self) -> ReviewSection | None:

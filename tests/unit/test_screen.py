@@ -37,8 +37,6 @@ def follows(told: Iterator[Transition]) -> int:
     """Hear each event, and compare with a newcomer's snapshot after each. How many events there were."""
     screened, history = Screen(), list[SessionEvent]()
     for before, event, after in told:
-        if not history:
-            screened.take(sent(screen.snapshot(before)))
         screened.take(sent(screen.happened(before, event, after)))
         history.append(event)
         newcomer = Screen()

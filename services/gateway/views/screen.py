@@ -1,6 +1,6 @@
 """The messages of protocol 2: a session's snapshot, what an event adds and changes, and drafts. Pure."""
 
-from parley.events import SessionEvent
+from parley.events import SessionEvent, facts
 from parley.protocol import screen as v
 from parley.protocol import server as v1
 from services.gateway.views.can import accepted
@@ -8,6 +8,25 @@ from services.gateway.views.entries import entries
 from services.gateway.views.sections import changed, whole
 from shared.domain.session import Session
 
+# These tell what was being written, or that nobody writes it any more.
+ENDS_DRAFT = (
+    facts.PlanDrafted
+    | facts.PlanEdited
+    | facts.CodeDrafted
+    | facts.CodeEdited
+    | facts.CodeVerified
+    | facts.TurnPlanned
+    | facts.TurnRequested
+    | facts.TurnChanged
+    | facts.TurnVerified
+    | facts.ActionsFinished
+    | facts.ActionUncertain
+    | facts.AnswerGiven
+    | facts.QuestionAsked
+    | facts.RemarkAnswered
+    | facts.SessionStopped
+    | facts.SessionFailed
+)
 READ_ONLY = ("fork",)  # what somebody may do who may only look
 
 
@@ -31,7 +50,8 @@ def happened(before: Session, event: SessionEvent, after: Session, *, writes: bo
         event=event,
         entries=entries(event),
         changed=changed(before, after),
-        can=allowed if allowed != can(before, writes=writes) else None,
+        can=allowed if before.version == 0 or allowed != can(before, writes=writes) else None,
+        ends_draft=isinstance(event, ENDS_DRAFT),
     )
 
 

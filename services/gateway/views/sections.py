@@ -40,7 +40,12 @@ def whole(session: Session) -> v.ScreenView:
 
 
 def changed(before: Session, after: Session) -> dict[str, Any]:
-    """The sections that differ, whole and as JSON; of `actions` only those that differ, None for one that is gone."""
+    """The sections that differ, whole and as JSON; of `actions` only those that differ, None for one that is gone.
+
+    The first event changes all of them: nobody has seen the session before.
+    """
+    if before.version == 0:
+        return whole(after).model_dump(mode="json", by_alias=True)
     names = [name for name, section in SECTIONS.items() if not _same(section.parts(before), section.parts(after))]
     old = {name: SECTIONS[name].make(before) for name in names}
     new = {name: SECTIONS[name].make(after) for name in names}
