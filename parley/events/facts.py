@@ -188,7 +188,8 @@ class QuestionAsked(Event):
 class QuestionAnswered(Event):
     """The person's answer to the question of `question_id`, which was of this `kind`.
 
-    `key`: that of the option they chose, if they chose one.
+    `key`: that of the option they chose, if they chose one. `is_input`: the action goes on with it; else it is the
+    action's result.
     """
 
     type: Literal["question.answered"] = "question.answered"
@@ -196,6 +197,7 @@ class QuestionAnswered(Event):
     text: Text
     key: str | None = None
     kind: QuestionKind | None = Field(None, exclude_if=lambda kind: kind is None)
+    is_input: bool = Field(False, exclude_if=lambda is_input: not is_input)
 
 
 class TurnPlanned(Event):

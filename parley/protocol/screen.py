@@ -99,6 +99,24 @@ class ApprovalSection(View):
     message: str
 
 
+class PathStanding(View):
+    """Where a walked path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last.
+
+    `have` are the names of the values that its nodes have made.
+    """
+
+    after: str
+    tool: str
+    have: tuple[str, ...]
+
+
+class EscalationSection(View):
+    """A person must act: why, and whether they have acted already."""
+
+    message: str
+    taken_over: bool
+
+
 class NextSection(View):
     """The session rests: what can come next."""
 
@@ -138,6 +156,7 @@ class ScreenView(View):
     turn: TurnSection | None
     actions: dict[str, ActionSection]
     path: PathView | None
+    path_standing: PathStanding | None
     memory: MemoryView
     answer: AnswerView | None
     failure: FailureView | None
@@ -145,6 +164,7 @@ class ScreenView(View):
     feedback_request: FeedbackSection | None
     question: QuestionSection | None
     approval_request: ApprovalSection | None
+    escalation: EscalationSection | None
     next: NextSection | None
     usage: UsageSection
 

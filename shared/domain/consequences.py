@@ -55,7 +55,9 @@ def _known(before: Session, event: SessionEvent) -> dict[str, object]:
         case facts.CodeApproved() | facts.CodeRejected():
             known = {"number": before.code.number if before.code else 0}
         case facts.QuestionAnswered():
-            known = {"kind": before.question.about if before.question else None}
+            is_input = before.turn is not None and before.turn.rules.answers_are_input
+            about = before.question.about if before.question else None
+            known = {"kind": about, "is_input": is_input and about == "action"}
         case facts.ActionUncertain():
             action = find(before, event.action_id)
             known = {"effect": action.spec.effect if action else None}

@@ -96,7 +96,8 @@ def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
 def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
     """The answer is the action's result, or tells what became of one that was uncertain."""
     if event.kind == "action":
-        yield _now(event.question_id, "finished", gist(event.text), result_in=event.version, decided_by=event.actor)
+        state: j.ActionState = "approved" if event.is_input else "finished"
+        yield _now(event.question_id, state, gist(event.text), result_in=event.version, decided_by=event.actor)
     if event.kind != "uncertain":
         return
     match event.key:

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "react";
 import { SIGNS } from "../generated/words";
 import { Journal } from "../journal/Journal";
 import { Review } from "../review/Review";
-import { answering, worker } from "../state/state";
+import { answering, drafted, worker } from "../state/state";
 import { useFollow } from "../ui/hooks";
 import { Down } from "../ui/icons";
 import { DraftView } from "./DraftView";
@@ -18,6 +18,7 @@ export function Conversation() {
   const content = useRef<HTMLDivElement>(null);
   const review = useRef<HTMLDivElement>(null);
   const subject = subjectOf(state);
+  const draft = drafted(state);
   const { away, toBottom } = useFollow({ box, content, review }, subject, pending.length);
 
   // What was pressed may be gone now: the keyboard goes on from here, not from the top of the page.
@@ -35,7 +36,7 @@ export function Conversation() {
         ) : (
           <>
             <Journal />
-            {state.draft && worker(state.snapshot) && <DraftView draft={state.draft} workflow={state.snapshot?.workflow ?? ""} answers={answering(state.snapshot)} />}
+            {draft && <DraftView draft={draft} workflow={state.snapshot?.workflow ?? ""} answers={answering(state.snapshot)} />}
             <div ref={review}>
               <Review />
             </div>

@@ -48,7 +48,7 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
 
 function UsageNote() {
   const { state } = useSession();
-  const { usage } = state;
+  const usage = state.snapshot?.usage;
   if (!usage || usage.calls === 0) return null;
   const tokens = usage.prompt_tokens + usage.completion_tokens;
   const detail = `${plural(usage.calls, "model call")}: ${usage.prompt_tokens.toLocaleString("en")} tokens read (${usage.cached_tokens.toLocaleString("en")} cached), ${usage.completion_tokens.toLocaleString("en")} written`;

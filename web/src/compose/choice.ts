@@ -2,11 +2,11 @@
 // what was chosen last in this browser; in a session it is what the session has, until the person changes it.
 import { useSyncExternalStore } from "react";
 import { WORKFLOWS as NAMES } from "../generated/words";
-import type { ServerMessageOf, SessionSettingsInput } from "../protocol";
+import type { ServerMessageOf, SessionSettingsInput, Snapshot } from "../protocol";
 import type { SessionState } from "../state/state";
 
 export type Workflow = ServerMessageOf<"greeting">["workflows"][number];
-type Settings = ServerMessageOf<"snapshot">["settings"];
+type Settings = Snapshot["settings"];
 type Planning = Settings["planning"];
 export type Choice = { workflow: Workflow } & Pick<Settings, "max_turns" | "approval" | "world" | "recall" | "quality" | "confirm"> & Pick<Planning, "flow" | "use_planning" | "cache">;
 

@@ -2,7 +2,8 @@
 import { Loader } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { useSession } from "../app/session";
-import { entries, type TurnEntry } from "../journal/entries";
+import type { TurnEntry } from "../journal/entries";
+import { useEntries } from "../journal/useEntries";
 import { Verdict } from "../journal/TurnCard";
 import { clock, count, plural } from "../ui/format";
 import { seconds } from "../ui/values";
@@ -58,11 +59,11 @@ function summed({ actions }: TurnEntry): string {
 
 /** The request of this turn, and the path of the request before. */
 function useBeginning(entry: TurnEntry): Beginning {
-  const { state } = useSession();
+  const all = useEntries();
   return useMemo(() => {
-    const told = entries(state.events.filter((event) => event.version <= entry.version));
-    const request = told.findLast((one) => one.kind === "said" && one.intent === "request");
-    const before = told.findLast((one) => one.kind === "turn" && one.path !== null && one.version < entry.version);
+    const told = all.slice(0, all.findIndex((one) => one.key === entry.key));
+    const request = told.findLast((one) => one.kind === "said" && (one.intent === "request" || one.intent === "remark"));
+    const before = told.findLast((one) => one.kind === "turn" && one.path !== null);
     return { request: request?.kind === "said" ? request.text : "", before: before?.kind === "turn" ? before.actions : [] };
-  }, [state.events, entry.version]);
+  }, [all, entry.key]);
 }

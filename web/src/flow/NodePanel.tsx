@@ -1,5 +1,5 @@
 // One node: what it is for, and for each time it ran what it was given and what it made.
-import type { ActionEntry } from "../journal/turns";
+import type { ActionEntry } from "../journal/entries";
 import { Result } from "../journal/Result";
 import { Long } from "../ui/Details";
 import { inline } from "../ui/values";

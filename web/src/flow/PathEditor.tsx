@@ -5,7 +5,6 @@ import { useAct, useCan, useSession } from "../app/session";
 import { Pen } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import { begunWith, type FlowSpec } from "./spec";
-import { standingOf } from "./walk";
 
 /** Which rest of the path is being changed. `moved`: it went on meanwhile, and what was being changed is over. */
 interface Open {
@@ -23,7 +22,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   const { snapshot } = state;
   const path = snapshot?.path;
   if (!snapshot?.turn || !path || !can("edit_path")) return null;
-  const { id, tool, have } = standingOf(snapshot.turn.actions);
+  const { after: id, tool, have } = snapshot.path_standing ?? { after: "", tool: "", have: [] };
   const seen = `${snapshot.turn.number} ${id} ${path.remaining.join()}`;
   if (open === null)
     return (

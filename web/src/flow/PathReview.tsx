@@ -2,7 +2,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
-import { planned, SPEC } from "../journal/turns";
+import { type ActionEntry, SPEC } from "../journal/entries";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";
 import { Pen } from "../ui/icons";
@@ -25,7 +25,7 @@ export default function PathReview({ plan }: { plan: PlanView }) {
     const steps = path.map((tool) => ({ tool, text: textOf(flows ?? [], tool) || tool }));
     saving.send({ type: "edit", target: "plan", version: plan.version, goal: plan.goal, notes: plan.notes, steps });
   };
-  const actions = planned(tools.map((tool, at) => ({ ...SPEC, id: String(at), tool, description: "" }))); // to draw, not to run
+  const actions = tools.map(toDraw);
   const turn = { actions, path: plan.path, changes: [] };
   return (
     <section className="panel" data-testid="path-review" aria-label={`Path ${plan.number}`}>
@@ -51,6 +51,14 @@ export default function PathReview({ plan }: { plan: PlanView }) {
       </Decision>
     </section>
   );
+}
+
+/** A node that is only planned: to draw, not to run. */
+function toDraw(tool: string, place: number): ActionEntry {
+  const words = { by: "", at: "", word: "", gist: "", error: "", decided_by: "", tone: "plain", state: "planned" } as const;
+  const id = String(place);
+  const nothing = { version: 0, spec_in: 0, result_in: null, seconds: 0, tokens: 0, turn: 0, artefact: null, result: null };
+  return { ...words, ...nothing, kind: "action", key: id, action_id: id, tool, place, spec: { ...SPEC, id, tool, description: "" } };
 }
 
 function textOf(flows: readonly FlowSpec[], tool: string): string {

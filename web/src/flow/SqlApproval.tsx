@@ -2,23 +2,22 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
-import type { ActionView } from "../protocol";
+import type { ActionSection } from "../protocol";
 import { approval, Refusal } from "../review/ActionsPanel";
 import { Check, Cross, Pen } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
-import { standingOf } from "./walk";
 
 const SqlEditor = lazy(() => import("../code/SqlEditor"));
 const AFTER_EDIT = ["validate_sql", "execute_sql", "format_final_response"];
 const TOOL = /^(.+)\.execute_sql$/;
 
 /** The query that an action would run, if it is one. */
-export function sqlOf(action: ActionView): string | null {
+export function sqlOf(action: ActionSection): string | null {
   return TOOL.test(action.tool) && typeof action.arguments.sql === "string" ? action.arguments.sql : null;
 }
 
-export function SqlApproval({ action, sql }: { action: ActionView; sql: string }) {
+export function SqlApproval({ action, sql }: { action: ActionSection; sql: string }) {
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
@@ -28,7 +27,7 @@ export function SqlApproval({ action, sql }: { action: ActionView; sql: string }
   const changed = text !== null && text.trim() !== "" && text !== sql;
   const save = () => {
     const flow = TOOL.exec(action.tool)?.[1] ?? "";
-    const { id } = standingOf(state.snapshot?.turn?.actions ?? []);
+    const id = state.snapshot?.path_standing?.after ?? "";
     act.send({ type: "edit_path", after: id, nodes: AFTER_EDIT.map((node) => toolOf(flow, node)), given: { sql: text } });
   };
   return (

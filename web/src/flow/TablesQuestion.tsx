@@ -2,7 +2,7 @@
 import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAct } from "../app/session";
-import type { ServerMessageOf } from "../protocol";
+import type { QuestionSection } from "../protocol";
 import { plural } from "../ui/format";
 import { Check, Search } from "../ui/icons";
 import { Problem } from "../ui/Problem";
@@ -10,7 +10,7 @@ import { answerOf, ASKED, filtered, type TableChoice } from "./tables";
 
 const FEW = 8; // so many are seen at once
 
-export default function TablesQuestion({ question, tables }: { question: ServerMessageOf<"question">; tables: readonly TableChoice[] }) {
+export default function TablesQuestion({ question, tables }: { question: QuestionSection; tables: readonly TableChoice[] }) {
   const act = useAct();
   const [ticked, setTicked] = useState(() => new Set(tables.filter((one) => one.chosen).map((one) => one.name)));
   const [query, setQuery] = useState("");

@@ -1,5 +1,5 @@
 // What a path has found: the query's result, the SQL that made it, and how it is best drawn. Pure.
-import type { ActionEntry } from "../journal/turns";
+import type { ActionEntry } from "../journal/entries";
 import { tableOf, type Table } from "../result/table";
 import { split } from "./spec";
 

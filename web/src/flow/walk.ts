@@ -1,6 +1,6 @@
 // A flow with what a turn has made of it: how each node stands, what it was given and what it made. Pure.
 import type { TurnEntry } from "../journal/entries";
-import type { ActionEntry } from "../journal/turns";
+import type { ActionEntry } from "../journal/entries";
 import { isObject, stateOf } from "./found";
 import { chains, type FlowSpec, type NodeSpec, PERSON, split, toolOf } from "./spec";
 
@@ -82,7 +82,7 @@ function stateOfNode(runs: readonly ActionEntry[], current: ActionEntry | undefi
 
 /** Which condition led away from here, newest. The reason begins with the node's name. */
 function leftAt({ changes }: Walked, name: string): string {
-  const why = changes.findLast((one) => one.why.startsWith(`${name}:`) || one.why.includes(`.${name}:`))?.why ?? "";
+  const why = changes.findLast((one) => one.text.startsWith(`${name}:`) || one.text.includes(`.${name}:`))?.text ?? "";
   return why.slice(why.indexOf(":") + 1).trim();
 }
 
@@ -152,12 +152,4 @@ function findings(earlier: readonly ActionEntry[], flow: string): unknown {
 function nameOf(action: ActionEntry): string {
   const [, node] = split(action.spec.tool);
   return node === PERSON ? "you" : node;
-}
-
-/** The last action that has begun, as an edit of the path names it, and what has been made. */
-export function standingOf(actions: readonly { action_id: string; tool: string; status: string; result: unknown }[]): { id: string; tool: string; have: string[] } {
-  const begun = actions.filter((one) => !OPEN.has(one.status));
-  const last = begun.findLast((one) => split(one.tool)[1] !== PERSON && (one.status === "finished" || one.status === "started"));
-  const made = begun.flatMap((one) => (one.status === "finished" && isObject(one.result) ? Object.keys(one.result) : []));
-  return { id: begun.at(-1)?.action_id ?? "", tool: last?.tool ?? "", have: [...new Set(made)] };
 }

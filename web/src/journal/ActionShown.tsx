@@ -5,24 +5,11 @@ import { useAct, useCan, useNameOf, useSession } from "../app/session";
 import { artefactUrl } from "../net/api";
 import { Download } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { Tone, type ToneName } from "../ui/Tone";
-import { bytes, gist, inline, seconds } from "../ui/values";
+import { Tone } from "../ui/Tone";
+import { bytes, inline, seconds } from "../ui/values";
 import { Arguments } from "../ui/Details";
 import { isRun, Result } from "./Result";
-import type { ActionEntry, ActionState } from "./turns";
-
-const TONES: Record<ActionState, ToneName> = {
-  planned: "plain",
-  approved: "plain",
-  asked: "wait",
-  denied: "bad",
-  started: "work",
-  finished: "good",
-  failed: "bad",
-  skipped: "plain",
-  uncertain: "wait",
-};
-const WORDS: Partial<Record<ActionState, string>> = { started: "running", finished: "done", denied: "refused", approved: "allowed", asked: "asks you" };
+import type { ActionEntry } from "./entries";
 
 export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
   const waits = action.state === "planned" || action.state === "approved";
@@ -50,13 +37,13 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
       <summary>
         <span className="action-head">
           {state === "started" && <Loader size={12} aria-hidden="true" />}
-          <Tone tone={TONES[state]}>{WORDS[state] ?? state}</Tone>
+          <Tone tone={action.tone}>{action.word}</Tone>
           <code>{spec.tool}</code>
           {spec.tool !== "run_code" && <span className="action-text">{spec.description || brief(spec.arguments)}</span>}
           {action.seconds > 0 && <span className="dimmed action-time">{seconds(action.seconds)}</span>}
         </span>
         <span className="action-gist" data-testid="action-gist">
-          {gistOf(action, action.decidedBy && nameOf(action.decidedBy))}
+          {[action.gist, action.decided_by && nameOf(action.decided_by)].filter(Boolean).join(" · ")}
         </span>
       </summary>
       <div className="action-body">
@@ -66,7 +53,7 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
             put right: {spec.repairs.join("; ")}
           </p>
         )}
-        <p className="dimmed">{rulingOf(action, action.decidedBy && nameOf(action.decidedBy))}</p>
+        <p className="dimmed">{rulingOf(action, action.decided_by && nameOf(action.decided_by))}</p>
         {action.error && <p className="problem">{action.error}</p>}
         {action.result !== null && <Result result={action.result} />}
         {action.artefact && <Whole action={action} turn={turn} />}
@@ -79,18 +66,6 @@ function brief(values: Record<string, unknown>): string {
   return Object.values(values).map(inline).join(", ");
 }
 
-/** The second line is always there: nothing below moves when the outcome comes. */
-function gistOf({ spec, state, result, error, left }: ActionEntry, decider: string): string {
-  if (left) return `${decider} left it at that: nobody knows whether it took effect`;
-  if (state === "finished") return gist(result) || "done";
-  if (error) return error;
-  if (state === "started") return "started: its outcome will be told here";
-  if (state === "approved") return decider ? `allowed by ${decider}` : "allowed";
-  if (state === "denied") return decider ? `refused by ${decider}` : "refused";
-  if (state === "planned") return spec.approval_reason ? `waits for a yes: ${spec.approval_reason}` : "waits for its turn";
-  return "";
-}
-
 const RULINGS: Record<string, string> = {
   proceed: "ran without asking",
   mutate: "ran with its arguments put right",
@@ -99,8 +74,8 @@ const RULINGS: Record<string, string> = {
   deny: "not allowed",
 };
 
-function rulingOf({ spec, decidedBy, state }: ActionEntry, decider: string): string {
-  const decided = decidedBy ? `${state === "denied" ? "refused" : "allowed"} by ${decider}` : "";
+function rulingOf({ spec, state }: ActionEntry, decider: string): string {
+  const decided = decider ? `${state === "denied" ? "declined" : "approved"} by ${decider}` : "";
   return [`${spec.id} · ${spec.effect}`, spec.decision_reason || spec.approval_reason || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
 }
 
@@ -129,7 +104,7 @@ function Skip({ id }: { id: string }) {
   const { state } = useSession();
   const can = useCan();
   const act = useAct();
-  const mine = state.snapshot?.turn?.actions.some((one) => one.action_id === id && (one.status === "planned" || one.status === "approved"));
+  const mine = !!state.snapshot?.actions[id];
   if (!mine || !can("skip")) return null;
   return (
     <div className="action-skip">

@@ -3,8 +3,7 @@ import { lazy, Suspense } from "react";
 import { useSession } from "../app/session";
 import { Judge } from "../flow/Judge";
 import { answered } from "../flow/tables";
-import { clock, plural } from "../ui/format";
-import { confidenceWords } from "../ui/values";
+import { clock } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
@@ -17,59 +16,58 @@ const Findings = lazy(() => import("../result/Findings"));
 type Of<K extends Entry["kind"]> = Extract<Entry, { kind: K }>;
 
 export function PlanCard({ entry, by }: { entry: Of<"plan">; by: string }) {
-  const { event } = entry;
-  const verb = event.type === "plan.edited" ? "edited" : "drafted";
+  const { state } = useSession();
+  const event = state.events[entry.version - 1];
+  const plan = event?.type === "plan.drafted" || event?.type === "plan.edited" ? event : null;
   return (
     <details className="card" data-testid="plan-card">
       <summary>
-        <strong>
-          {entry.path ? "Path" : "Plan"} {entry.number}
-        </strong>
+        <strong>{entry.title}</strong>
         <span className="card-what">
-          {by} {verb} {plural(event.steps.length, "step")}
+          {by} · {entry.summary}
         </span>
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </summary>
       <p>
-        <InlineText text={event.goal} />
+        <InlineText text={entry.goal} />
       </p>
       <ol>
-        {event.steps.map((step, index) => (
+        {plan?.steps.map((step, index) => (
           <li key={index}>
             <InlineText text={step.text} />
           </li>
         ))}
       </ol>
-      {event.notes && <p className="dimmed">{event.notes}</p>}
+      {plan?.notes && <p className="dimmed">{plan.notes}</p>}
     </details>
   );
 }
 
 export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
-  const { event, checks } = entry;
-  const lines = event.code.trimEnd().split("\n").length;
+  const { state } = useSession();
+  const event = state.events[entry.version - 1];
   return (
     <details className="card" data-testid="code-card">
       <summary>
-        <strong>Code {entry.number}</strong>
+        <strong>{entry.title}</strong>
         <span className="card-what">
-          {by} {event.type === "code.edited" ? "edited" : "wrote"} {plural(lines, "line")}
+          {by} · {entry.summary}
         </span>
-        {checks?.map((check) => (
+        {entry.checks?.map((check) => (
           <Tone key={check.name} tone={check.ok === null ? "plain" : check.ok ? "good" : "bad"} title={wordOf(check)}>
             {MARKS[wordOf(check)]} {check.name}
           </Tone>
         ))}
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </summary>
-      <pre tabIndex={0}>{event.code}</pre>
+      <pre tabIndex={0}>{event?.type === "code.drafted" || event?.type === "code.edited" ? event.code : ""}</pre>
     </details>
   );
 }
 
 export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string }) {
   const { state } = useSession();
-  const open = entry.answer === null && state.snapshot?.question?.question_id === entry.actionId;
+  const open = entry.answer === null && state.snapshot?.question?.question_id === entry.question_id;
   if (open) return null; // asked in full below
   // Somebody chose to go on: it is Parley that then asks how.
   return (
@@ -87,6 +85,8 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
 
 export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
   const { state } = useSession();
+  const newest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
+  const judged = newest ? state.snapshot?.answer : null;
   if (entry.found)
     return (
       <article className="card answer" data-testid="answer">
@@ -94,36 +94,46 @@ export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
         <Suspense fallback={entry.found.table && <div className="chart-waiting" />}>
           <Findings found={entry.found} />
         </Suspense>
-        <Judge accepted={entry.accepted} saved={entry.saved} newest={state.events.findLast((event) => event.type === "answer.given")?.version === entry.version} />
+        {judged && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
       </article>
     );
   return (
     <article className="card answer" data-testid="answer">
       <Markdown text={entry.text} />
       <p className="answer-foot">
-        <span data-testid="confidence">
-          {confidenceWords(entry.confidence)} <span className="dimmed">({Math.round(entry.confidence * 100)} %)</span>
-        </span>
-        {entry.evidence.length > 0 && <span className="dimmed">because of</span>}
-        {entry.evidence.map((one) => (
-          <button key={one.id} type="button" className="chip" onClick={() => showAction(one.id)} data-testid="evidence">
-            {one.id} {one.tool}
-          </button>
+        <span data-testid="confidence">{entry.confidence_text}</span>
+        {entry.evidence.length > 0 && <span className="dimmed">· Source:</span>}
+        {entry.evidence.map((id) => (
+          <Source key={id} id={id} />
         ))}
       </p>
     </article>
   );
 }
 
+/** An action that the answer rests on. */
+function Source({ id }: { id: string }) {
+  const { state } = useSession();
+  const action = state.journal.get(`action:${id}`);
+  return (
+    <button type="button" className="chip" onClick={() => showAction(id)} data-testid="evidence">
+      {id} {action?.kind === "action" && action.tool}
+    </button>
+  );
+}
+
 export function FailureCard({ entry }: { entry: Of<"failure"> }) {
+  const { state } = useSession();
+  const event = state.events[entry.version - 1];
+  const reply = event?.type === "session.failed" ? event.model_reply : "";
   return (
     <article className="card card-bad" data-testid="failure-card">
-      <strong>Failed while {entry.stage}</strong>
+      <strong>{entry.title}</strong>
       <p>{entry.reason}</p>
-      {entry.raw && (
+      {reply && (
         <details>
           <summary>What the model said</summary>
-          <pre tabIndex={0}>{entry.raw}</pre>
+          <pre tabIndex={0}>{reply}</pre>
         </details>
       )}
     </article>

@@ -1,7 +1,8 @@
 // What has happened, in order. Screen readers hear what is added.
-import { lazy, memo, Suspense, useMemo } from "react";
+import { lazy, memo, Suspense } from "react";
 import { useNameOf, useSession } from "../app/session";
-import { type Entry, entries } from "./entries";
+import type { Entry } from "./entries";
+import { useEntries } from "./useEntries";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
 import { clock } from "../ui/format";
 import { Markdown } from "../ui/Markdown";
@@ -12,10 +13,10 @@ const SAID: ReadonlySet<string> = new Set(["user_message", "feedback", "answer",
 
 export function Journal() {
   const { state, pending } = useSession();
-  const all = useMemo(() => entries(state.events), [state.events]);
+  const all = useEntries();
   // A failure that still stands is shown below, with what can be done about it.
   const standing = state.snapshot?.failure ? all.findLast((one) => one.kind === "failure") : null;
-  const told = useMemo(() => all.map((entry) => entry !== standing && <Shown key={entry.version} entry={entry} />), [all, standing]);
+  const told = all.map((entry) => entry !== standing && <Shown key={entry.key} entry={entry} />);
   const unsent = pending.filter((one) => SAID.has(one.command.type) && (state.sessionId === null || one.sessionId === state.sessionId));
   return (
     <div className="journal" role="log" aria-label="Conversation" data-testid="journal">
@@ -40,7 +41,7 @@ function ShownEntry({ entry }: { entry: Entry }) {
     case "said":
       return (
         <article className={`said ${by === "You" ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
-          {(entry.intent === "feedback" || entry.intent === "guidance") && <span className="said-intent">{entry.intent === "feedback" ? "feedback" : "while it worked"}</span>}
+          {entry.label && <span className="said-intent">{entry.label}</span>}
           <p>{entry.text}</p>
           {entry.knowledge.length > 0 && <span className="said-meta">with {entry.knowledge.join(", ")}</span>}
         </article>
@@ -71,7 +72,7 @@ function ShownEntry({ entry }: { entry: Entry }) {
       return (
         <p className="note" data-tone={entry.tone} data-testid="note">
           <span className="note-dot" aria-hidden="true" />
-          {entry.text.startsWith("Nobody") ? entry.text : `${by} ${entry.text}`} <time dateTime={entry.at}>{clock(entry.at)}</time>
+          {entry.by ? `${by} ${entry.text}` : entry.text} <time dateTime={entry.at}>{clock(entry.at)}</time>
         </p>
       );
   }

@@ -1,7 +1,8 @@
 // One turn: what it was for, its actions as they run, what came out, and the verdict.
-import type { EventOf } from "../protocol";
+import { useSession } from "../app/session";
+import type { VerdictLine } from "../protocol";
 import { clock } from "../ui/format";
-import { Tone, type ToneName } from "../ui/Tone";
+import { Tone } from "../ui/Tone";
 import { ActionShown } from "./ActionShown";
 import type { TurnEntry } from "./entries";
 import { Recall } from "./Recall";
@@ -10,7 +11,7 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
   return (
     <article className="card turn" data-testid="turn">
       <header className="card-head">
-        <strong>{entry.subGoal}</strong>
+        <strong>{entry.sub_goal}</strong>
         <span className="card-what">turn {entry.number}</span>
         <Tone tone={byPerson ? "work" : "plain"} data-testid="turn-by">
           {by}
@@ -20,7 +21,7 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
       {entry.actions.length === 0 && <p className="dimmed">Nothing is left to do: the answer follows.</p>}
       <ul className="actions">
         {entry.actions.map((action) => (
-          <li key={action.spec.id}>
+          <li key={action.key}>
             <ActionShown action={action} turn={entry.number} />
           </li>
         ))}
@@ -34,7 +35,7 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
 
 /** Why it was planned so: folded, for those who want to know. */
 function Thoughts({ entry }: { entry: TurnEntry }) {
-  const { selectedTool, skills, reasoning, final } = entry;
+  const { selected_tool: selectedTool, required_skills: skills, reasoning, final } = entry;
   if (!reasoning && skills.length === 0) return null;
   return (
     <details className="thoughts" data-testid="thoughts">
@@ -49,18 +50,17 @@ function Thoughts({ entry }: { entry: TurnEntry }) {
   );
 }
 
-const TONES: Record<string, ToneName> = { success: "good", partial: "wait", failure: "bad" };
-const NEXT: Record<string, string> = { continue: "goes on", retry: "is tried again", escalate: "a person is asked", complete: "the request is done" };
-
-export function Verdict({ verdict }: { verdict: EventOf<"turn.verified"> }) {
-  const analyses = [verdict.execution_analysis, verdict.memory_analysis].filter(Boolean);
+export function Verdict({ verdict }: { verdict: VerdictLine }) {
+  const { state } = useSession();
+  const event = state.events[verdict.version - 1];
+  const analyses = event?.type === "turn.verified" ? [event.execution_analysis, event.memory_analysis].filter(Boolean) : [];
   return (
     <div className="verdict-box">
       <p className="verdict" data-testid="verdict" data-status={verdict.status}>
-        <Tone tone={TONES[verdict.status] ?? "plain"}>{verdict.status}</Tone>
-        <span>{verdict.reasoning}</span>
+        <Tone tone={verdict.tone}>{verdict.word}</Tone>
+        <span>{verdict.text}</span>
         <span className="dimmed" data-testid="verdict-by">
-          {verdict.rule ? `by rule: ${verdict.rule.replaceAll(/[_-]/g, " ")}` : "judged by a model"} · {NEXT[verdict.next_action] ?? verdict.next_action}
+          {verdict.source} · {verdict.next}
         </span>
       </p>
       {analyses.length > 0 && (

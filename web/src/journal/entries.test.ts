@@ -1,53 +1,41 @@
 import { expect, it } from "vitest";
-import type { SessionEvent } from "../protocol";
+import type { JournalEntry, SessionEvent } from "../protocol";
 import { entries } from "./entries";
+import { actionEntry, journalOf, turnEntry } from "./testEntries";
 
-const of = (...events: object[]) =>
-  entries(events.map((one, index) => ({ version: index + 1, at: "2026-01-01T00:00:00Z", actor: "user:ada", ...one }) as unknown as SessionEvent));
+const base = { version: 2, at: "2026-01-01T00:00:00Z", by: "user:ada" };
+const events = [
+  { version: 1, type: "turn.planned", actions: [{ id: "1.1", tool: "look", arguments: { n: 1 } }, { id: "1.2", tool: "write", arguments: {} }] },
+  { version: 2, type: "actions.finished", outcomes: [{ action_id: "1.1", result: { stdout: "3" } }] },
+] as unknown as SessionEvent[];
 
-it("tells of a plan, its approval and its code with the checks", () => {
-  const all = of(
-    { type: "message.received", text: "please", intent: "request", knowledge: [] },
-    { type: "plan.drafted", goal: "g", steps: [], notes: "" },
-    { type: "usage.recorded" },
-    { type: "plan.approved", plan_version: 2, turn: null, actions: [] },
-    { type: "code.drafted", code: "x", explanation: "" },
-    { type: "code.verified", code_version: 5, checks: [{ name: "tests", ok: false, detail: "" }], tests: "" },
-  );
-  expect(all.map((one) => one.kind)).toEqual(["said", "plan", "note", "code"]);
-  expect(all[2]).toMatchObject({ text: "approved plan 1", tone: "good" });
-  expect(all[3]).toMatchObject({ number: 1, checks: [{ name: "tests", ok: false }] });
+it("puts actions into their turn, in their order, with what their events hold", () => {
+  const found = entries(journalOf(turnEntry(), actionEntry("1.2", "write", { place: 2 }), actionEntry("1.1", "look", { place: 1, result_in: 2 })), events);
+  expect(found).toMatchObject([
+    { kind: "turn", actions: [{ action_id: "1.1", spec: { arguments: { n: 1 } }, result: { stdout: "3" } }, { action_id: "1.2", result: null }] },
+  ]);
 });
 
-it("tells of a remark and its reply, and leaves what is in review as it is", () => {
-  const planned = { type: "turn.planned", turn: 1, sub_goal: "g", actions: [{ id: "1.1", tool: "x" }], sub_goals: [], required_skills: [], recalled: [] };
-  const all = of(planned, { type: "message.received", text: "why?", intent: "remark", knowledge: [] }, { type: "remark.answered", text: "Because." });
-  expect(all).toMatchObject([{ kind: "turn", actions: [{ state: "planned" }] }, { kind: "said", intent: "remark" }, { kind: "reply", text: "Because." }]);
+it("leaves out actions that were dropped, and sums the tokens of the others", () => {
+  const tokens = (key: string, action_id: string, tokens: number): JournalEntry => ({ ...base, kind: "tokens", key, action_id, tokens });
+  const found = entries(journalOf(turnEntry(), actionEntry("1.1", "look"), actionEntry("1.2", "write", { state: "dropped" }), tokens("t1", "1.1", 90), tokens("t2", "1.1", 30)), events);
+  expect(found).toMatchObject([{ actions: [{ action_id: "1.1", tokens: 120 }] }]);
 });
 
-it("takes a remark that began a round for the request that it was", () => {
-  const all = of({ type: "message.received", text: "another", intent: "remark", knowledge: [] }, { type: "plan.drafted", goal: "g", steps: [], notes: "", begins_round: true });
-  expect(all[0]).toMatchObject({ kind: "said", intent: "request" });
+it("gives a turn that carries out a plan the plan's goal, path and author", () => {
+  const path = { nodes: ["sql.look"], fallback: false, why: "", cached: false, attempts: 1, examples: 0, proposal: null };
+  const plan: JournalEntry = { ...base, kind: "plan", key: "plan:2", number: 1, title: "Path 1", summary: "1 step", goal: "Walk there", path };
+  const [, turn] = entries(journalOf(plan, turnEntry({ sub_goal: "", plan: "plan:2", by: "user:bob" })), events);
+  expect(turn).toMatchObject({ kind: "turn", sub_goal: "Walk there", by: "user:ada", path });
 });
 
-it("makes one entry of a run, from its plan to its verdict", () => {
-  const all = of(
-    { type: "turn.requested", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "run_code" }] },
-    { type: "actions.started", actions: [{ action_id: "1.1" }] },
-    { type: "actions.finished", outcomes: [{ action_id: "1.1", ok: true, result: { stdout: "3" }, error: "", seconds: 0.1 }] },
-    { type: "turn.verified", turn: 1, status: "success", reasoning: "fine" },
-  );
-  expect(all).toMatchObject([{ kind: "turn", actions: [{ state: "finished", result: { stdout: "3" } }], verdict: { status: "success" } }]);
+it("keeps everything else as it came", () => {
+  const note: JournalEntry = { ...base, kind: "note", key: "note:2", tone: "good", text: "approved plan 1" };
+  expect(entries(journalOf(note), events)).toEqual([note]);
 });
 
-it("gives a question its answer", () => {
-  const all = of({ type: "question.asked", question_id: "q", text: "which?", options: [] }, { type: "question.answered", question_id: "q", text: "this" });
-  expect(all).toMatchObject([{ kind: "question", answer: "this" }]);
-});
-
-it("does not change what it has told before", () => {
-  const first = [{ type: "turn.planned", turn: 1, sub_goal: "Run", actions: [{ id: "1.1", tool: "t" }] }];
-  const before = of(...first);
-  of(...first, { type: "actions.started", actions: [{ action_id: "1.1" }] });
-  expect(before).toMatchObject([{ actions: [{ state: "planned" }] }]);
+it("shows what a person set on the way with their values", () => {
+  const set = [{ version: 1, type: "turn.changed", actions: [], overrides: { sql: "SELECT 2" } }] as unknown as SessionEvent[];
+  const found = entries(journalOf(turnEntry(), actionEntry("1.5", "sql.person", { state: "finished", result_in: 1, gist: "Set by you: sql" })), set);
+  expect(found).toMatchObject([{ actions: [{ spec: { tool: "sql.person", description: "Set by you: sql" }, result: { sql: "SELECT 2" } }] }]);
 });

@@ -13,9 +13,8 @@ export interface View {
   pending: readonly Pending[];
 }
 
-// Milliseconds without a message after which the rest is asked for: soon where only the snapshot is older than the
-// events, later where an event is missing, which may still be on its way; and not again at once.
-const OLD_SNAPSHOT = 30;
+// Milliseconds without a message after which what is missing is asked for, since it may still be on its way; and not
+// again at once.
 const MISSING = 400;
 const ASK_AGAIN = 3_000;
 const FRAME = 16; // a long session comes as thousands of messages: the page is drawn once for all that came together
@@ -42,7 +41,7 @@ export class SessionClient {
   ) {
     this.view = { state: emptyState(sessionId), link: "connecting", pending: load(sessionStorage) };
     const scheme = location.protocol === "https:" ? "wss" : "ws";
-    this.socket = new Socket(`${scheme}://${location.host}/ws`, {
+    this.socket = new Socket(`${scheme}://${location.host}/ws?view=2`, {
       onLink: (link) => this.set({ link }),
       onMessage: (message) => this.receive(message),
       refusal,
@@ -143,13 +142,12 @@ export class SessionClient {
       this.asked = 0;
       return;
     }
-    const wait = state.last === state.heard && !state.draft?.torn ? OLD_SNAPSHOT : MISSING;
     this.check = setTimeout(
       () => {
         this.resume();
         this.lookForHoles();
       },
-      Math.max(wait, this.asked + ASK_AGAIN - Date.now()),
+      Math.max(MISSING, this.asked + ASK_AGAIN - Date.now()),
     );
   }
 

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
 import { previewAction } from "../net/api";
-import type { ActionView } from "../protocol";
+import type { ActionSection } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
 import { plural } from "../ui/format";
 import { Check, Cross } from "../ui/icons";
@@ -18,8 +18,9 @@ export default function ActionsPanel() {
   const { state, client } = useSession();
   const all = useAct();
   const box = useRef<HTMLElement>(null);
-  const asked = state.snapshot?.approval_request;
-  const ids = asked?.actions.map((action) => action.action_id).join(" ") ?? "";
+  const { snapshot } = state;
+  const asked = snapshot?.approval_request?.actions.flatMap((id) => snapshot.actions[id] ?? []);
+  const ids = asked?.map((action) => action.action_id).join(" ") ?? "";
   const before = useRef(ids);
 
   // A decided card is gone, and the focus with it: it goes on to the next card, not to its button, which a key pressed
@@ -32,23 +33,23 @@ export default function ActionsPanel() {
 
   if (!asked) return null;
   const approveAll = () => {
-    const [last, ...others] = asked.actions.toReversed();
+    const [last, ...others] = asked.toReversed();
     for (const action of others.toReversed()) client.send(approval(action));
     if (last) all.send(approval(last));
   };
   return (
     <section className="panel" data-testid="approval-request" aria-label="Actions to approve" ref={box}>
-      <h2>{headOf(asked.actions)}</h2>
-      {asked.actions.length > 1 && <p className="hint">Nothing runs before all of them are decided.</p>}
-      {asked.actions.map((action) => {
+      <h2>{headOf(asked)}</h2>
+      {asked.length > 1 && <p className="hint">Nothing runs before all of them are decided.</p>}
+      {asked.map((action) => {
         const sql = sqlOf(action);
         const key = `${action.action_id} ${action.hash}`;
         return sql === null ? <Approval key={key} action={action} /> : <SqlApproval key={key} action={action} sql={sql} />;
       })}
-      {asked.actions.length > 1 && (
+      {asked.length > 1 && (
         <div className="decision-buttons">
           <Button size="sm" variant="light" leftSection={<Check />} loading={all.busy} onClick={approveAll} data-testid="approve-all">
-            Approve all {asked.actions.length}
+            Approve all {asked.length}
           </Button>
         </div>
       )}
@@ -57,17 +58,17 @@ export default function ActionsPanel() {
   );
 }
 
-function headOf(actions: readonly ActionView[]): string {
+function headOf(actions: readonly ActionSection[]): string {
   const [first] = actions;
   if (actions.length > 1) return `${plural(actions.length, "action")} wait for your yes`;
   return first && sqlOf(first) !== null ? "This query waits for your yes" : "One action waits for your yes";
 }
 
-export function approval(action: ActionView, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
+export function approval(action: ActionSection, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
   return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
 }
 
-function Approval({ action }: { action: ActionView }) {
+function Approval({ action }: { action: ActionSection }) {
   const act = useAct();
   const { asked, ready } = usePreview(action);
   const [refusing, setRefusing] = useState(false);
@@ -110,7 +111,7 @@ function Approval({ action }: { action: ActionView }) {
   );
 }
 
-export function Refusal({ action, act, onClose }: { action: ActionView; act: ReturnType<typeof useAct>; onClose: () => void }) {
+export function Refusal({ action, act, onClose }: { action: ActionSection; act: ReturnType<typeof useAct>; onClose: () => void }) {
   const [reason, setReason] = useState("");
   return (
     <form
@@ -139,7 +140,7 @@ export function Refusal({ action, act, onClose }: { action: ActionView; act: Ret
 }
 
 /** What the action would change. The buttons come when that is known, so that they do not move when it comes. */
-function usePreview(action: ActionView): { asked: Asked; ready: boolean } {
+function usePreview(action: ActionSection): { asked: Asked; ready: boolean } {
   const { state } = useSession();
   const [asked, setAsked] = useState<Asked>("asking");
   const [patient, setPatient] = useState(true);

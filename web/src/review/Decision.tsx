@@ -26,7 +26,7 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
   const replanning = useAct();
   const [talking, setTalking] = useState(false);
   const { snapshot } = state;
-  const reviewed = snapshot?.review?.type === (target === "text" ? "text_plan_review" : "code_review");
+  const reviewed = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const refused = snapshot?.feedback_request?.plan_type === target;
   const other = again ?? (target === "text" ? "Start over with another plan" : "Write other code");
   return (

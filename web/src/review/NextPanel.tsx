@@ -16,7 +16,7 @@ export function NextPanel() {
   const { code } = snapshot;
   const approved = code?.status === "approved";
   // Running and completing have buttons of their own, which exist only where they work.
-  const options = snapshot.continue?.content.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
+  const options = snapshot.next?.options.filter((option) => !/^(run|complete)/i.test(option)) ?? [];
   return (
     <section className="panel next" data-testid="next" aria-label="What next">
       {approved && can("run") && state.greeting?.can_run_code && <RunForm />}

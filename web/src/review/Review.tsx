@@ -77,7 +77,7 @@ function Folded({ folded, hidden, label, children }: { folded: boolean; hidden: 
 /** Plan and code, the one that matters now in front. */
 function Subjects({ snapshot }: { snapshot: Snapshot }) {
   const { plan, code } = snapshot;
-  const matters: Subject = code && code.status !== "superseded" && snapshot.review?.type !== "text_plan_review" ? "code" : "plan";
+  const matters: Subject = code && code.status !== "superseded" && snapshot.review?.target !== "plan" ? "code" : "plan";
   const [chosen, choose] = useState<{ subject: Subject; at: string } | null>(null);
   const at = `${matters} ${plan?.version} ${code?.version} ${snapshot.phase}`;
   const shown = chosen?.at === at ? chosen.subject : matters;

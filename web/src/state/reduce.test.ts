@@ -1,22 +1,24 @@
 import { describe, expect, it } from "vitest";
 import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
 import { reduce } from "./reduce";
-import { behind, emptyState, type SessionState } from "./state";
+import { behind, drafted, emptyState, type SessionState } from "./state";
 
 const ID = "s1";
 
 function event(version: number, fields: Partial<SessionEvent> & { type: SessionEvent["type"] }): ServerMessage {
   const base = { id: `${ID}:${version}`, session_id: ID, version, causation_id: null, at: "2026-01-01T00:00:00Z", actor: "planner" };
-  return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent };
+  return { type: "event", session_id: ID, version, event: { ...base, ...fields } as SessionEvent, entries: [], changed: {}, can: null, ends_draft: false };
 }
 
-function snapshot(version: number, fields: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
-  const usage = { type: "usage", session_id: ID, version, calls: 0, prompt_tokens: 0, cached_tokens: 0, completion_tokens: 0, cost: 0 };
-  return { type: "snapshot", session_id: ID, version, phase: "planning", paused: false, can: ["stop"], draft: null, usage, ...fields } as ServerMessage;
+const told = (version: number, more: Partial<ServerMessageOf<"event">>): ServerMessage => ({ ...(event(version, { type: "session.paused" }) as ServerMessageOf<"event">), ...more });
+
+function snapshot(version: number, view: object = {}, more: Partial<ServerMessageOf<"snapshot">> = {}): ServerMessage {
+  const work = { service: "planner", version: 1 };
+  return { type: "snapshot", session_id: ID, version, view: { phase: "planning", paused: false, work, actions: {}, ...view }, can: ["stop"], draft: null, ...more } as ServerMessage;
 }
 
-function delta(offset: number, text: string, draft_id = "d1"): ServerMessage {
-  return { type: "delta", session_id: ID, version: null, draft_id, kind: "plan", offset, text };
+function delta(offset: number, text: string, draft_id = "1-d1"): ServerMessage {
+  return { type: "delta", session_id: ID, version: null, draft_id, kind: "plan", offset, text, work: 1 };
 }
 
 const after = (...messages: ServerMessage[]): SessionState => messages.reduce(reduce, emptyState(ID));
@@ -32,7 +34,7 @@ describe("events", () => {
     const holed = after(snapshot(1), paused(1), paused(3));
     expect(holed.last).toBe(1);
     expect(behind(holed)).toBe(true);
-    expect(behind([paused(2), paused(3), snapshot(3)].reduce(reduce, holed))).toBe(false);
+    expect(behind([paused(2), paused(3)].reduce(reduce, holed))).toBe(false);
   });
 
   it("give the same state in one go and after an interruption", () => {
@@ -53,9 +55,36 @@ describe("snapshots", () => {
     expect(state.snapshot?.title).toBe("new");
   });
 
-  it("older than the events mean that a newer one is wanted", () => {
-    expect(behind(after(paused(1), snapshot(1)))).toBe(false);
-    expect(behind(after(paused(1), snapshot(1), paused(2)))).toBe(true);
+  it("are brought up to date by events: nothing is asked for again", () => {
+    const state = after(paused(1), snapshot(1, { title: "old", phase: "planning" }), told(2, { changed: { title: "new" }, can: ["fork"] }));
+    expect(state.snapshot).toMatchObject({ version: 2, title: "new", phase: "planning", can: ["fork"] });
+    expect(behind(state)).toBe(false);
+  });
+
+  it("are not changed by events that came before them", () => {
+    expect(after(snapshot(2, { title: "new" }), told(1, { changed: { title: "old" } })).snapshot?.title).toBe("new");
+  });
+
+  it("are made by the first event, which brings every section", () => {
+    expect(after(told(1, { changed: { title: "first", actions: {} }, can: ["stop"] })).snapshot).toMatchObject({ session_id: ID, version: 1, title: "first", can: ["stop"] });
+  });
+
+  it("take actions one by one, and let go of one that is gone", () => {
+    const state = after(paused(1), snapshot(1, { actions: { a: { text: "1" }, b: { text: "2" } } }), told(2, { changed: { actions: { a: null, c: { text: "3" } } } }));
+    expect(state.snapshot?.actions).toEqual({ b: { text: "2" }, c: { text: "3" } });
+  });
+});
+
+describe("entries", () => {
+  const note = (key: string, text: string) => ({ kind: "note", key, version: 1, at: "", by: "", tone: "plain", text }) as const;
+
+  it("are kept by key, and updates replace their fields", () => {
+    const state = after(told(1, { entries: [note("a", "one"), note("b", "two")] }), told(2, { entries: [{ kind: "update", key: "a", set: { text: "three" } }] }));
+    expect([...state.journal.values()].map((one) => one.kind === "note" && one.text)).toEqual(["three", "two"]);
+  });
+
+  it("that are not there are not updated", () => {
+    expect(after(told(1, { entries: [{ kind: "update", key: "a", set: {} }] })).journal.size).toBe(0);
   });
 });
 
@@ -73,24 +102,30 @@ describe("drafts", () => {
     expect(torn.draft?.torn).toBe(true);
     expect(behind(torn)).toBe(true);
     const draft = { ...delta(0, "abcdefghiz"), type: "delta" as const } as ServerMessageOf<"delta">;
-    const mended = reduce(torn, snapshot(1, { draft }));
+    const mended = reduce(torn, snapshot(1, {}, { draft }));
     expect(mended.draft).toMatchObject({ text: "abcdefghiz", torn: false });
   });
 
   it("end with the event they became, and late pieces do not bring them back", () => {
-    const drafted = event(1, { type: "plan.drafted", kind: "text", goal: "g", steps: [], notes: "" });
-    expect(after(delta(0, "ab"), drafted, delta(2, "c")).draft).toBeNull();
-    expect(after(delta(0, "ab"), drafted, delta(0, "c", "d2")).draft?.text).toBe("c");
-    expect(after(delta(0, "ab"), event(1, { type: "actions.finished", outcomes: [] })).draft).toBeNull();
+    const ends = told(1, { ends_draft: true });
+    expect(after(delta(0, "ab"), ends, delta(2, "c")).draft).toBeNull();
+    expect(after(delta(0, "ab"), ends, delta(0, "c", "1-d2")).draft?.text).toBe("c");
   });
 
   it("go on through events that say nothing about them", () => {
     expect(after(delta(0, "ab"), event(1, { type: "usage.recorded" })).draft?.text).toBe("ab");
   });
 
+  it("are shown while their work is the one that goes on", () => {
+    const going = after(snapshot(1), paused(1), delta(0, "ab"));
+    expect(drafted(going)?.text).toBe("ab");
+    expect(drafted(reduce(going, told(2, { changed: { work: { service: "planner", version: 2 } } })))).toBeNull();
+    expect(drafted(reduce(going, told(2, { changed: { work: null } })))).toBeNull();
+  });
+
   it("keep what came after the snapshot was made", () => {
     const draft = { ...delta(0, "ab"), type: "delta" as const } as ServerMessageOf<"delta">;
-    expect(after(delta(0, "ab"), delta(2, "cd"), snapshot(1, { draft })).draft?.text).toBe("abcd");
+    expect(after(delta(0, "ab"), delta(2, "cd"), snapshot(1, {}, { draft })).draft?.text).toBe("abcd");
   });
 });
 

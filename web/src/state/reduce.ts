@@ -1,6 +1,6 @@
 // The one place where messages of the gateway become what is on the screen. Pure and total.
-import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
-import { type Draft, type Notice, PASSING, passes, type SessionState, type Snapshot, worker } from "./state";
+import type { EntryOrUpdate, JournalEntry, ServerMessage, ServerMessageOf, Snapshot } from "../protocol";
+import { type Draft, type Notice, PASSING, passes, type SessionState } from "./state";
 import { head, length } from "./text";
 
 const NOTICES_KEPT = 4;
@@ -13,11 +13,9 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
     case "snapshot":
       return mine(state, message) ? withSnapshot(passed(state), message) : state;
     case "event":
-      return mine(state, message) ? withEvent(passed(state), message.event) : state;
+      return mine(state, message) ? withEvent(passed(state), message) : state;
     case "delta":
       return mine(state, message) ? withDelta(state, message) : state;
-    case "usage":
-      return mine(state, message) ? { ...state, usage: message } : state;
     case "forked":
       return mine(state, message) ? { ...state, forkId: message.fork_id } : state;
     case "error":
@@ -33,20 +31,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
         replyTo: message.reply_to,
       });
     case "log":
-      if (state.events.at(-1)?.type === "remark.answered" && state.last === message.version) return state; // the journal has it
       return noticed(state, { kind: "info", code: "log", text: message.content, hint: "", replyTo: null });
-    case "text_plan_review":
-    case "code_review":
-    case "feedback_request":
-    case "question":
-    case "approval_request":
-    case "continue":
-    case "answer":
-    case "completion":
-    case "completed":
-    case "stopped":
-    case "failed":
-      return state; // told for simpler clients; the snapshot says the same
     default:
       return unknown(state, message);
   }
@@ -61,16 +46,15 @@ function mine(state: SessionState, message: { session_id: string }): boolean {
   return state.sessionId === message.session_id;
 }
 
-function withSnapshot(state: SessionState, snapshot: Snapshot): SessionState {
-  const version = snapshot.version ?? 0;
+function withSnapshot(state: SessionState, message: ServerMessageOf<"snapshot">): SessionState {
+  const version = message.version ?? 0;
   if (version < (state.snapshot?.version ?? 0)) return state;
-  const whole: Draft | null = snapshot.draft && { id: snapshot.draft.draft_id, kind: snapshot.draft.kind, text: snapshot.draft.text, torn: false };
-  const going = worker(snapshot) !== null && state.draft?.id !== state.endedDraft ? state.draft : null;
+  const whole = message.draft && { id: message.draft.draft_id, kind: message.draft.kind, text: message.draft.text, work: message.draft.work, torn: false };
+  const going = state.draft?.id !== state.endedDraft ? state.draft : null;
   return {
     ...state,
-    snapshot,
+    snapshot: { ...message.view, session_id: message.session_id, version, can: message.can },
     missing: null,
-    usage: snapshot.usage,
     heard: Math.max(state.heard, version),
     draft: whole && whole.id !== state.endedDraft ? longer(whole, going) : going,
   };
@@ -81,21 +65,39 @@ function longer(whole: Draft, going: Draft | null): Draft {
   return going && going.id === whole.id && !going.torn && going.text.length > whole.text.length ? going : whole;
 }
 
-// These end whatever was being written: what they tell replaces it.
-const ENDS_DRAFT = /^(plan|code)\.(drafted|edited|rejected|cancelled|approved)$|^(turn\.|actions\.finished$|action\.uncertain$|answer\.|question\.asked|code\.verified|remark\.|session\.(stopped|failed|completed)$)/;
-
-function withEvent(state: SessionState, event: SessionEvent): SessionState {
+function withEvent(state: SessionState, message: ServerMessageOf<"event">): SessionState {
+  const { event } = message;
   const heard = Math.max(state.heard, event.version);
   if (event.version !== state.last + 1) return heard === state.heard ? state : { ...state, heard };
-  const ends = ENDS_DRAFT.test(event.type) && state.draft !== null;
+  const ends = message.ends_draft && state.draft !== null;
   return {
     ...state,
     events: [...state.events, event],
     last: event.version,
     heard,
+    journal: withEntries(state.journal, message.entries),
+    snapshot: withChanges(state.snapshot, message),
     draft: ends ? null : state.draft,
     endedDraft: ends ? (state.draft?.id ?? null) : state.endedDraft,
   };
+}
+
+function withEntries(journal: SessionState["journal"], entries: readonly EntryOrUpdate[]): SessionState["journal"] {
+  if (entries.length === 0) return journal;
+  const next = new Map(journal);
+  for (const entry of entries) {
+    const before = next.get(entry.key);
+    if (entry.kind !== "update") next.set(entry.key, entry);
+    else if (before) next.set(entry.key, { ...before, ...entry.set } as JournalEntry);
+  }
+  return next;
+}
+
+/** The sections that are different now take the place of those before; the first event brings them all. */
+function withChanges(snapshot: Snapshot | null, { session_id, event, changed, can }: ServerMessageOf<"event">): Snapshot | null {
+  if (snapshot ? event.version <= snapshot.version : event.version > 1 || can === null) return snapshot;
+  const actions = Object.entries({ ...snapshot?.actions, ...(changed.actions as object | undefined) }).filter(([, one]) => one !== null);
+  return { ...snapshot, ...changed, actions: Object.fromEntries(actions), session_id, version: event.version, can: can ?? snapshot?.can ?? [] } as Snapshot;
 }
 
 function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): SessionState {
@@ -103,7 +105,7 @@ function withDelta(state: SessionState, delta: ServerMessageOf<"delta">): Sessio
   const before = state.draft?.id === delta.draft_id ? state.draft.text : "";
   const torn = delta.offset > length(before);
   const text = head(before, delta.offset) + delta.text;
-  return { ...state, draft: { id: delta.draft_id, kind: delta.kind, text, torn } };
+  return { ...state, draft: { id: delta.draft_id, kind: delta.kind, text, work: delta.work, torn } };
 }
 
 /** What was away has answered: nobody needs to be told any more that it is tried again. */

@@ -1,15 +1,16 @@
 // What the page knows of one session. Only `reduce` makes a new one out of a message.
-import type { ServerMessage, ServerMessageOf, SessionEvent } from "../protocol";
+import type { JournalEntry, ServerMessage, ServerMessageOf, SessionEvent, Snapshot } from "../protocol";
 
-export type Snapshot = ServerMessageOf<"snapshot">;
+export type { Snapshot };
 export type Greeting = ServerMessageOf<"greeting">;
-export type Usage = ServerMessageOf<"usage">;
 export type DraftKind = ServerMessageOf<"delta">["kind"];
 
 export interface Draft {
   id: string;
   kind: DraftKind;
   text: string;
+  /** The version of the work that it belongs to. */
+  work: number;
   /** A piece before this text has not arrived: the next snapshot brings the whole. */
   torn: boolean;
 }
@@ -32,12 +33,13 @@ export interface SessionState {
   /** The journal without holes, versions 1..last. */
   events: readonly SessionEvent[];
   last: number;
+  /** The journal in words, by key. */
+  journal: ReadonlyMap<string, JournalEntry>;
   /** The highest version heard of, in order or not. */
   heard: number;
   draft: Draft | null;
   /** The draft that the last event ended: pieces of it that come late are dropped. */
   endedDraft: string | null;
-  usage: Usage | null;
   notices: readonly Notice[];
   noticed: number;
   /** Why there is nothing to show: no such session, or not this person's. */
@@ -53,10 +55,10 @@ export function emptyState(sessionId: string | null): SessionState {
     snapshot: null,
     events: [],
     last: 0,
+    journal: new Map(),
     heard: 0,
     draft: null,
     endedDraft: null,
-    usage: null,
     notices: [],
     noticed: 0,
     missing: null,
@@ -64,22 +66,19 @@ export function emptyState(sessionId: string | null): SessionState {
   };
 }
 
-const WORKERS: Record<string, string> = {
-  planning: "planner",
-  coding: "generator",
-  executing: "executor",
-  verifying: "verifier",
-  answering: "generator",
-};
-
 /** A service is due: nothing waits for the person. */
 export function working(snapshot: Snapshot): boolean {
-  return snapshot.phase in WORKERS;
+  return snapshot.work !== null;
 }
 
 /** The service at work now, or null. */
 export function worker(snapshot: Snapshot | null): string | null {
-  return (snapshot && !snapshot.paused && WORKERS[snapshot.phase]) || null;
+  return (snapshot && !snapshot.paused && snapshot.work?.service) || null;
+}
+
+/** What is being written now. */
+export function drafted({ draft, snapshot }: Pick<SessionState, "draft" | "snapshot">): Draft | null {
+  return draft && worker(snapshot) && draft.work === snapshot?.work?.version ? draft : null;
 }
 
 /** A service is at work on what the person said of what is still in review. */
@@ -90,7 +89,7 @@ export function answering(snapshot: Snapshot | null): boolean {
 /** The screen is not what the log says: something was lost on the way, or is still coming. */
 export function behind(state: SessionState): boolean {
   if (state.sessionId === null || state.missing !== null) return false;
-  return state.snapshot === null || state.last !== (state.snapshot.version ?? 0) || state.heard > state.last || !!state.draft?.torn;
+  return state.snapshot === null || state.last < state.snapshot.version || state.heard > state.last || !!drafted(state)?.torn;
 }
 
 export const PASSING: ReadonlySet<string> = new Set(["unavailable", "slow_down"]);

@@ -25,21 +25,17 @@ export interface CodeVersion {
 
 type Numbered = { version: number; number: number };
 
-// A fork begins with its parent's newest version, whose event it does not have, and counts on from there.
-function numbered<T extends Numbered>(told: T[], current: T | null): T[] {
-  const all = current && !told.some((one) => one.version === current.version) ? [...told, current] : told;
-  all.sort((a, b) => a.number - b.number);
-  const first = current ? Math.max(1, current.number - all.findIndex((one) => one.version === current.version)) : 1;
-  return all.map((one, index) => ({ ...one, number: first + index }));
+// A fork begins with its parent's newest version, whose event it does not have.
+function whole<T extends Numbered>(told: T[], current: T | null): T[] {
+  return current && !told.some((one) => one.version === current.version) ? [current, ...told] : told;
 }
 
 export function planVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): PlanVersion[] {
   const told: PlanVersion[] = [];
   for (const event of events)
     if (event.type === "plan.drafted" || event.type === "plan.edited")
-      told.push({ ...pick(event, told.length), goal: event.goal, steps: event.steps, notes: event.notes });
-  const plan = snapshot?.plan;
-  return numbered(told, plan ? { version: plan.version, number: plan.number, goal: plan.goal, steps: plan.steps, notes: plan.notes, by: plan.by, at: null } : null);
+      told.push({ ...made(event), goal: event.goal, steps: event.steps, notes: event.notes });
+  return whole(told, snapshot?.plan ? { ...snapshot.plan, at: null } : null);
 }
 
 export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot | null): CodeVersion[] {
@@ -47,7 +43,7 @@ export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot
   for (const event of events) {
     if (event.type === "code.drafted" || event.type === "code.edited") {
       const explanation = event.type === "code.drafted" ? event.explanation : "";
-      told.push({ ...pick(event, told.length), code: event.code, explanation, checks: null, tests: "" });
+      told.push({ ...made(event), code: event.code, explanation, checks: null, tests: "" });
     }
     if (event.type === "code.verified") {
       const checked = told.find((one) => one.version === event.code_version);
@@ -55,11 +51,11 @@ export function codeVersions(events: readonly SessionEvent[], snapshot: Snapshot
     }
   }
   const code = snapshot?.code;
-  return numbered(told, code ? { ...code, at: null, checks: code.checks.length ? code.checks : null } : null);
+  return whole(told, code ? { ...code, at: null, checks: code.checks.length ? code.checks : null } : null);
 }
 
-function pick(event: SessionEvent, before: number) {
-  return { version: event.version, number: before + 1, by: event.actor, at: event.at };
+function made(event: { version: number; number?: number; actor: string; at: string }) {
+  return { version: event.version, number: event.number ?? 0, by: event.actor, at: event.at };
 }
 
 /** The plan as text, a line a step: what two versions are compared by. Without numbers, which would all differ after a new step. */

@@ -7,7 +7,6 @@ import { tools } from "../net/api";
 import type { ToolSpec } from "../protocol";
 import { Search } from "../ui/icons";
 import { Tone } from "../ui/Tone";
-import { escalation } from "./escalation";
 import { ToolForm } from "./ToolForm";
 
 const SHOWN = 30;
@@ -15,8 +14,9 @@ const SHOWN = 30;
 export default function TakeOver() {
   const { state } = useSession();
   const [tool, setTool] = useState<ToolSpec | null>(null);
-  if (state.snapshot?.phase !== "escalated") return null;
-  const { why, mine } = escalation(state.events);
+  const asked = state.snapshot?.escalation;
+  if (!asked) return null;
+  const { message: why, taken_over: mine } = asked;
   return (
     <section className="panel panel-question" data-testid="take-over" aria-label="Take over">
       <h2>{mine ? "You have taken over" : "A person must take over"}</h2>
