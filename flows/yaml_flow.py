@@ -40,6 +40,7 @@ class YamlFlow(Flow):
 def _node(flow: FlowForm, name: str, form: NodeForm) -> Node:
     spec = NodeSpec(
         name=name,
+        title=form.title,
         description=form.description.strip(),
         inputs=tuple(form.inputs),
         optional=tuple(form.optional),

@@ -32,6 +32,7 @@ class ToolForm(Part):
 class NodeForm(Part):
     """One node: its description, and exactly one of `prompt`, `tool`, `ask` and `set`."""
 
+    title: str = ""
     description: Text
     inputs: list[Text] = Field(default_factory=list)
     optional: list[Text] = Field(default_factory=list)

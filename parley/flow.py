@@ -138,6 +138,7 @@ class Marked(NamedTuple):
 def node(  # noqa: PLR0913  a description has as many sides
     description: str,
     *,
+    title: str = "",
     inputs: tuple[str, ...] = (),
     optional: tuple[str, ...] = (),
     outputs: tuple[str, ...] = (),
@@ -153,6 +154,7 @@ def node(  # noqa: PLR0913  a description has as many sides
     def mark(method: Callable[[Any, Run], Awaitable[Outputs | Made]]) -> Marked:
         spec = NodeSpec(
             name=getattr(method, "__name__", ""),
+            title=title,
             description=description,
             inputs=inputs,
             optional=optional,

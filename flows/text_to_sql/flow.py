@@ -43,6 +43,7 @@ class TextToSql(Flow):
 
     @node(
         "Analyzes if the request is general or a question about the data, and whether the data can answer it.",
+        title="Understand the question",
         inputs=("request",),
         optional=("previous_question", "previous_sql", "feedback", "findings"),
         outputs=("kind", "reason"),
@@ -72,6 +73,7 @@ class TextToSql(Flow):
 
     @node(
         "Rewrites the request as one self-contained question for better SQL generation.",
+        title="Rephrase the question",
         inputs=("request",),
         optional=("previous_question", "previous_sql", "feedback", "findings"),
         outputs=("question",),
@@ -87,6 +89,7 @@ class TextToSql(Flow):
 
     @node(
         "Identifies the database tables that are needed, and why each.",
+        title="Find tables",
         inputs=("request",),
         optional=("question", "feedback"),
         outputs=("tables", "missing"),
@@ -119,6 +122,7 @@ class TextToSql(Flow):
 
     @node(
         "Asks the person to confirm the tables or to change them (human in the loop).",
+        title="Confirm tables",
         inputs=("tables",),
         optional=("feedback",),
         outputs=("approved_tables", "feedback"),
@@ -135,6 +139,7 @@ class TextToSql(Flow):
 
     @node(
         "Filters the schema to the columns that are needed; keys stay.",
+        title="Pick columns",
         inputs=("tables",),
         optional=("request", "question", "approved_tables"),
         outputs=("columns",),
@@ -156,6 +161,7 @@ class TextToSql(Flow):
 
     @node(
         "Generates SQL from the question, or mends a query with what is wrong with it.",
+        title="Write SQL",
         inputs=("request",),
         optional=(
             *("question", "tables", "approved_tables", "columns", "sql", "problem", "repairs", "feedback"),
@@ -191,6 +197,7 @@ class TextToSql(Flow):
 
     @node(
         "Validates the SQL: one query that only reads, of tables and columns that there are.",
+        title="Check SQL",
         inputs=("sql",),
         optional=("approved_tables", "repairs"),
         outputs=("valid", "problem", "sql_tables", "refused"),
@@ -209,6 +216,7 @@ class TextToSql(Flow):
 
     @node(
         "Runs the SQL, read-only and within limits, and fetches the result.",
+        title="Run SQL",
         inputs=("sql",),
         optional=("repairs",),
         outputs=("result", "problem", "refused"),
@@ -226,6 +234,7 @@ class TextToSql(Flow):
 
     @node(
         "Formats the final response: the answer from the result, or why there is none.",
+        title="Write the answer",
         inputs=("request",),
         optional=("question", "sql", "result", "kind", "reason", "missing", "cannot", "problem", "valid", "sql_tables"),
         outputs=("answer", "chart"),
@@ -249,6 +258,7 @@ class TextToSql(Flow):
 
     @node(
         "Answers what is not a question about the data.",
+        title="Answer in words",
         inputs=("request",),
         optional=("previous_question", "previous_sql"),
         outputs=("answer",),

@@ -13,10 +13,11 @@ class NodeSpec(Value):
 
     `inputs` must be in the state before it runs, `optional` may be. `conditions` tell by next node when the path leads
     there, as expressions over the state. `asks`: it asks the person. `confirm`: why a person looks at its inputs
-    before it runs, "" if nobody has to.
+    before it runs, "" if nobody has to. `title`: what people call it, "" for its name.
     """
 
     name: Line
+    title: str = ""
     description: str
     inputs: tuple[Line, ...] = ()
     optional: tuple[Line, ...] = ()

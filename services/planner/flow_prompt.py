@@ -109,7 +109,10 @@ def brief(
 def _flow(flow: FlowSpec) -> str:
     """A flow without what is only for pages; empty fields are left out."""
     told = flow.model_dump(mode="json", exclude={"nodes"})
-    nodes = [{name: value for name, value in node.model_dump(mode="json").items() if value} for node in flow.nodes]
+    nodes = [
+        {name: value for name, value in node.model_dump(mode="json", exclude={"title"}).items() if value}
+        for node in flow.nodes
+    ]
     return json.dumps({**told, "nodes": nodes}, ensure_ascii=False)
 
 

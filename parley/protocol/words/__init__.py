@@ -14,9 +14,9 @@ from collections.abc import Mapping
 
 from parley.protocol.words.actions import ACTIONS, OPTIONS, REVIEW
 from parley.protocol.words.flows import PATHS, TABLES
-from parley.protocol.words.journal import ENDED, JOURNAL, NOTES, REASONS, RULINGS, VERDICTS
+from parley.protocol.words.journal import ENDED, JOURNAL, NOTES, REASONS, RULINGS, RUN_ENDED, VERDICTS
 from parley.protocol.words.page import COMPOSER, LIBRARY, PAGE, SETTINGS, SIGNS, WELCOME, WORKFLOWS
-from parley.protocol.words.states import ACTION_STATES, ASKS, DRAFTS, PHASES, STATES, STATUS, WORK
+from parley.protocol.words.states import ACTION_STATES, ASKS, DRAFTS, PHASES, REVIEW_STATES, STATES, STATUS, WORK
 from parley.protocol.words.terminal import COMMANDS, HINTS, TERMINAL
 from parley.protocol.words.trouble import TROUBLE
 
@@ -38,7 +38,9 @@ CATALOGUE: Mapping[str, Mapping[str, str]] = {
     "PHASES": PHASES,
     "REASONS": REASONS,
     "REVIEW": REVIEW,
+    "REVIEW_STATES": REVIEW_STATES,
     "RULINGS": RULINGS,
+    "RUN_ENDED": RUN_ENDED,
     "SETTINGS": SETTINGS,
     "SIGNS": SIGNS,
     "STATES": STATES,

@@ -16,6 +16,7 @@ JOURNAL: Mapping[str, str] = {
     "stopped_by_person": "Stopped by hand",
     "waits": "waits for its turn",
     # what was made
+    "answer_follows": "The answer follows.",
     "answered_from": "Source: {tools}",
     "asked": "{by} asked",
     "code": "Code {number}",
@@ -26,6 +27,7 @@ JOURNAL: Mapping[str, str] = {
     "recalled": "Remembered from {count} earlier requests",
     "recalled_one": "Remembered from 1 earlier request",
     "recall_off": "Don't use earlier sessions from the next request on",
+    "source": "Source:",
     "turn": "turn {number}",
     # what people said
     "feedback": "asked for changes",
@@ -47,6 +49,10 @@ JOURNAL: Mapping[str, str] = {
     "result": "Result",
     "stderr": "Standard error",
     "stdout": "Standard output",
+}
+
+# How the run of a program ended, where not by itself.
+RUN_ENDED: Mapping[str, str] = {
     "timeout": "stopped: it took too long",
     "output_limit": "stopped: it wrote too much",
     "memory_limit": "stopped: it needed too much memory",

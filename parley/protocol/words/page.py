@@ -19,8 +19,8 @@ WELCOME: Mapping[str, str] = {
     "how": "How to work on it",
     "demo": "Demo mode: scripted answers, no AI model.",
     "demo_connect": "Connect one",
-    "demo_how": "Set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server and restart Parley, "
-    "for example:",
+    "demo_how": "Set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server and restart "
+    "Parley, for example:",
 }
 
 COMPOSER: Mapping[str, str] = {
@@ -107,20 +107,26 @@ PAGE: Mapping[str, str] = {
     "acting_title": "You have taken over",
     "begin": "New conversation",
     "by_hand": "Use the same tools as the planner, as often as you like. Every step is recorded as yours.",
+    "conversation": "Conversation",
     "do_it": "Do it",
+    "effect_preview": "What would change?",
     "escalated_title": "This needs you to take over",
     "find_tool": "What do you want to do?",
     "forked_from": "forked from another session",
+    "hand_back": "Hand back with a message…",
     "log_out": "Log out",
-    "login_how": "Open the address that {command} printed; it logs this browser in. On a shared server, ask whoever runs "
-    "it for an address or a key.",
+    "login_how": "Open the address that {command} printed; it logs this browser in. On a shared server, ask whoever "
+    "runs it for an address or a key.",
     "login_title": "You are not logged in",
     "missing_title": "Not found",
     "nothing_waits": "Nothing needs you right now.",
     "question": "Question for you",
+    "other_tool": "Another tool",
     "search": "Search",
     "search_none": "No matches.",
     "sessions_none": "Your conversations will appear here.",
+    "take_over": "Take over",
+    "tool": "Tool",
     "tools_none": "No tool matches.",
     "untitled": "Untitled",
     "waiting": "Needs you",

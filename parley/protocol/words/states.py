@@ -96,6 +96,21 @@ WORK: Mapping[str, str] = {
     "turn_limit": "up to {most} turns",
 }
 
+# By the status of a plan or of code.
+REVIEW_STATES: Mapping[str, str] = {
+    "draft": "draft",
+    "pending_approval": "waiting for you",
+    "approved": "approved",
+    "executing": "running",
+    "completed": "done",
+    "failed": "failed",
+    "cancelled": "discarded",
+    "rejected": "declined",
+    "checking": "being checked",
+    "review": "waiting for you",
+    "superseded": "replaced",
+}
+
 # By the status of an action.
 ACTION_STATES: Mapping[str, str] = {
     "planned": "waiting",

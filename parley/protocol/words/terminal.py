@@ -67,9 +67,9 @@ TERMINAL: Mapping[str, str] = {
     "demo_how": "Set OPENAI_BASE_URL and OPENAI_API_KEY to connect one.",
     "demo_title": "Demo mode",
     "leaving": "Stopping. Press Ctrl-C again to leave.",
-    "needs_answer": "Stopped here: this needs an answer. Run it in a terminal, or give the answer as the next line of "
-    "stdin.",
-    "needs_approval": "Stopped here: this needs your approval. Run it in a terminal, or with --yes to approve everything.",
+    "needs_answer": "Stopped here: this needs an answer. Run it in a terminal, or give it as the next line of stdin.",
+    "needs_approval": "Stopped here: this needs your approval. Run it in a terminal, or with --yes to approve "
+    "everything.",
     "no_choice": "There is no choice {number}: pick 1 to {count}.",
     "no_code": "There is no code yet.",
     "no_command": "There is no /{name}. Type /help for the list.",

@@ -1,5 +1,6 @@
 // How components reach the session on the screen.
 import { createContext, useCallback, useContext, useMemo, useState } from "react";
+import { JOURNAL } from "../generated/words";
 import type { SessionClient, View } from "../net/client";
 import type { Command, CommandType } from "../protocol";
 import type { Notice } from "../state/state";
@@ -54,5 +55,5 @@ export function useAct(): Act {
 /** "You", a colleague's name, or the service's. */
 export function useNameOf(): (actor: string) => string {
   const user = useContext(UserContext);
-  return useCallback((actor) => (actor === `user:${user}` ? "You" : actor.replace(/^user:/, "").replace("_", " ")), [user]);
+  return useCallback((actor) => (actor === `user:${user}` ? JOURNAL.you : actor.replace(/^user:/, "").replace("_", " ")), [user]);
 }

@@ -4,6 +4,7 @@ import { unifiedMergeView } from "@codemirror/merge";
 import { EditorState } from "@codemirror/state";
 import { EditorView, lineNumbers } from "@codemirror/view";
 import { useEffect, useRef } from "react";
+import { REVIEW } from "../generated/words";
 import { look } from "./look";
 
 export default function Diff({ before, after, label, python = false }: { before: string; after: string; label: string; python?: boolean }) {
@@ -24,7 +25,7 @@ export default function Diff({ before, after, label, python = false }: { before:
   }, [before, after, label, python]);
   return (
     <>
-      {before === after && <p className="dimmed">Nothing differs.</p>}
+      {before === after && <p className="dimmed">{REVIEW.diff_none}</p>}
       <div className="code diff" ref={box} data-testid="diff" />
     </>
   );

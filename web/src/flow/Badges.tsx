@@ -1,7 +1,7 @@
 // How a path came about, in a few words each.
+import { fill, PATHS } from "../generated/words";
 import { Tone } from "../ui/Tone";
 import type { PlannedPathView } from "../protocol";
-import { plural } from "../ui/format";
 import { words } from "./spec";
 
 export function Badges({ path, changed = false }: { path: PlannedPathView; changed?: boolean }) {
@@ -10,18 +10,18 @@ export function Badges({ path, changed = false }: { path: PlannedPathView; chang
     <span className="flow-badges" data-testid="badges">
       {path.fallback ? (
         <Tone tone="wait" title={path.why}>
-          full graph
+          {PATHS.full}
         </Tone>
       ) : path.cached ? (
-        <Tone tone="plain">from the cache</Tone>
+        <Tone tone="plain">{PATHS.cached}</Tone>
       ) : planned ? (
-        <Tone tone="plain">planned by the model</Tone>
+        <Tone tone="plain">{PATHS.planned_by_model}</Tone>
       ) : (
-        <Tone tone="plain">full graph, as you chose</Tone>
+        <Tone tone="plain">{PATHS.full_chosen}</Tone>
       )}
-      {changed && <Tone tone="work">changed by a person</Tone>}
-      {path.attempts > 1 && <Tone tone="plain">{path.attempts} tries</Tone>}
-      {path.examples > 0 && <Tone tone="plain">{plural(path.examples, "example")}</Tone>}
+      {changed && <Tone tone="work">{PATHS.changed}</Tone>}
+      {path.attempts > 1 && <Tone tone="plain">{fill(PATHS.tries, { count: path.attempts })}</Tone>}
+      {path.examples > 0 && <Tone tone="plain">{fill(path.examples === 1 ? PATHS.example : PATHS.examples, { count: path.examples })}</Tone>}
     </span>
   );
 }
@@ -33,13 +33,12 @@ export function PathNotes({ path }: { path: PlannedPathView }) {
     <>
       {path.fallback && path.why && (
         <p className="hint" data-testid="fallback-why">
-          {path.attempts > 0 && "No plan could be walked, so the full graph is: "}
-          {path.why}
+          {path.attempts > 0 ? fill(PATHS.full_why, { why: path.why }) : path.why}
         </p>
       )}
       {proposal && (
         <p className="hint flow-proposal" data-testid="proposal">
-          The model misses a node in {words(proposal.flow)}: <strong>{words(proposal.name)}</strong>. {proposal.description} {proposal.why}
+          {fill(PATHS.missing_node, { flow: words(proposal.flow) })} <strong>{words(proposal.name)}</strong>. {proposal.description} {proposal.why}
         </p>
       )}
     </>

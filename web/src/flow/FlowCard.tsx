@@ -2,6 +2,7 @@
 import { Loader } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { useSession } from "../app/session";
+import { fill, SIGNS, TROUBLE } from "../generated/words";
 import type { TurnEntry } from "../journal/entries";
 import { useEntries } from "../journal/useEntries";
 import { Verdict } from "../journal/TurnCard";
@@ -35,8 +36,8 @@ export default function FlowCard({ entry }: { entry: TurnEntry }) {
       </header>
       {entry.path && open && <PathNotes path={entry.path} />}
       {entry.reasoning && open && <p className="dimmed">{entry.reasoning}</p>}
-      {open && problem && <p className="problem">The flows cannot be shown now: {problem}</p>}
-      {open && !flows && !problem && <Loader size="sm" aria-label="Loading" />}
+      {open && problem && <p className="problem">{fill(TROUBLE.flows, { why: problem })}</p>}
+      {open && !flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {open && flows && <Walking flows={flows} entry={entry} />}
       {open && flows && newest && <PathEditor flows={flows} />}
       {failed && <p className="problem">{`${words(split(failed.spec.tool)[1])}: ${failed.error}`}</p>}
@@ -54,7 +55,7 @@ function summed({ actions }: TurnEntry): string {
   const done = actions.filter((one) => one.state === "finished" && split(one.spec.tool)[1] !== PERSON);
   const time = done.reduce((sum, one) => sum + one.seconds, 0);
   const tokens = actions.reduce((sum, one) => sum + one.tokens, 0);
-  return [plural(done.length, "node"), time > 0 && seconds(time), tokens > 0 && `${count(tokens)} tokens`].filter(Boolean).join(" · ");
+  return [plural(done.length, "step"), time > 0 && seconds(time), tokens > 0 && `${count(tokens)} tokens`].filter(Boolean).join(" · ");
 }
 
 /** The request of this turn, and the path of the request before. */

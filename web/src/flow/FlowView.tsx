@@ -2,6 +2,7 @@
 import { SegmentedControl } from "@mantine/core";
 import { useMediaQuery } from "@mantine/hooks";
 import { lazy, Suspense, useState } from "react";
+import { fill, PATHS, SETTINGS } from "../generated/words";
 import { NodeLine } from "./NodeLine";
 import { NodePanel } from "./NodePanel";
 import { flowOf, type FlowSpec, split, words } from "./spec";
@@ -24,7 +25,7 @@ export function FlowView({ flows, turn, beginning }: Props) {
   const [hereFlow] = split(here?.spec.tool ?? "");
   const name = names.includes(chosen) ? chosen : names.includes(hereFlow) ? hereFlow : (names[0] ?? "");
   const flow = flowOf(flows, name);
-  if (!flow) return <p className="hint">The flow {words(name)} is not there any more: its path is told below.</p>;
+  if (!flow) return <p className="hint">{fill(PATHS.gone, { flow: words(name) })}</p>;
   const walk = walkOf(flow, turn);
   // until the person looks at a node, the one is shown at which the path is
   const followed = opened ?? (wide ? (here?.spec.tool ?? walk.nodes[0]?.tool ?? "") : "");
@@ -33,7 +34,7 @@ export function FlowView({ flows, turn, beginning }: Props) {
   return (
     <>
       {names.length > 1 && (
-        <SegmentedControl size="xs" aria-label="Flow" value={name} onChange={choose} data={names.map((one, index) => ({ value: one, label: `${index + 1}. ${words(one)}` }))} data-testid="flow-choice" />
+        <SegmentedControl size="xs" aria-label={SETTINGS.flow} value={name} onChange={choose} data={names.map((one, index) => ({ value: one, label: `${index + 1}. ${words(one)}` }))} data-testid="flow-choice" />
       )}
       {wide ? (
         <div className="flow-wide">
@@ -78,7 +79,7 @@ function NodeList({ walk, turn, beginning, opened, onOpen }: ListProps) {
       <ol>{on.map(item)}</ol>
       {out.length > 0 && (
         <details>
-          <summary className="dimmed">{out.length === 1 ? "One node is" : `${out.length} nodes are`} not on the path</summary>
+          <summary className="dimmed">{out.length === 1 ? PATHS.node_off : fill(PATHS.nodes_off, { count: out.length })}</summary>
           <ol>{out.map(item)}</ol>
         </details>
       )}

@@ -3,6 +3,7 @@ import "@xyflow/react/dist/base.css";
 import { BaseEdge, type Edge, type EdgeProps, Handle, type Node, type NodeProps, Position, ReactFlow, ReactFlowProvider, useReactFlow, useStore } from "@xyflow/react";
 import { useElementSize } from "@mantine/hooks";
 import { useEffect, useMemo } from "react";
+import { fill, PATHS } from "../generated/words";
 import { lineOf, NODE, type Placed, placed, type Point } from "./layout";
 import { NodeLine } from "./NodeLine";
 import { words } from "./spec";
@@ -55,7 +56,7 @@ function Drawn({ walk, selected, onSelect, places }: Props & { places: Placed })
       edges={edges}
       nodeTypes={NODES}
       edgeTypes={EDGES}
-      aria-label={`The flow ${words(walk.flow.name)}`}
+      aria-label={fill(PATHS.name, { flow: words(walk.flow.name) })}
       minZoom={0.3}
       maxZoom={1}
       nodesDraggable={false}

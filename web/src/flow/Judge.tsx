@@ -1,6 +1,7 @@
 // The person's word on an answer: it is what was wanted, and it is worth keeping.
 import { Button } from "@mantine/core";
 import { useAct, useCan, useSession } from "../app/session";
+import { ACTIONS, LIBRARY } from "../generated/words";
 import { Book, ThumbUp } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -19,7 +20,7 @@ export function Judge({ accepted, saved, newest }: Props) {
   if (!newest || !can("judge") || state.snapshot?.phase !== "resting")
     return accepted ? (
       <p className="dimmed" data-testid="judged">
-        {saved ? "Accepted, and saved to the library" : "Accepted"}
+        {saved ? LIBRARY.correct_saved : LIBRARY.correct}
       </p>
     ) : null;
   return (
@@ -34,7 +35,7 @@ export function Judge({ accepted, saved, newest }: Props) {
         onClick={() => accepting.send({ type: "judge", accepted: !accepted, saved: false })}
         data-testid="accept"
       >
-        {accepted ? "Accepted" : "This is right"}
+        {LIBRARY.correct}
       </Button>
       <Button
         size="compact-sm"
@@ -46,7 +47,7 @@ export function Judge({ accepted, saved, newest }: Props) {
         onClick={() => saving.send({ type: "judge", accepted: true, saved: !saved })}
         data-testid="save"
       >
-        {saved ? "Saved to the library" : "Save to library"}
+        {saved ? ACTIONS.saved : ACTIONS.save}
       </Button>
       <Problem error={accepting.error ?? saving.error} />
     </div>

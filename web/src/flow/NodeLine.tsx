@@ -1,7 +1,8 @@
 // A node of a flow as a button: its name, how it stands, and what it took.
+import { fill, PATHS } from "../generated/words";
 import { count } from "../ui/format";
 import { seconds } from "../ui/values";
-import { words } from "./spec";
+import { titleOf } from "./spec";
 import type { NodeShown, NodeState } from "./walk";
 
 const MARKS: Record<NodeState, string> = { walked: "✓", now: "●", failed: "✗", planned: "○", out: "·" };
@@ -26,17 +27,17 @@ export function NodeLine({ node, selected, onSelect, className = "", controls }:
       data-planned={node.planned || undefined}
       aria-pressed={controls ? undefined : selected}
       aria-expanded={controls ? selected : undefined}
-      title={left ? `Left here: ${left}` : spec.description}
+      title={left ? fill(PATHS.left_here, { why: left }) : spec.description}
       onClick={() => onSelect(node.tool)}
     >
       <span className="flow-node-name">
         <span className="flow-mark" aria-hidden="true">
           {MARKS[state]}
         </span>{" "}
-        {words(spec.name)}
+        {titleOf(spec)}
       </span>
       <span className="flow-node-meta" data-left={left ? true : undefined}>
-        {left ? `left here: ${left}` : saying(node)}
+        {left ? fill(PATHS.left_here, { why: left }) : saying(node)}
       </span>
     </button>
   );
@@ -45,15 +46,15 @@ export function NodeLine({ node, selected, onSelect, className = "", controls }:
 /** How it stands, in a few words. */
 export function saying(node: NodeShown): string {
   const { state, runs, waits, planned, spec } = node;
-  if (state === "now") return waits ? (spec.asks ? "asks you" : "waits for your yes") : runs.at(-1)?.state === "started" ? "at work" : "next";
-  if (state === "planned") return "planned";
-  if (state === "failed") return runs.at(-1)?.state === "denied" ? "refused" : "failed";
-  if (state === "out") return planned ? "planned, left out" : "not on the path";
+  if (state === "now") return waits ? (spec.asks ? PATHS.answers : PATHS.needs_approval) : runs.at(-1)?.state === "started" ? PATHS.at_work : PATHS.next;
+  if (state === "planned") return PATHS.planned;
+  if (state === "failed") return runs.at(-1)?.state === "denied" ? PATHS.declined : PATHS.failed;
+  if (state === "out") return planned ? PATHS.skipped : PATHS.off;
   return spent(node);
 }
 
 /** "0.42 s · 310 tokens · twice" */
 export function spent({ seconds: time, tokens, runs }: Pick<NodeShown, "seconds" | "tokens" | "runs">): string {
   const times = runs.filter((one) => one.state === "finished").length;
-  return [seconds(time), tokens > 0 && `${count(tokens)} tokens`, times > 1 && `${times} times`].filter(Boolean).join(" · ");
+  return [seconds(time), tokens > 0 && `${count(tokens)} tokens`, times > 1 && fill(PATHS.times, { count: times })].filter(Boolean).join(" · ");
 }

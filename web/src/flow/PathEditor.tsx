@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { PATHS } from "../generated/words";
 import { Pen } from "../ui/icons";
 import { PathForm } from "./PathForm";
 import { begunWith, type FlowSpec } from "./spec";
@@ -27,7 +28,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   if (open === null)
     return (
       <Button className="path-edit" size="compact-sm" variant="subtle" leftSection={<Pen size={15} />} autoFocus={back} onClick={() => setOpen({ seen, sent: false, moved: false })} data-testid="path-edit">
-        Change the rest of the path
+        {PATHS.edit_rest}
       </Button>
     );
   // The path is the one that was asked for, or has gone on: then the form begins anew with what is left.
@@ -35,13 +36,13 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   return (
     <PathForm
       key={open.seen}
-      note={open.moved ? "The path has gone on: this is what is left of it now." : ""}
+      note={open.moved ? PATHS.moved : ""}
       flows={flows}
       path={path.remaining}
       standing={{ after: tool, have: [...have, ...begunWith(flows, path.planned_execution_path)] }}
       givable
       act={act}
-      save="Walk this path"
+      save={PATHS.use}
       onSave={(nodes, given) => {
         setOpen({ ...open, sent: true });
         act.send({ type: "edit_path", after: id, nodes, given });

@@ -2,10 +2,11 @@
 import { ActionIcon, Button, Menu, NativeSelect, Textarea } from "@mantine/core";
 import { useId, useState } from "react";
 import type { Act } from "../app/session";
+import { ACTIONS, fill, PATHS } from "../generated/words";
 import { Bin, Check, Plus } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { choices, completed, inserted, insertable, type Path, withNode, without } from "./pathEdit";
-import { chains, flowOf, type FlowSpec, missing, problemsOf, split, type Standing, words } from "./spec";
+import { chains, flowOf, type FlowSpec, missing, problemsOf, split, type Standing, titled, words } from "./spec";
 
 interface Props {
   flows: readonly FlowSpec[];
@@ -47,7 +48,7 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
         onClose();
       }}
     >
-      <h3 id={title}>{standing.after ? `After ${words(split(standing.after)[1])}` : "The path"}</h3>
+      <h3 id={title}>{standing.after ? fill(PATHS.after, { node: titled(flows, standing.after) }) : PATHS.title_form}</h3>
       {note && (
         <p className="hint" role="alert">
           {note}
@@ -59,19 +60,19 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
         ))}
       </ol>
       <div className="decision-buttons">
-        <Add label="Add a node at the end" names={insertable(flows, edited, edited.length, standing.after)} onAdd={(tool) => setEdited(inserted(edited, edited.length, tool))}>
-          Add a node
+        <Add flows={flows} label={PATHS.add_last} names={insertable(flows, edited, edited.length, standing.after)} onAdd={(tool) => setEdited(inserted(edited, edited.length, tool))}>
+          {PATHS.add}
         </Add>
         {ending && (
           <Button size="compact-sm" variant="subtle" onClick={() => setEdited(completed(flows, edited, standing.after))} data-testid="path-complete">
-            Go on the ordinary way to the end
+            {PATHS.complete}
           </Button>
         )}
       </div>
       {lacking.map((name) => (
         <Textarea
           key={name}
-          label={`Set ${words(name)} by hand`}
+          label={fill(PATHS.set_by_hand, { name: words(name) })}
           autosize
           minRows={1}
           maxRows={8}
@@ -92,7 +93,7 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
           {save}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose} data-testid="path-close">
-          Leave it as it was
+          {ACTIONS.cancel}
         </Button>
       </div>
       <Problem error={act.error} />
@@ -117,22 +118,22 @@ interface RowProps {
 
 function Row({ flows, path, at, after, onChange }: RowProps) {
   const tool = path[at] ?? "";
-  const [flow, node] = split(tool);
+  const [flow] = split(tool);
   const allowed = choices(flows, path, at, after);
-  const data = [...(allowed.includes(tool) ? [] : [tool]), ...allowed].map((one) => ({ value: one, label: words(split(one)[1]) }));
+  const data = [...(allowed.includes(tool) ? [] : [tool]), ...allowed].map((one) => ({ value: one, label: titled(flows, one) }));
   return (
     <li className="path-row" data-testid="path-row">
       <span className="step-number">{at + 1}</span>
-      <NativeSelect size="sm" aria-label={`Node ${at + 1}`} autoFocus={at === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(withNode(path, at, event.currentTarget.value))} data-testid="path-node" />
-      <Add label={`Put a node in before ${words(node)}`} names={insertable(flows, path, at, after).filter((one) => split(one)[0] === flow || at === 0)} onAdd={(name) => onChange(inserted(path, at, name))} />
-      <ActionIcon variant="subtle" color="gray" size="md" aria-label={`Remove ${words(node)}`} onClick={() => onChange(without(path, at))} data-testid="path-remove">
+      <NativeSelect size="sm" aria-label={fill(PATHS.node, { number: at + 1 })} autoFocus={at === 0} value={tool} data={data} error={!allowed.includes(tool)} onChange={(event) => onChange(withNode(path, at, event.currentTarget.value))} data-testid="path-node" />
+      <Add flows={flows} label={fill(PATHS.insert, { node: titled(flows, tool) })} names={insertable(flows, path, at, after).filter((one) => split(one)[0] === flow || at === 0)} onAdd={(name) => onChange(inserted(path, at, name))} />
+      <ActionIcon variant="subtle" color="gray" size="md" aria-label={fill(PATHS.remove, { node: titled(flows, tool) })} onClick={() => onChange(without(path, at))} data-testid="path-remove">
         <Bin size={16} />
       </ActionIcon>
     </li>
   );
 }
 
-function Add({ label, names, onAdd, children }: { label: string; names: readonly string[]; onAdd: (tool: string) => void; children?: string }) {
+function Add({ flows, label, names, onAdd, children }: { flows: readonly FlowSpec[]; label: string; names: readonly string[]; onAdd: (tool: string) => void; children?: string }) {
   if (names.length === 0) return null;
   return (
     <Menu position="bottom-start" withinPortal shadow="md">
@@ -150,7 +151,7 @@ function Add({ label, names, onAdd, children }: { label: string; names: readonly
       <Menu.Dropdown aria-label={label}>
         {names.map((tool) => (
           <Menu.Item key={tool} onClick={() => onAdd(tool)} data-testid="path-choice">
-            {words(split(tool)[1])}
+            {titled(flows, tool)}
           </Menu.Item>
         ))}
       </Menu.Dropdown>

@@ -2,9 +2,11 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { fill, JOURNAL, PATHS, SIGNS, TROUBLE } from "../generated/words";
 import { type ActionEntry, SPEC } from "../journal/entries";
 import type { PlanView } from "../protocol";
 import { Decision } from "../review/Decision";
+import { authorOf } from "../review/VersionBar";
 import { Pen } from "../ui/icons";
 import { Badges, PathNotes } from "./Badges";
 import { useFlows } from "./flows";
@@ -28,24 +30,24 @@ export default function PathReview({ plan }: { plan: PlanView }) {
   const actions = tools.map(toDraw);
   const turn = { actions, path: plan.path, changes: [] };
   return (
-    <section className="panel" data-testid="path-review" aria-label={`Path ${plan.number}`}>
+    <section className="panel" data-testid="path-review" aria-label={fill(JOURNAL.path, { number: plan.number })}>
       <header className="panel-head">
-        <h2>The path: {chains(tools).map((one) => words(one.flow)).join(" → ")}</h2>
-        <span className="dimmed">by {nameOf(plan.by)}</span>
+        <h2>{fill(PATHS.title, { flows: chains(tools).map((one) => words(one.flow)).join(" → ") })}</h2>
+        <span className="dimmed">{authorOf(plan.by, nameOf)}</span>
         {plan.path && <Badges path={plan.path} changed={plan.by.startsWith("user:")} />}
       </header>
       {plan.path && <PathNotes path={plan.path} />}
       {plan.notes && <p className="plan-notes">{plan.notes}</p>}
-      {problem && <p className="problem">The flows cannot be shown now: {problem}</p>}
-      {!flows && !problem && <Loader size="sm" aria-label="Loading" />}
+      {problem && <p className="problem">{fill(TROUBLE.flows, { why: problem })}</p>}
+      {!flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {flows && <FlowView flows={flows} turn={turn} beginning={{ request: state.snapshot?.request ?? "", before: [] }} />}
       {flows && edits && (
-        <PathForm flows={flows} path={tools} standing={{ after: "", have: begunWith(flows, tools) }} givable={false} act={saving} save="Save this path" onSave={save} onClose={() => setEditing(null)} />
+        <PathForm flows={flows} path={tools} standing={{ after: "", have: begunWith(flows, tools) }} givable={false} act={saving} save={PATHS.save} onSave={save} onClose={() => setEditing(null)} />
       )}
-      <Decision target="text" version={plan.version} hash={plan.hash} yes="Walk this path" again="Plan another path" blocked={edits ? "Save your path or leave it as it was first." : ""}>
+      <Decision target="text" version={plan.version} hash={plan.hash} yes={PATHS.use} again={PATHS.again} blocked={edits ? PATHS.save_first : ""}>
         {flows && can("edit") && !edits && (
           <Button variant="subtle" leftSection={<Pen />} onClick={() => setEditing(plan.version)} data-testid="path-edit">
-            Change the path
+            {PATHS.edit}
           </Button>
         )}
       </Decision>

@@ -2,8 +2,9 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { ACTIONS, PATHS, REVIEW } from "../generated/words";
 import type { ActionSection } from "../protocol";
-import { approval, Refusal } from "../review/ActionsPanel";
+import { approval, askedBecause, Refusal } from "../review/ActionsPanel";
 import { Check, Cross, Pen } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";
@@ -31,12 +32,12 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
     act.send({ type: "edit_path", after: id, nodes: AFTER_EDIT.map((node) => toolOf(flow, node)), given: { sql: text } });
   };
   return (
-    <div className="approval" role="group" tabIndex={-1} aria-label="The query to run" data-testid="sql-request">
+    <div className="approval" role="group" tabIndex={-1} aria-label={PATHS.query} data-testid="sql-request">
       <Suspense fallback={<pre className="code-waiting">{sql}</pre>}>
-        <SqlEditor value={sql} label={text === null ? "The query" : "Your version of the query"} onChange={text === null ? undefined : setText} />
+        <SqlEditor value={sql} label={text === null ? PATHS.query : PATHS.query_your_version} onChange={text === null ? undefined : setText} />
       </Suspense>
-      {text !== null && <p className="hint">It is checked again before it runs. Escape, then Tab leaves the editor.</p>}
-      {action.approval && text === null && <p className="hint">You are asked because {action.approval}.</p>}
+      {text !== null && <p className="hint">{PATHS.check_again} {REVIEW.leave_editor}</p>}
+      {action.approval && text === null && <p className="hint">{askedBecause(action)}</p>}
       {refusing ? (
         <Refusal action={action} act={act} onClose={() => setRefusing(false)} />
       ) : (
@@ -44,27 +45,27 @@ export function SqlApproval({ action, sql }: { action: ActionSection; sql: strin
           {text === null ? (
             <>
               <Button size="sm" leftSection={<Check />} loading={act.busy} onClick={() => act.send(approval(action))} data-testid="action-approve">
-                Run this query
+                {PATHS.query_run}
               </Button>
               {can("edit_path") && (
                 <Button size="sm" variant="default" leftSection={<Pen />} autoFocus={back} disabled={act.busy} onClick={() => setText(sql)} data-testid="sql-edit">
-                  Edit
+                  {ACTIONS.edit}
                 </Button>
               )}
               <Button size="sm" variant="default" leftSection={<Cross />} disabled={act.busy} onClick={() => setRefusing(true)} data-testid="action-refuse">
-                Refuse…
+                {ACTIONS.decline}…
               </Button>
               <Button size="sm" variant="subtle" className="wraps" loading={act.busy} onClick={() => act.send(approval(action, { remember: true }))} data-testid="action-remember">
-                Run it, and don't ask again
+                {PATHS.query_run_always}
               </Button>
             </>
           ) : (
             <>
               <Button size="sm" leftSection={<Check />} disabled={!changed} loading={act.busy} onClick={save} data-testid="sql-save">
-                Use my query
+                {PATHS.query_yours}
               </Button>
               <Button size="sm" variant="subtle" onClick={() => (setBack(true), setText(null))} data-testid="sql-discard">
-                Discard edits
+                {ACTIONS.discard_edits}
               </Button>
             </>
           )}

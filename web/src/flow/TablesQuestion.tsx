@@ -2,11 +2,11 @@
 import { Button, Checkbox, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAct } from "../app/session";
+import { fill, PAGE, PATHS, TABLES } from "../generated/words";
 import type { QuestionSection } from "../protocol";
-import { plural } from "../ui/format";
 import { Check, Search } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { answerOf, ASKED, filtered, type TableChoice } from "./tables";
+import { answerOf, filtered, type TableChoice } from "./tables";
 
 const FEW = 8; // so many are seen at once
 
@@ -26,18 +26,18 @@ export default function TablesQuestion({ question, tables }: { question: Questio
     <form
       className="panel panel-question"
       data-testid="tables-question"
-      aria-label="Question to you"
+      aria-label={PAGE.question}
       onSubmit={(event) => {
         event.preventDefault();
         if (names.length > 0) act.send({ type: "answer", content: answerOf(names), question_id: question.question_id });
       }}
     >
-      <h2>{ASKED}</h2>
+      <h2>{TABLES.ask}</h2>
       {tables.length > FEW && (
         <TextInput
           type="search"
-          aria-label="Find a table or column"
-          placeholder="Find a table or column"
+          aria-label={TABLES.filter}
+          placeholder={TABLES.filter}
           leftSection={<Search size={16} />}
           value={query}
           onChange={(event) => setQuery(event.currentTarget.value)}
@@ -52,13 +52,13 @@ export default function TablesQuestion({ question, tables }: { question: Questio
             {one.columns.length > 0 && <Columns table={one} />}
           </li>
         ))}
-        {shown.length === 0 && <li className="hint">No table has these words.</li>}
+        {shown.length === 0 && <li className="hint">{TABLES.no_match}</li>}
       </ul>
       <div className="decision-buttons">
         <Button type="submit" leftSection={<Check />} disabled={names.length === 0} loading={act.busy} data-testid="tables-use">
-          Use {names.length === 1 ? "this table" : `these ${plural(names.length, "table")}`}
+          {names.length === 1 ? fill(TABLES.use_one, { table: names[0] ?? "" }) : fill(TABLES.use_many, { count: names.length })}
         </Button>
-        <span className="dimmed">or say it in your own words below</span>
+        <span className="dimmed">{PATHS.or_describe}</span>
       </div>
       <Problem error={act.error} />
     </form>
@@ -68,7 +68,7 @@ export default function TablesQuestion({ question, tables }: { question: Questio
 function Columns({ table }: { table: TableChoice }) {
   return (
     <details className="tables-columns">
-      <summary className="dimmed">{plural(table.columns.length, "column")}</summary>
+      <summary className="dimmed">{fill(table.columns.length === 1 ? TABLES.column : TABLES.columns, { count: table.columns.length })}</summary>
       <ul>
         {table.columns.map((column) => (
           <li key={column}>

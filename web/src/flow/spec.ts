@@ -17,6 +17,15 @@ export function split(tool: string): [flow: string, node: string] {
 /** A name as people read it. */
 export const words = (name: string): string => name.replaceAll("_", " ");
 
+/** A node as people read it. */
+export const titleOf = (node: NodeSpec): string => node.title || words(node.name);
+
+export const titled = (flows: readonly FlowSpec[], tool: string): string => {
+  const [flow, name] = split(tool);
+  const node = nodeOf(flowOf(flows, flow), name);
+  return node ? titleOf(node) : words(name);
+};
+
 export const nodeOf = (flow: FlowSpec | undefined, name: string): NodeSpec | undefined => flow?.nodes.find((one) => one.name === name);
 
 export const flowOf = (flows: readonly FlowSpec[], name: string): FlowSpec | undefined => flows.find((one) => one.name === name);

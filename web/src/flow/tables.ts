@@ -1,8 +1,9 @@
 // The question which tables to use, as the flow asks it. Pure.
+import { TABLES } from "../generated/words";
 import { isObject } from "./found";
 
 /** What is asked: the form says the rest better than the words that were written for those who have none. */
-export const ASKED = "Which tables may be used?";
+export const ASKED = TABLES.ask;
 
 export interface TableChoice {
   name: string;

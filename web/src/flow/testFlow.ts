@@ -2,7 +2,7 @@
 import type { FlowSpec, NodeSpec } from "./spec";
 
 function node(name: string, inputs: string[], outputs: string[], next: string[], more: Partial<NodeSpec> = {}): NodeSpec {
-  return { name, description: `${name}.`, inputs, outputs, possible_next_nodes: next, optional: [], conditions: {}, asks: false, confirm: "", effect: "read", ...more };
+  return { name, description: `${name}.`, inputs, outputs, possible_next_nodes: next, optional: [], conditions: {}, asks: false, confirm: "", title: "", effect: "read", ...more };
 }
 
 export const FLOW: FlowSpec = {

@@ -2,6 +2,7 @@
 import { Button, Loader } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { ACTIONS, fill, JOURNAL, named, REASONS, REVIEW, RULINGS } from "../generated/words";
 import { artefactUrl } from "../net/api";
 import { Download } from "../ui/icons";
 import { Problem } from "../ui/Problem";
@@ -50,7 +51,7 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
         {spec.tool !== "run_code" && <Arguments values={spec.arguments} />}
         {spec.repairs.length > 0 && (
           <p className="dimmed" data-testid="repairs">
-            put right: {spec.repairs.join("; ")}
+            {fill(REVIEW.repaired, { what: spec.repairs.join("; ") })}
           </p>
         )}
         <p className="dimmed">{rulingOf(action, action.decided_by && nameOf(action.decided_by))}</p>
@@ -66,17 +67,9 @@ function brief(values: Record<string, unknown>): string {
   return Object.values(values).map(inline).join(", ");
 }
 
-const RULINGS: Record<string, string> = {
-  proceed: "ran without asking",
-  mutate: "ran with its arguments put right",
-  require_approval: "asked first",
-  skip: "not run",
-  deny: "not allowed",
-};
-
 function rulingOf({ spec, state }: ActionEntry, decider: string): string {
-  const decided = decider ? `${state === "denied" ? "declined" : "approved"} by ${decider}` : "";
-  return [`${spec.id} · ${spec.effect}`, spec.decision_reason || spec.approval_reason || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
+  const decided = decider ? fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider }) : "";
+  return [`${spec.id} · ${spec.effect}`, spec.decision_reason || (spec.approval_reason && (named(REASONS, spec.approval_reason) ?? spec.approval_reason)) || RULINGS[spec.decision], decided].filter(Boolean).join(" · ");
 }
 
 function Whole({ action, turn }: { action: ActionEntry; turn: number }) {
@@ -84,7 +77,7 @@ function Whole({ action, turn }: { action: ActionEntry; turn: number }) {
   if (!action.artefact || state.sessionId === null) return null;
   return (
     <p className="dimmed artefact">
-      This is only the beginning: the whole is {bytes(action.artefact.size)}.
+      {fill(JOURNAL.beginning, { size: bytes(action.artefact.size) })}
       <Button
         component="a"
         href={artefactUrl(state.sessionId, turn, action.spec.id)}
@@ -94,7 +87,7 @@ function Whole({ action, turn }: { action: ActionEntry; turn: number }) {
         leftSection={<Download size={14} />}
         data-testid="artefact"
       >
-        Download
+        {ACTIONS.download}
       </Button>
     </p>
   );
@@ -108,8 +101,8 @@ function Skip({ id }: { id: string }) {
   if (!mine || !can("skip")) return null;
   return (
     <div className="action-skip">
-      <Button size="compact-xs" variant="default" loading={act.busy} onClick={() => act.send({ type: "skip", action_id: id })} data-testid="skip" aria-label={`Skip action ${id}`}>
-        Skip
+      <Button size="compact-xs" variant="default" loading={act.busy} onClick={() => act.send({ type: "skip", action_id: id })} data-testid="skip" aria-label={`${ACTIONS.skip}: ${id}`}>
+        {ACTIONS.skip}
       </Button>
       <Problem error={act.error} />
     </div>

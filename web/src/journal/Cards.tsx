@@ -3,11 +3,12 @@ import { lazy, Suspense } from "react";
 import { useSession } from "../app/session";
 import { Judge } from "../flow/Judge";
 import { answered } from "../flow/tables";
+import { fill, JOURNAL, REVIEW } from "../generated/words";
 import { clock } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
 import { Markdown } from "../ui/Markdown";
 import { Tone } from "../ui/Tone";
-import { MARKS, wordOf } from "../review/Checks";
+import { markOf, wordOf } from "../review/Checks";
 import type { Entry } from "./entries";
 import { showAction } from "./showAction";
 
@@ -55,7 +56,7 @@ export function CodeCard({ entry, by }: { entry: Of<"code">; by: string }) {
         </span>
         {entry.checks?.map((check) => (
           <Tone key={check.name} tone={check.ok === null ? "plain" : check.ok ? "good" : "bad"} title={wordOf(check)}>
-            {MARKS[wordOf(check)]} {check.name}
+            {markOf(check)} {check.name}
           </Tone>
         ))}
         <time dateTime={entry.at}>{clock(entry.at)}</time>
@@ -72,7 +73,7 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
   // Somebody chose to go on: it is Parley that then asks how.
   return (
     <article className="card" data-testid="question-card">
-      <span className="card-what">{entry.by.startsWith("user:") ? "Parley" : by} asked</span>
+      <span className="card-what">{fill(JOURNAL.asked, { by: entry.by.startsWith("user:") ? "Parley" : by })}</span>
       <Markdown text={entry.text} />
       {entry.answer !== null && (
         <div className="said said-mine">
@@ -102,7 +103,7 @@ export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
       <Markdown text={entry.text} />
       <p className="answer-foot">
         <span data-testid="confidence">{entry.confidence_text}</span>
-        {entry.evidence.length > 0 && <span className="dimmed">· Source:</span>}
+        {entry.evidence.length > 0 && <span className="dimmed">{JOURNAL.source}</span>}
         {entry.evidence.map((id) => (
           <Source key={id} id={id} />
         ))}
@@ -117,7 +118,7 @@ function Source({ id }: { id: string }) {
   const action = state.journal.get(`action:${id}`);
   return (
     <button type="button" className="chip" onClick={() => showAction(id)} data-testid="evidence">
-      {id} {action?.kind === "action" && action.tool}
+      {action?.kind === "action" ? action.tool.replaceAll("_", " ") : id}
     </button>
   );
 }
@@ -132,7 +133,7 @@ export function FailureCard({ entry }: { entry: Of<"failure"> }) {
       <p>{entry.reason}</p>
       {reply && (
         <details>
-          <summary>What the model said</summary>
+          <summary>{REVIEW.raw_reply}</summary>
           <pre tabIndex={0}>{reply}</pre>
         </details>
       )}

@@ -1,6 +1,7 @@
 // What has happened, in order. Screen readers hear what is added.
 import { lazy, memo, Suspense } from "react";
 import { useNameOf, useSession } from "../app/session";
+import { fill, JOURNAL, PAGE } from "../generated/words";
 import type { Entry } from "./entries";
 import { useEntries } from "./useEntries";
 import { AnswerCard, CodeCard, FailureCard, PlanCard, QuestionCard } from "./Cards";
@@ -19,12 +20,12 @@ export function Journal() {
   const told = all.map((entry) => entry !== standing && <Shown key={entry.key} entry={entry} />);
   const unsent = pending.filter((one) => SAID.has(one.command.type) && (state.sessionId === null || one.sessionId === state.sessionId));
   return (
-    <div className="journal" role="log" aria-label="Conversation" data-testid="journal">
+    <div className="journal" role="log" aria-label={PAGE.conversation} data-testid="journal">
       {told}
       {unsent.map((one) => (
         <div key={one.id} className="said said-mine said-unsent">
           <p>{"content" in one.command ? one.command.content : ""}</p>
-          <span className="said-meta">sending…</span>
+          <span className="said-meta">{JOURNAL.sending}</span>
         </div>
       ))}
     </div>
@@ -40,10 +41,10 @@ function ShownEntry({ entry }: { entry: Entry }) {
   switch (entry.kind) {
     case "said":
       return (
-        <article className={`said ${by === "You" ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
+        <article className={`said ${by === JOURNAL.you ? "said-mine" : ""}`} data-testid="said" aria-label={`${by}, ${clock(entry.at)}`}>
           {entry.label && <span className="said-intent">{entry.label}</span>}
           <p>{entry.text}</p>
-          {entry.knowledge.length > 0 && <span className="said-meta">with {entry.knowledge.join(", ")}</span>}
+          {entry.knowledge.length > 0 && <span className="said-meta">{fill(JOURNAL.with, { names: entry.knowledge.join(", ") })}</span>}
         </article>
       );
     case "reply":

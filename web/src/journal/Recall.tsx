@@ -3,15 +3,15 @@ import { Switch } from "@mantine/core";
 import { go, pathOf } from "../app/route";
 import { useSession } from "../app/session";
 import { useChoice } from "../compose/choice";
+import { fill, JOURNAL } from "../generated/words";
 import type { Recalled } from "../protocol";
-import { plural } from "../ui/format";
 
 export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
   const { state } = useSession();
   const { choice, change } = useChoice(state);
   return (
     <details className="thoughts" data-testid="recalled">
-      <summary>Told to the planner: {plural(recalled.length, "earlier request")} of yours</summary>
+      <summary>{recalled.length === 1 ? JOURNAL.recalled_one : fill(JOURNAL.recalled, { count: recalled.length })}</summary>
       <ul className="recalled">
         {recalled.map((one) => (
           <li key={one.session_id + one.request}>
@@ -34,7 +34,7 @@ export function Recall({ recalled }: { recalled: readonly Recalled[] }) {
       </ul>
       <Switch
         size="sm"
-        label="Don't use earlier sessions, from the next request on"
+        label={JOURNAL.recall_off}
         checked={!choice.recall}
         onChange={(event) => change({ recall: !event.currentTarget.checked })}
         data-testid="recall-off"

@@ -1,4 +1,5 @@
 // One turn: what it was for, its actions as they run, what came out, and the verdict.
+import { fill, JOURNAL, VERDICTS } from "../generated/words";
 import { useSession } from "../app/session";
 import type { VerdictLine } from "../protocol";
 import { clock } from "../ui/format";
@@ -12,13 +13,13 @@ export default function TurnCard({ entry, by, byPerson }: { entry: TurnEntry; by
     <article className="card turn" data-testid="turn">
       <header className="card-head">
         <strong>{entry.sub_goal}</strong>
-        <span className="card-what">turn {entry.number}</span>
+        <span className="card-what">{fill(JOURNAL.turn, { number: entry.number })}</span>
         <Tone tone={byPerson ? "work" : "plain"} data-testid="turn-by">
           {by}
         </Tone>
         <time dateTime={entry.at}>{clock(entry.at)}</time>
       </header>
-      {entry.actions.length === 0 && <p className="dimmed">Nothing is left to do: the answer follows.</p>}
+      {entry.actions.length === 0 && <p className="dimmed">{JOURNAL.answer_follows}</p>}
       <ul className="actions">
         {entry.actions.map((action) => (
           <li key={action.key}>
@@ -39,10 +40,10 @@ function Thoughts({ entry }: { entry: TurnEntry }) {
   if (!reasoning && skills.length === 0) return null;
   return (
     <details className="thoughts" data-testid="thoughts">
-      <summary>Why this</summary>
+      <summary>{JOURNAL.why}</summary>
       {reasoning && <p>{reasoning}</p>}
       <p className="dimmed">
-        {[selectedTool && `chosen tool: ${selectedTool}`, skills.length > 0 && `skills: ${skills.join(", ")}`, final && "meant to be the last turn"]
+        {[selectedTool && fill(JOURNAL.tool, { name: selectedTool }), skills.length > 0 && fill(JOURNAL.skills, { names: skills.join(", ") }), final && JOURNAL.final_turn]
           .filter(Boolean)
           .join(" · ")}
       </p>
@@ -65,7 +66,7 @@ export function Verdict({ verdict }: { verdict: VerdictLine }) {
       </p>
       {analyses.length > 0 && (
         <details className="thoughts">
-          <summary>The verifier's notes</summary>
+          <summary>{VERDICTS.notes}</summary>
           {analyses.map((text) => (
             <p key={text}>{text}</p>
           ))}

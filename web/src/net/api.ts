@@ -1,4 +1,5 @@
 // The few things the page asks over plain HTTP.
+import { fill, TROUBLE } from "../generated/words";
 import type { Refusal } from "./socket";
 import type { FlowList, LibraryPage, Preview, ProposalPage, ToolPage } from "../protocol";
 
@@ -47,7 +48,7 @@ async function reasonOf(response: Response): Promise<string> {
   } catch {
     // no JSON: the number has to do
   }
-  return `The gateway answered ${response.status}.`;
+  return fill(TROUBLE.status, { status: response.status });
 }
 
 /** End this browser's login, in all its tabs. */

@@ -4,6 +4,7 @@ import { lazy, Suspense, useEffect, useState } from "react";
 import { useSession } from "../app/session";
 import type { Found } from "../flow/found";
 import { isObject } from "../flow/found";
+import { fill, SIGNS, TABLES, TROUBLE } from "../generated/words";
 import { wholeResult } from "../net/api";
 import { Download } from "../ui/icons";
 import { seconds } from "../ui/values";
@@ -19,8 +20,8 @@ export default function Findings({ found }: { found: Found }) {
   const { table, problem, busy } = useWhole(found);
   return (
     <div className="findings" data-testid="findings">
-      {busy && <Loader size="sm" aria-label="Loading the result" />}
-      {problem && <p className="problem">The result cannot be shown now: {problem}</p>}
+      {busy && <Loader size="sm" aria-label={SIGNS.loading} />}
+      {problem && <p className="problem">{fill(TROUBLE.result, { why: problem })}</p>}
       {table && <Shown table={table} kind={found.chart} />}
       {found.sql && <Sql sql={found.sql} />}
     </div>
@@ -37,12 +38,12 @@ function Shown({ table, kind }: { table: Table; kind: string }) {
         {chart && (
           <SegmentedControl
             size="xs"
-            aria-label="How to show it"
+            aria-label={TABLES.show_as}
             value={wanted}
             onChange={(value) => want(value as typeof wanted)}
             data={[
-              { value: "chart", label: "Chart" },
-              { value: "table", label: "Table" },
+              { value: "chart", label: TABLES.chart },
+              { value: "table", label: TABLES.table },
             ]}
             data-testid="chart-or-table"
           />
@@ -70,16 +71,16 @@ function Sql({ sql }: { sql: string }) {
   const [opened, setOpened] = useState(false);
   return (
     <details className="thoughts" onToggle={(event) => setOpened(event.currentTarget.open)} data-testid="sql">
-      <summary>The SQL</summary>
+      <summary>{TABLES.sql}</summary>
       {opened && (
         <>
           <Suspense fallback={<pre className="code-waiting">{sql}</pre>}>
-            <SqlEditor value={sql} label="The SQL" />
+            <SqlEditor value={sql} label={TABLES.sql} />
           </Suspense>
           <CopyButton value={sql}>
             {({ copied, copy }) => (
               <Button size="compact-sm" variant="default" onClick={copy} data-testid="sql-copy">
-                {copied ? "Copied" : "Copy"}
+                {copied ? TABLES.copied : TABLES.copy}
               </Button>
             )}
           </CopyButton>

@@ -1,6 +1,7 @@
 // A query's result as a table: sorted by a press on a column's head, in pages, taken along as CSV.
 import { ActionIcon } from "@mantine/core";
 import { useState } from "react";
+import { TABLES } from "../generated/words";
 import { Left, Right } from "../ui/icons";
 import { counted, numeric, PAGE, pressed, shown, sorted, type Sorting, type Table } from "./table";
 
@@ -34,17 +35,17 @@ export default function ResultTable({ table }: { table: Table }) {
             ))}
           </tbody>
         </table>
-        {rows.length === 0 && <p className="hint">No rows.</p>}
+        {rows.length === 0 && <p className="hint">{TABLES.no_rows}</p>}
       </div>
       {pages > 1 && (
         <div className="result-pages">
-          <ActionIcon variant="default" size="md" aria-label="Rows before" disabled={first === 0} onClick={() => setPage(page - 1)} data-testid="page-before">
+          <ActionIcon variant="default" size="md" aria-label={TABLES.rows_before} disabled={first === 0} onClick={() => setPage(page - 1)} data-testid="page-before">
             <Left size={15} />
           </ActionIcon>
           <span data-testid="page-shown" role="status">
             {(first + 1).toLocaleString("en")}–{Math.min(first + PAGE, rows.length).toLocaleString("en")} of {rows.length.toLocaleString("en")}
           </span>
-          <ActionIcon variant="default" size="md" aria-label="Rows after" disabled={first + PAGE >= rows.length} onClick={() => setPage(page + 1)} data-testid="page-after">
+          <ActionIcon variant="default" size="md" aria-label={TABLES.rows_after} disabled={first + PAGE >= rows.length} onClick={() => setPage(page + 1)} data-testid="page-after">
             <Right size={15} />
           </ActionIcon>
         </div>

@@ -3,10 +3,10 @@ import { Button, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
+import { ACTIONS, fill, named, REASONS, REVIEW } from "../generated/words";
 import { previewAction } from "../net/api";
 import type { ActionSection } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
-import { plural } from "../ui/format";
 import { Check, Cross } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { Tone } from "../ui/Tone";
@@ -38,9 +38,9 @@ export default function ActionsPanel() {
     if (last) all.send(approval(last));
   };
   return (
-    <section className="panel" data-testid="approval-request" aria-label="Actions to approve" ref={box}>
+    <section className="panel" data-testid="approval-request" aria-label={REVIEW.actions} ref={box}>
       <h2>{headOf(asked)}</h2>
-      {asked.length > 1 && <p className="hint">Nothing runs before all of them are decided.</p>}
+      {asked.length > 1 && <p className="hint">{REVIEW.all_first}</p>}
       {asked.map((action) => {
         const sql = sqlOf(action);
         const key = `${action.action_id} ${action.hash}`;
@@ -49,7 +49,7 @@ export default function ActionsPanel() {
       {asked.length > 1 && (
         <div className="decision-buttons">
           <Button size="sm" variant="light" leftSection={<Check />} loading={all.busy} onClick={approveAll} data-testid="approve-all">
-            Approve all {asked.length}
+            {fill(ACTIONS.approve_all, { count: asked.length })}
           </Button>
         </div>
       )}
@@ -60,8 +60,15 @@ export default function ActionsPanel() {
 
 function headOf(actions: readonly ActionSection[]): string {
   const [first] = actions;
-  if (actions.length > 1) return `${plural(actions.length, "action")} wait for your yes`;
-  return first && sqlOf(first) !== null ? "This query waits for your yes" : "One action waits for your yes";
+  if (actions.length > 1) return fill(REVIEW.approve_changes, { count: actions.length });
+  if (first && sqlOf(first) !== null) return REVIEW.approve_query;
+  return first?.effect === "read" ? REVIEW.approve_read : REVIEW.approve_change;
+}
+
+/** Why this is asked, in a sentence. */
+export function askedBecause({ approval, effect }: ActionSection): string {
+  if (!approval || !named(REASONS, approval)) return approval ? fill(REVIEW.asks_other, { reason: approval }) : "";
+  return effect === "read" ? REVIEW.asks_always : effect === "write" ? REVIEW.asks_write : REVIEW.asks_irreversible;
 }
 
 export function approval(action: ActionSection, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
@@ -81,17 +88,17 @@ function Approval({ action }: { action: ActionSection }) {
         <code>{action.tool}</code>
       </p>
       <Arguments values={action.arguments} />
-      {action.repairs && action.repairs.length > 0 && <p className="dimmed">put right: {action.repairs.join("; ")}</p>}
+      {action.repairs && action.repairs.length > 0 && <p className="dimmed">{fill(REVIEW.repaired, { what: action.repairs.join("; ") })}</p>}
       <Changes asked={asked} />
-      {action.approval && <p className="hint">You are asked because {action.approval}.</p>}
+      {action.approval && <p className="hint">{askedBecause(action)}</p>}
       {ready && refusing && <Refusal action={action} act={act} onClose={() => setRefusing(false)} />}
       {ready && !refusing && (
         <div className="decision-buttons">
           <Button size="sm" leftSection={<Check />} loading={act.busy} onClick={() => act.send(approval(action))} data-testid="action-approve">
-            Approve
+            {ACTIONS.approve}
           </Button>
           <Button size="sm" variant="default" leftSection={<Cross />} disabled={act.busy} onClick={() => setRefusing(true)} data-testid="action-refuse">
-            Refuse…
+            {ACTIONS.decline}…
           </Button>
           <Button
             size="sm"
@@ -100,9 +107,9 @@ function Approval({ action }: { action: ActionSection }) {
             loading={act.busy}
             onClick={() => act.send(approval(action, { remember: true }))}
             data-testid="action-remember"
-            title={`Approve, and do not ask again for ${action.tool} in this session`}
+            title={fill(ACTIONS.approve_always_hint, { tool: action.tool })}
           >
-            Approve, and don't ask again for this tool
+            {ACTIONS.approve_always}
           </Button>
         </div>
       )}
@@ -126,13 +133,13 @@ export function Refusal({ action, act, onClose }: { action: ActionSection; act: 
         onClose();
       }}
     >
-      <TextInput label="Why not? The planner is told." placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
+      <TextInput label={REVIEW.why_not} placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
       <div className="decision-buttons">
         <Button type="submit" size="sm" color="red" loading={act.busy} data-testid="action-deny">
-          Refuse
+          {ACTIONS.decline}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose}>
-          Back
+          {ACTIONS.back}
         </Button>
       </div>
     </form>

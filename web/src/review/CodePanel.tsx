@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense, useMemo, useState } from "react";
 import { useAct, useNameOf, useSession } from "../app/session";
+import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
 import { Pen } from "../ui/icons";
@@ -10,7 +11,7 @@ import { Problem } from "../ui/Problem";
 import { Checks } from "./Checks";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { type Choice, VersionBar } from "./VersionBar";
+import { authorOf, type Choice, VersionBar } from "./VersionBar";
 
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
@@ -43,33 +44,33 @@ export default function CodePanel({ code }: { code: CodeView }) {
   const editable = state.snapshot?.can.includes("edit_code") && !edit && !shown && !against;
 
   return (
-    <section className="panel" data-testid="code-review" aria-label={`Code ${code.number}`}>
+    <section className="panel" data-testid="code-review" aria-label={fill(JOURNAL.code, { number: code.number })}>
       <header className="panel-head">
-        <h2>Code {shown?.number ?? code.number}</h2>
+        <h2>{fill(JOURNAL.code, { number: shown?.number ?? code.number })}</h2>
         <span className="dimmed">
-          by {nameOf(shown?.by ?? code.by)} · {code.status}
+          {authorOf(shown?.by ?? code.by, nameOf)} · {named(REVIEW_STATES, code.status) ?? code.status}
         </span>
         <VersionBar versions={versions} newest={code.version} choice={choice} onChoice={setChoice} disabled={edit !== null} />
       </header>
       {explanation && <Markdown text={explanation} />}
       {newer && dirty && (
         <p className="hint" role="alert">
-          Code {code.number} exists now, and you are editing an older one.{" "}
+          {fill(REVIEW.newer, { name: fill(JOURNAL.code, { number: code.number }) })}{" "}
           <Button size="compact-xs" variant="light" onClick={() => setEdit(null)}>
-            Drop my edits and show it
+            {fill(ACTIONS.show_newer, { name: fill(JOURNAL.code, { number: code.number }) })}
           </Button>
         </p>
       )}
       <Suspense fallback={<pre className="code-waiting">{code.code}</pre>}>
         {edit ? (
           <>
-            <CodeEditor value={edit.text} label="Your version of the code" onChange={(text) => setEdit((now) => now && { ...now, text })} />
-            <p className="hint">Escape, then Tab leaves the editor.</p>
+            <CodeEditor value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit((now) => now && { ...now, text })} />
+            <p className="hint">{REVIEW.leave_editor}</p>
           </>
         ) : against ? (
-          <DiffView python before={against.code} after={shown?.code ?? code.code} label="What changed in the code" />
+          <DiffView python before={against.code} after={shown?.code ?? code.code} label={REVIEW.diff_code} />
         ) : (
-          <CodeEditor value={shown?.code ?? code.code} label={`Code ${shown?.number ?? code.number}`} />
+          <CodeEditor value={shown?.code ?? code.code} label={fill(JOURNAL.code, { number: shown?.number ?? code.number })} />
         )}
       </Suspense>
       <Checks checks={checks} tests={tests} />
@@ -77,11 +78,11 @@ export default function CodePanel({ code }: { code: CodeView }) {
         target="code"
         version={code.version}
         hash={code.hash}
-        blocked={dirty ? "Save or discard your edits first." : shown ? "You are looking at another version: show the newest to decide." : ""}
+        blocked={dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {editable && (
           <Button variant="subtle" leftSection={<Pen />} data-testid="code-edit" onClick={() => setEdit({ base: code, text: code.code })}>
-            Edit
+            {ACTIONS.edit}
           </Button>
         )}
         {edit && (
@@ -92,10 +93,10 @@ export default function CodePanel({ code }: { code: CodeView }) {
               loading={saving.busy}
               onClick={() => saving.send({ type: "edit", target: "code", version: edit.base.version, content: edit.text })}
             >
-              Save as new version
+              {ACTIONS.save_version}
             </Button>
             <Button variant="default" data-testid="edit-discard" onClick={() => setEdit(null)}>
-              Discard edits
+              {ACTIONS.discard_edits}
             </Button>
           </>
         )}

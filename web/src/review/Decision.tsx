@@ -2,6 +2,7 @@
 import { Button, Textarea } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { ACTIONS, REVIEW } from "../generated/words";
 import { Check, Redo, Speech } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -28,7 +29,7 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
   const { snapshot } = state;
   const reviewed = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const refused = snapshot?.feedback_request?.plan_type === target;
-  const other = again ?? (target === "text" ? "Start over with another plan" : "Write other code");
+  const other = again ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
   return (
     <div className="decision">
       {(talking || refused) && <FeedbackForm onDone={() => setTalking(false)} onClose={refused ? null : () => setTalking(false)} />}
@@ -41,12 +42,12 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
             loading={approving.busy}
             onClick={() => approving.send({ type: "approval", approved: true, version, hash })}
           >
-            {yes ?? (target === "text" ? "Approve this plan" : "Approve this code")}
+            {yes ?? (target === "text" ? ACTIONS.approve_plan : ACTIONS.approve_code)}
           </Button>
         )}
         {reviewed && can("feedback") && !talking && !blocked && (
           <Button variant="default" data-testid="feedback" leftSection={<Speech />} onClick={() => setTalking(true)}>
-            Feedback
+            {ACTIONS.ask_for_changes}
           </Button>
         )}
         {can("replan") && !blocked && (
@@ -90,7 +91,7 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
       }}
     >
       <Textarea
-        label="What should be different?"
+        label={REVIEW.feedback}
         data-testid="feedback-input"
         autosize
         minRows={2}
@@ -112,11 +113,11 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
       />
       <div className="decision-buttons">
         <Button type="submit" size="sm" data-testid="feedback-send" disabled={!text.trim()} loading={act.busy}>
-          Send feedback
+          {REVIEW.send}
         </Button>
         {onClose && (
           <Button size="sm" variant="subtle" onClick={onClose}>
-            Close
+            {ACTIONS.close}
           </Button>
         )}
       </div>

@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { ACTIONS, fill, REVIEW, STATES, STATUS, TROUBLE } from "../generated/words";
 import { Redo } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 
@@ -16,9 +17,9 @@ export function FailurePanel() {
   const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
   if (!snapshot || (!failure && !stopped) || (stopped && !can("retry"))) return null;
   return (
-    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? "Failure" : "Stopped"}>
-      <h2>{failure ? `Failed while ${failure.stage}` : "Stopped"}</h2>
-      <p>{failure?.reason ?? "Go on where it stopped, or say what you want instead."}</p>
+    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : STATUS.stopped}>
+      <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : STATUS.stopped}</h2>
+      <p>{failure?.reason ?? REVIEW.stopped_hint}</p>
       {stopped && snapshot.turn && (
         <Suspense>
           <StopReport />
@@ -26,15 +27,15 @@ export function FailurePanel() {
       )}
       {failure?.raw && (
         <details>
-          <summary>What the model said</summary>
+          <summary>{REVIEW.raw_reply}</summary>
           <pre tabIndex={0}>{failure.raw}</pre>
         </details>
       )}
-      {failure && !failure.retryable && <p className="hint">Trying again will not help unless something changes first.</p>}
+      {failure && !failure.retryable && <p className="hint">{TROUBLE.retry_useless}</p>}
       {can("retry") && (
         <div className="decision-buttons">
           <Button leftSection={<Redo />} variant={failure ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
-            {failure ? "Try again" : "Go on"}
+            {failure ? ACTIONS.retry : ACTIONS.resume}
           </Button>
         </div>
       )}

@@ -1,6 +1,7 @@
 // Text that becomes a field when it is clicked or opened with Enter, and text again when it is left.
 import { Textarea, UnstyledButton } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
+import { fill, REVIEW } from "../generated/words";
 import { InlineText } from "../ui/InlineText";
 
 interface Props {
@@ -42,7 +43,7 @@ export function InPlace({ label, value, editable, onChange, className, testId, f
       />
     );
   if (!value && !editable) return null;
-  const text = value ? <InlineText text={value} /> : <span className="dimmed">Add {label.toLowerCase()}</span>;
+  const text = value ? <InlineText text={value} /> : <span className="dimmed">{fill(REVIEW.add, { what: label.toLowerCase() })}</span>;
   if (!editable)
     return (
       <p className={className} data-testid={testId}>
@@ -50,7 +51,7 @@ export function InPlace({ label, value, editable, onChange, className, testId, f
       </p>
     );
   return (
-    <UnstyledButton className={`in-place ${className ?? ""}`} data-testid={testId} aria-label={`Edit ${label.toLowerCase()}: ${value}`} onClick={() => setOpen(true)}>
+    <UnstyledButton className={`in-place ${className ?? ""}`} data-testid={testId} aria-label={fill(REVIEW.edit, { what: label.toLowerCase(), text: value })} onClick={() => setOpen(true)}>
       {text}
     </UnstyledButton>
   );

@@ -2,6 +2,7 @@
 import { Button } from "@mantine/core";
 import { useMemo, useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
+import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
 import type { PlanView } from "../protocol";
 import { planLines, planVersions } from "../state/versions";
 import { InlineText } from "../ui/InlineText";
@@ -11,7 +12,7 @@ import { DiffView } from "./DiffView";
 import { begin, differs, type PlanEdit, restore, stepsOf } from "./planEdit";
 import { PlanSteps } from "./PlanSteps";
 import { InPlace } from "./InPlace";
-import { type Choice, VersionBar } from "./VersionBar";
+import { authorOf, type Choice, VersionBar } from "./VersionBar";
 
 const LONG_GOAL = 160; // characters: from here on it is a paragraph and no title
 
@@ -40,46 +41,46 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
     saving.send({ type: "edit", target: "plan", version: edit.base, goal: edit.goal.trim() || plan.goal, notes: edit.notes, steps });
 
   return (
-    <section className="panel" data-testid="plan-review" aria-label={`Plan ${plan.number}`}>
+    <section className="panel" data-testid="plan-review" aria-label={fill(JOURNAL.plan, { number: plan.number })}>
       <header className="panel-head">
-        <h2>Plan {(shown ?? base ?? plan).number}</h2>
+        <h2>{fill(JOURNAL.plan, { number: (shown ?? base ?? plan).number })}</h2>
         <span className="dimmed">
-          by {nameOf((shown ?? base ?? plan).by)} · {plan.status.replace("_", " ")}
+          {authorOf((shown ?? base ?? plan).by, nameOf)} · {named(REVIEW_STATES, plan.status) ?? plan.status}
         </span>
         <VersionBar versions={versions} newest={plan.version} choice={choice} onChoice={setChoice} disabled={dirty} />
       </header>
       {newer && dirty && (
         <p className="hint" role="alert">
-          Plan {plan.number} exists now, and you are editing an older one.{" "}
+          {fill(REVIEW.newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}{" "}
           <Button size="compact-xs" variant="light" onClick={() => setEdit(begin(plan))}>
-            Drop my edits and show it
+            {fill(ACTIONS.show_newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}
           </Button>
         </p>
       )}
       {against ? (
-        <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label="What changed in the plan" />
+        <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label={REVIEW.diff_plan} />
       ) : shown ? (
         <OldPlan plan={shown} onRestore={editable ? () => { setEdit(restore(edit, shown)); setChoice({ shown: null, against: null }); } : null} />
       ) : (
         <>
-          <InPlace label="Goal" value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
+          <InPlace label={REVIEW.goal} value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
           <PlanSteps edit={edit} editable={editable} onChange={setEdit} />
-          <InPlace label="Notes" value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
+          <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
       <Decision
         target="text"
         version={plan.version}
         hash={plan.hash}
-        blocked={dirty ? "Save or discard your edits first." : shown ? "You are looking at another version: show the newest to decide." : ""}
+        blocked={dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {dirty && (
           <>
             <Button data-testid="edit-save" disabled={steps.length === 0 || newer} loading={saving.busy} onClick={save}>
-              Save as new version
+              {ACTIONS.save_version}
             </Button>
             <Button data-testid="edit-discard" variant="default" onClick={() => setEdit(begin(plan))}>
-              Discard edits
+              {ACTIONS.discard_edits}
             </Button>
           </>
         )}
@@ -105,7 +106,7 @@ function OldPlan({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[nu
       {plan.notes && <p className="dimmed">{plan.notes}</p>}
       {onRestore && (
         <Button size="compact-sm" variant="light" onClick={onRestore}>
-          Take this one up again
+          {ACTIONS.restore}
         </Button>
       )}
     </div>

@@ -2,6 +2,7 @@
 // removes it.
 import { ActionIcon, Button } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
+import { fill, REVIEW } from "../generated/words";
 import { Bin, Down, Grip, Plus, Up } from "../ui/icons";
 import { InPlace } from "./InPlace";
 import { add, type EditedStep, moveTo, type PlanEdit, remove, setText } from "./planEdit";
@@ -34,7 +35,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
   };
   return (
     <>
-      <ol className="steps" aria-label="Steps">
+      <ol className="steps" aria-label={REVIEW.steps}>
         {edit.steps.map((one, index) => (
           <li
             key={one.key}
@@ -67,7 +68,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
               <InPlace
                 key={fresh === one.key ? "fresh" : "plain"}
                 fresh={fresh === one.key}
-                label={`Step ${index + 1}`}
+                label={fill(REVIEW.step, { number: index + 1 })}
                 value={one.step.text}
                 editable={editable}
                 onChange={(text) => onChange(setText(edit, one.key, text))}
@@ -83,17 +84,17 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
             </div>
             {editable && (
               <div className="step-buttons">
-                <StepButton label={`Move step ${index + 1} up`} disabled={index === 0} onClick={() => onChange(moveTo(edit, one.key, index - 1))}>
+                <StepButton label={fill(REVIEW.step_up, { number: index + 1 })} disabled={index === 0} onClick={() => onChange(moveTo(edit, one.key, index - 1))}>
                   <Up size={15} />
                 </StepButton>
                 <StepButton
-                  label={`Move step ${index + 1} down`}
+                  label={fill(REVIEW.step_down, { number: index + 1 })}
                   disabled={index === edit.steps.length - 1}
                   onClick={() => onChange(moveTo(edit, one.key, index + 1))}
                 >
                   <Down size={15} />
                 </StepButton>
-                <StepButton label={`Delete step ${index + 1}`} disabled={edit.steps.length === 1} onClick={() => onChange(remove(edit, one.key))}>
+                <StepButton label={fill(REVIEW.step_delete, { number: index + 1 })} disabled={edit.steps.length === 1} onClick={() => onChange(remove(edit, one.key))}>
                   <Bin size={15} />
                 </StepButton>
               </div>
@@ -103,7 +104,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
       </ol>
       {editable && (
         <Button className="step-add" size="compact-sm" variant="subtle" leftSection={<Plus size={15} />} onClick={() => addAfter(null)} data-testid="step-add">
-          Add a step
+          {REVIEW.add_step}
         </Button>
       )}
     </>

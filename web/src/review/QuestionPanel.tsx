@@ -3,6 +3,7 @@ import { Button } from "@mantine/core";
 import { lazy, Suspense } from "react";
 import { useAct, useSession } from "../app/session";
 import { tablesOf } from "../flow/tables";
+import { PAGE, REVIEW } from "../generated/words";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 
@@ -24,7 +25,7 @@ export function QuestionPanel() {
       </Suspense>
     );
   return (
-    <section className="panel panel-question" data-testid="question" aria-label="Question to you">
+    <section className="panel panel-question" data-testid="question" aria-label={PAGE.question}>
       <Markdown text={question.content} />
       {question.options.length > 0 && (
         <div className="decision-buttons">
@@ -47,7 +48,7 @@ export function QuestionPanel() {
           <RaiseBudget />
         </Suspense>
       )}
-      {!FIXED.has(question.about) && <p className="hint">{question.options.length > 0 ? "Or write your own answer below." : "Answer below."}</p>}
+      {!FIXED.has(question.about) && <p className="hint">{question.options.length > 0 ? REVIEW.or_write : REVIEW.write_below}</p>}
       <Problem error={act.error} />
     </section>
   );

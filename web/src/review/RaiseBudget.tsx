@@ -2,6 +2,7 @@
 import { Button, NumberInput } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
+import { REVIEW } from "../generated/words";
 import { Problem } from "../ui/Problem";
 
 export default function RaiseBudget() {
@@ -23,7 +24,7 @@ export default function RaiseBudget() {
     >
       <NumberInput
         size="sm"
-        label={tokens ? "Or by this many tokens" : "Or by this much, in US dollars"}
+        label={tokens ? REVIEW.budget_tokens : REVIEW.budget_cost}
         min={0}
         hideControls
         allowDecimal={!tokens}
@@ -34,7 +35,7 @@ export default function RaiseBudget() {
         data-testid="raise-amount"
       />
       <Button type="submit" size="sm" variant="default" disabled={value <= 0} loading={act.busy} data-testid="raise">
-        Raise
+        {REVIEW.raise}
       </Button>
       <Problem error={act.error} />
     </form>

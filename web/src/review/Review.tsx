@@ -3,6 +3,7 @@
 import { Alert, Button, Loader, SegmentedControl } from "@mantine/core";
 import { lazy, type ReactNode, Suspense, useState } from "react";
 import { useSession } from "../app/session";
+import { fill, JOURNAL, REVIEW, SIGNS } from "../generated/words";
 import { type Snapshot, working } from "../state/state";
 import { FailurePanel } from "./FailurePanel";
 import { NextPanel } from "./NextPanel";
@@ -25,7 +26,7 @@ export function Review() {
   return (
     <div className="review" data-busy={busy || undefined}>
       {snapshot.unread.length > 0 && busy && (
-        <Alert variant="light" title="Said while it works, and taken in next">
+        <Alert variant="light" title={REVIEW.unread}>
           {snapshot.unread.join(" · ")}
         </Alert>
       )}
@@ -44,12 +45,12 @@ export function Review() {
       {!busy && <NextPanel />}
       {snapshot.plan?.kind === "path" ? (
         deciding && (
-          <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+          <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
             <PathReview plan={snapshot.plan} />
           </Suspense>
         )
       ) : (
-        <Folded folded={!deciding} hidden={busy && !deciding} label={snapshot.code ? "plan and code" : "plan"}>
+        <Folded folded={!deciding} hidden={busy && !deciding} both={snapshot.code !== null}>
           <Subjects snapshot={snapshot} />
         </Folded>
       )}
@@ -58,7 +59,7 @@ export function Review() {
 }
 
 /** In full where it is to be decided on; else on demand, because what happened last matters more. */
-function Folded({ folded, hidden, label, children }: { folded: boolean; hidden: boolean; label: string; children: ReactNode }) {
+function Folded({ folded, hidden, both, children }: { folded: boolean; hidden: boolean; both: boolean; children: ReactNode }) {
   const { state } = useSession();
   const [open, setOpen] = useState(false);
   if (!state.snapshot?.plan) return null;
@@ -66,7 +67,7 @@ function Folded({ folded, hidden, label, children }: { folded: boolean; hidden: 
     <div hidden={hidden}>
       {folded && (
         <Button size="compact-sm" variant="subtle" aria-expanded={open} onClick={() => setOpen(!open)} data-testid="show-work" mb={8}>
-          {open ? "Hide" : "Show"} the {label}
+          {both ? (open ? REVIEW.hide_plan_and_code : REVIEW.show_plan_and_code) : open ? REVIEW.hide_plan : REVIEW.show_plan}
         </Button>
       )}
       <div hidden={folded && !open}>{children}</div>
@@ -86,17 +87,17 @@ function Subjects({ snapshot }: { snapshot: Snapshot }) {
       {plan && code && (
         <SegmentedControl
           className="review-tabs"
-          aria-label="Plan or code"
+          aria-label={REVIEW.plan_or_code}
           size="xs"
           value={shown}
           onChange={(value) => choose({ subject: value as Subject, at })}
           data={[
-            { value: "plan", label: `Plan ${plan.number}` },
-            { value: "code", label: `Code ${code.number}` },
+            { value: "plan", label: fill(JOURNAL.plan, { number: plan.number }) },
+            { value: "code", label: fill(JOURNAL.code, { number: code.number }) },
           ]}
         />
       )}
-      <Suspense fallback={<Loader size="sm" aria-label="Loading" />}>
+      <Suspense fallback={<Loader size="sm" aria-label={SIGNS.loading} />}>
         {plan && (
           <div hidden={shown !== "plan"}>
             <PlanPanel plan={plan} />

@@ -1,5 +1,6 @@
 // Stopped in the middle of a turn: what happened, what may still happen, and what will not.
 import { useSession } from "../app/session";
+import { REVIEW } from "../generated/words";
 import type { ActionEntry, TurnEntry } from "../journal/entries";
 import { useEntries } from "../journal/useEntries";
 
@@ -13,10 +14,10 @@ export default function StopReport() {
   const running = of("started", "uncertain");
   return (
     <div className="stop-report" data-testid="stop-report">
-      <Part title="Done, and stays done" actions={done} />
-      <Part title="Begun before the stop: its outcome is recorded when it is known" actions={running} />
-      <Part title="Not done" actions={of("skipped", "denied")} />
-      {[...done, ...running].every((one) => one.spec.effect === "read") && <p className="hint">Nothing was changed in this turn.</p>}
+      <Part title={REVIEW.stop_done} actions={done} />
+      <Part title={REVIEW.stop_running} actions={running} />
+      <Part title={REVIEW.stop_never} actions={of("skipped", "denied")} />
+      {[...done, ...running].every((one) => one.spec.effect === "read") && <p className="hint">{REVIEW.stop_none}</p>}
     </div>
   );
 }

@@ -1,5 +1,6 @@
 // Which version is shown, and which one it is compared with.
 import { NativeSelect } from "@mantine/core";
+import { fill, JOURNAL, REVIEW } from "../generated/words";
 
 export interface Choice {
   /** null: the newest. */
@@ -16,6 +17,13 @@ interface Props {
   disabled: boolean;
 }
 
+/** Whose version it is: a service drafts, a person edits. */
+export function authorOf(actor: string, nameOf: (actor: string) => string): string {
+  const by = nameOf(actor);
+  if (by === JOURNAL.you) return REVIEW.author_you;
+  return fill(actor.startsWith("user:") ? REVIEW.author_person : REVIEW.author, { by });
+}
+
 export function VersionBar({ versions, newest, choice, onChoice, disabled }: Props) {
   if (versions.length < 2) return null;
   const shown = choice.shown ?? newest;
@@ -24,7 +32,7 @@ export function VersionBar({ versions, newest, choice, onChoice, disabled }: Pro
     <div className="version-bar">
       <NativeSelect
         size="xs"
-        aria-label="Version shown"
+        aria-label={REVIEW.version_shown}
         data-testid="version-shown"
         disabled={disabled}
         value={String(shown)}
@@ -32,18 +40,18 @@ export function VersionBar({ versions, newest, choice, onChoice, disabled }: Pro
           const picked = Number(event.currentTarget.value);
           onChoice({ shown: picked === newest ? null : picked, against: choice.against === picked ? null : choice.against });
         }}
-        data={versions.toReversed().map((one) => ({ value: String(one.version), label: `Version ${one.number}${one.version === newest ? " (newest)" : ""}` }))}
+        data={versions.toReversed().map((one) => ({ value: String(one.version), label: fill(one.version === newest ? REVIEW.version_newest : REVIEW.version, { number: one.number }) }))}
       />
       <NativeSelect
         size="xs"
-        aria-label="Compare with"
+        aria-label={REVIEW.compare}
         data-testid="version-against"
         disabled={disabled}
         value={choice.against === null ? "" : String(choice.against)}
         onChange={(event) => onChoice({ ...choice, against: number(event.currentTarget.value) })}
         data={[
-          { value: "", label: "Compare with…" },
-          ...versions.filter((one) => one.version !== shown).map((one) => ({ value: String(one.version), label: `against ${one.number}` })),
+          { value: "", label: REVIEW.compare },
+          ...versions.filter((one) => one.version !== shown).map((one) => ({ value: String(one.version), label: fill(REVIEW.compare_one, { number: one.number }) })),
         ]}
       />
     </div>

@@ -141,7 +141,7 @@ describe("errors", () => {
   });
   it("says once that what is away is tried again", () => {
     const notices = after(error("unavailable"), error("unavailable")).notices;
-    expect(notices).toMatchObject([{ kind: "info", text: "No Trying again.", replyTo: null }]);
+    expect(notices).toMatchObject([{ kind: "info", text: "No Retrying…", replyTo: null }]);
     expect(after(error("unavailable"), snapshot(1)).notices).toEqual([]);
   });
 

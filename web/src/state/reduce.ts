@@ -1,4 +1,5 @@
 // The one place where messages of the gateway become what is on the screen. Pure and total.
+import { fill, TROUBLE } from "../generated/words";
 import type { EntryOrUpdate, JournalEntry, ServerMessage, ServerMessageOf, Snapshot } from "../protocol";
 import { type Draft, type Notice, PASSING, passes, type SessionState } from "./state";
 import { head, length } from "./text";
@@ -22,7 +23,7 @@ export function reduce(state: SessionState, message: ServerMessage): SessionStat
       if (message.code === "already_done") return state; // sent twice on a bad line: it was done once, all is well
       if (NOT_THERE.has(message.code) && mine(state, message) && !state.snapshot && state.last === 0)
         return { ...state, missing: message.message };
-      if (passes(message)) return noticed(state, { kind: "info", code: message.code, text: `${message.message} Trying again.`, hint: "", replyTo: null });
+      if (passes(message)) return noticed(state, { kind: "info", code: message.code, text: fill(TROUBLE.retrying, { why: message.message }), hint: "", replyTo: null });
       return noticed(state, {
         kind: "error",
         code: message.code,

@@ -3,6 +3,7 @@ import { Button, Loader, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
 import { useEffect, useState } from "react";
 import { useSession } from "../app/session";
+import { PAGE, SIGNS } from "../generated/words";
 import { tools } from "../net/api";
 import type { ToolSpec } from "../protocol";
 import { Search } from "../ui/icons";
@@ -18,14 +19,14 @@ export default function TakeOver() {
   if (!asked) return null;
   const { message: why, taken_over: mine } = asked;
   return (
-    <section className="panel panel-question" data-testid="take-over" aria-label="Take over">
-      <h2>{mine ? "You have taken over" : "A person must take over"}</h2>
+    <section className="panel panel-question" data-testid="take-over" aria-label={PAGE.take_over}>
+      <h2>{mine ? PAGE.acting_title : PAGE.escalated_title}</h2>
       {why && <p>{why}</p>}
-      <p className="hint">Act with the same tools as the planner, as often as you like; every step goes into the journal as yours.</p>
+      <p className="hint">{PAGE.by_hand}</p>
       {tool ? <ToolForm key={tool.name} tool={tool} onClose={() => setTool(null)} /> : <ToolChoice onChoice={setTool} />}
       <div className="decision-buttons">
         <Button variant="light" size="sm" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()} data-testid="hand-back">
-          Hand back with a message…
+          {PAGE.hand_back}
         </Button>
       </div>
     </section>
@@ -39,16 +40,16 @@ function ToolChoice({ onChoice }: { onChoice: (tool: ToolSpec) => void }) {
     <div className="tool-choice">
       <TextInput
         type="search"
-        label="Tool"
-        placeholder="What do you want to do?"
+        label={PAGE.tool}
+        placeholder={PAGE.find_tool}
         leftSection={<Search size={16} />}
         value={query}
         onChange={(event) => setQuery(event.currentTarget.value)}
         data-testid="tool-search"
       />
       {problem && <p className="problem">{problem}</p>}
-      {!list && !problem && <Loader size="sm" aria-label="Loading" />}
-      {list?.length === 0 && <p className="hint">No tool fits these words.</p>}
+      {!list && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
+      {list?.length === 0 && <p className="hint">{PAGE.tools_none}</p>}
       <ul className="tools">
         {list?.map((tool) => (
           <li key={tool.name}>

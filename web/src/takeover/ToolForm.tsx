@@ -2,6 +2,7 @@
 import { Button, Checkbox, NativeSelect, NumberInput, TagsInput, Textarea, TextInput } from "@mantine/core";
 import { useState } from "react";
 import { useAct, useSession } from "../app/session";
+import { PAGE, REVIEW } from "../generated/words";
 import { previewCall } from "../net/api";
 import type { OwnAction, ToolSpec } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
@@ -52,7 +53,7 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
         <code>{tool.name}</code>
         <Tone tone={tool.effect === "read" ? "plain" : tool.effect === "write" ? "wait" : "bad"}>{tool.effect}</Tone>
         <Button size="compact-xs" variant="subtle" onClick={onClose} data-testid="other-tool">
-          Another tool
+          {PAGE.other_tool}
         </Button>
       </p>
       <p className="dimmed">{tool.description}</p>
@@ -69,11 +70,11 @@ export function ToolForm({ tool, onClose }: { tool: ToolSpec; onClose: () => voi
       {asked && <Changes asked={asked} />}
       <div className="decision-buttons">
         <Button type="submit" size="sm" leftSection={<PlaySign />} loading={act.busy} data-testid="tool-run">
-          {tool.effect === "read" ? "Look it up" : "Do it"}
+          {tool.effect === "read" ? REVIEW.look_up : PAGE.do_it}
         </Button>
         {tool.effect !== "read" && (
           <Button size="sm" variant="default" loading={asked === "asking"} onClick={() => void preview()} data-testid="tool-preview">
-            What would change?
+            {PAGE.effect_preview}
           </Button>
         )}
       </div>
@@ -96,7 +97,7 @@ function Input({ field, value, problem, onChange, autoFocus }: InputProps) {
   const text = typeof value === "string" ? value : "";
   switch (field.kind) {
     case "list":
-      return <TagsInput {...common} placeholder="Enter after each" value={Array.isArray(value) ? value : []} onChange={onChange} acceptValueOnBlur />;
+      return <TagsInput {...common} placeholder={REVIEW.arguments_hint} value={Array.isArray(value) ? value : []} onChange={onChange} acceptValueOnBlur />;
     case "flag":
       return <Checkbox label={name} description={description} checked={value === true} onChange={(event) => onChange(event.currentTarget.checked)} data-testid={`argument-${name}`} />;
     case "choice":

@@ -1,5 +1,6 @@
 // What a call would change, before → after, as the executor tells it.
 import { Loader } from "@mantine/core";
+import { fill, REVIEW } from "../generated/words";
 import type { Preview } from "../protocol";
 import { inline, underOne } from "./values";
 
@@ -10,23 +11,23 @@ export function Changes({ asked }: { asked: Asked }) {
   if (asked === "asking")
     return (
       <p className="dimmed" data-testid="preview" data-state="asking">
-        <Loader size={12} aria-hidden="true" /> Looking what it would change…
+        <Loader size={12} aria-hidden="true" /> {REVIEW.preview_asking}
       </p>
     );
-  if ("problem" in asked) return <p className="hint" data-testid="preview" data-state="unknown">What it would change cannot be told now: {asked.problem}</p>;
+  if ("problem" in asked) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unavailable} {asked.problem}</p>;
   const { known, changes, error } = asked.preview;
   if (error)
     return (
       <p className="problem" data-testid="preview" data-state="refused">
-        It would be refused: {error.replace(/^Error: /, "")}
+        {fill(REVIEW.preview_error, { why: error.replace(/^Error: /, "") })}
       </p>
     );
-  if (!known) return <p className="hint" data-testid="preview" data-state="unknown">This tool cannot tell beforehand what it changes.</p>;
-  if (changes.length === 0) return <p className="hint" data-testid="preview" data-state="none">It would change nothing.</p>;
+  if (!known) return <p className="hint" data-testid="preview" data-state="unknown">{REVIEW.preview_unknown}</p>;
+  if (changes.length === 0) return <p className="hint" data-testid="preview" data-state="none">{REVIEW.preview_none}</p>;
   const { common, names } = underOne(changes.map((change) => change.path));
   return (
     <table className="changes" data-testid="preview" data-state="known">
-      <caption>What will change{common && ` in ${common}`}</caption>
+      <caption>{common ? fill(REVIEW.preview_title_in, { where: common }) : REVIEW.preview_title}</caption>
       <thead className="sr-only">
         <tr>
           <th scope="col">What</th>
@@ -51,5 +52,5 @@ export function Changes({ asked }: { asked: Asked }) {
 }
 
 function shown(value: unknown): string {
-  return value === null || value === undefined ? "not there" : inline(value);
+  return value === null || value === undefined ? REVIEW.empty : inline(value);
 }

@@ -1,11 +1,12 @@
 // Arguments as a list of names and values; results pretty, long ones by their beginning.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
+import { fill, JOURNAL, TABLES } from "../generated/words";
 import { beginning, inline, pretty } from "./values";
 
 export function Arguments({ values }: { values: Record<string, unknown> }) {
   const all = Object.entries(values);
-  if (all.length === 0) return <p className="dimmed">without arguments</p>;
+  if (all.length === 0) return <p className="dimmed">{JOURNAL.no_arguments}</p>;
   return (
     <dl className="arguments">
       {all.map(([name, value]) => (
@@ -30,7 +31,7 @@ export function Long({ value, label }: { value: unknown; label: string }) {
       </pre>
       {short !== text && (
         <UnstyledButton className="link" onClick={() => setWhole(!whole)}>
-          {whole ? "Show less" : `Show all ${text.split("\n").length.toLocaleString("en")} lines`}
+          {whole ? TABLES.show_less : fill(TABLES.show_lines, { count: text.split("\n").length.toLocaleString("en") })}
         </UnstyledButton>
       )}
     </>

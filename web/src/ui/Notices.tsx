@@ -2,6 +2,7 @@
 import { Notification } from "@mantine/core";
 import { useEffect } from "react";
 import { useSession } from "../app/session";
+import { SIGNS, TROUBLE } from "../generated/words";
 import { type Notice, PASSING } from "../state/state";
 import { Warning } from "./icons";
 
@@ -34,8 +35,8 @@ function One({ notice, onClose }: { notice: Notice; onClose: () => void }) {
       withBorder
       color={bad ? "red" : "indigo"}
       icon={bad ? <Warning /> : undefined}
-      title={bad ? (notice.code === "stale_version" ? "There is a newer version" : "That was not done") : undefined}
-      closeButtonProps={{ "aria-label": "Close this message" }}
+      title={bad ? (notice.code === "stale_version" ? TROUBLE.stale : TROUBLE.not_done) : undefined}
+      closeButtonProps={{ "aria-label": SIGNS.close_message }}
       onClose={onClose}
     >
       {notice.text} {notice.hint}

@@ -1,4 +1,5 @@
 // A refusal, beside the control that asked.
+import { TROUBLE } from "../generated/words";
 import type { Notice } from "../state/state";
 
 export function Problem({ error }: { error: Notice | null }) {
@@ -6,7 +7,7 @@ export function Problem({ error }: { error: Notice | null }) {
   const stale = error.code === "stale_version";
   return (
     <p className="problem" role="alert" data-testid="error">
-      {stale ? "A newer version exists; it is shown now. " : ""}
+      {stale ? `${TROUBLE.stale_shown} ` : ""}
       {error.text} {error.hint}
     </p>
   );

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { beginning, bytes, confidenceWords, gist, inline, pretty, underOne } from "./values";
+import { beginning, bytes, gist, inline, pretty, underOne } from "./values";
 
 it("shows JSON in a string as what it says, and leaves the rest alone", () => {
   expect(pretty('{"a": [1]}')).toBe('{\n  "a": [\n    1\n  ]\n}');
@@ -30,9 +30,8 @@ it("shortens only what is long", () => {
   expect(beginning("x".repeat(9_000))).toHaveLength(3_000);
 });
 
-it("says sizes and how sure it is in words", () => {
+it("says sizes in words", () => {
   expect([bytes(12), bytes(64_000), bytes(2_400_000)]).toEqual(["12 bytes", "64 kB", "2.4 MB"]);
-  expect([0.95, 0.7, 0.5, 0.1].map(confidenceWords)).toEqual(["very sure", "fairly sure", "not sure", "a guess"]);
 });
 
 it("names what paths have in common once", () => {

@@ -77,13 +77,6 @@ export function underOne(paths: readonly string[]): { common: string; names: str
   return { common: first.slice(0, same).join(" › "), names: parts.map((one) => one.slice(same).join(" › ")) };
 }
 
-/** How sure an answer is, in words. */
-export function confidenceWords(confidence: number): string {
-  if (confidence >= 0.9) return "very sure";
-  if (confidence >= 0.7) return "fairly sure";
-  return confidence >= 0.4 ? "not sure" : "a guess";
-}
-
 export function seconds(value: number): string {
   if (value < 0.01) return "under 0.01 s";
   return value < 10 ? `${value.toFixed(2)} s` : `${value.toFixed(0)} s`;
