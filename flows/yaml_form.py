@@ -32,8 +32,8 @@ class ToolForm(Part):
 class NodeForm(Part):
     """One node: its description, and exactly one of `prompt`, `tool`, `ask` and `set`."""
 
-    title: str = ""
     description: Text
+    title: str = ""
     inputs: list[Text] = Field(default_factory=list)
     optional: list[Text] = Field(default_factory=list)
     outputs: dict[str, str] = Field(default_factory=dict)

@@ -7,6 +7,7 @@ from cli.chat import forms
 from cli.chat.state import Ask, View
 from parley.protocol import client as c
 from parley.protocol import server as s
+from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL
 
 
 class Choice(NamedTuple):
@@ -49,42 +50,43 @@ class Say:
 Doing = Send | More | Local | Say
 
 _REVIEW = (
-    Choice("approve", "Approve"),
-    Choice("feedback", "Say what to change"),
-    Choice("edit", "Edit it yourself"),
-    Choice("replan", "Something else instead"),
-    Choice("stop", "Stop"),
+    Choice("approve", ACTIONS["approve"]),
+    Choice("feedback", ACTIONS["ask_for_changes"]),
+    Choice("edit", ACTIONS["edit"]),
+    Choice("replan", ACTIONS["different_plan"]),
+    Choice("stop", ACTIONS["stop"]),
 )
+_CODE = tuple(one._replace(label=ACTIONS["different_code"]) if one.word == "replan" else one for one in _REVIEW)
 _ACTIONS = (
-    Choice("yes", "Yes, allow it"),
-    Choice("always", "Yes, and do not ask again before this tool"),
-    Choice("no", "No, refuse it"),
-    Choice("reason", "No, and say why"),
-    Choice("skip", "Skip it"),
-    Choice("stop", "Stop"),
+    Choice("yes", ACTIONS["approve"]),
+    Choice("always", ACTIONS["approve_always"]),
+    Choice("no", ACTIONS["decline"]),
+    Choice("reason", ACTIONS["decline_why"]),
+    Choice("skip", ACTIONS["skip"]),
+    Choice("stop", ACTIONS["stop"]),
 )
 
 
-_CHANGE = Choice("edit", "Change it first")
-_SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "deny": "no", "why": "reason"}
+_CHANGE = Choice("edit", ACTIONS["edit_first"])
+_SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "decline": "no", "deny": "no", "why": "reason"}
 
 
 def choices(ask: Ask | None) -> tuple[Choice, ...]:
     """The numbered choices of what is asked; () where only words are wanted."""
     match ask.kind if ask else None:
-        case "plan" | "code":
-            return _REVIEW
+        case "plan" | "code" as kind:
+            return _REVIEW if kind == "plan" else _CODE
         case "actions":
             of_a_path = ask and ask.actions and ask.actions[0].arguments and "." in ask.actions[0].tool
             return (*_ACTIONS, _CHANGE) if of_a_path else _ACTIONS
         case "question":  # where tables are asked for, numbers are theirs
             return tuple(Choice(option, option) for option in ask.options) if ask and not forms.tables(ask) else ()
         case "rest" | "stopped":
-            again = (Choice("retry", "Go on where it stopped"),) if ask and ask.kind == "stopped" else ()
-            return (*again, *(Choice(option, option) for option in (ask.options if ask else ())))
+            again = (Choice("retry", ACTIONS["resume"]),) if ask and ask.kind == "stopped" else ()
+            return (*again, *(Choice(option, OPTIONS.get(option, option)) for option in (ask.options if ask else ())))
         case "failed":
             retry = isinstance(ask and ask.message, s.Failed) and ask.message.failure.retryable  # type: ignore[union-attr]
-            return (*((Choice("retry", "Try again"),) if retry else ()), Choice("complete", "Leave it at that"))
+            return (*((Choice("retry", ACTIONS["retry"]),) if retry else ()), Choice("complete", ACTIONS["done"]))
         case _:
             return ()
 
@@ -93,25 +95,25 @@ def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
     """What can be typed besides a number."""
     match ask.kind if ask else None:
         case "start" | "completed":
-            return "What should be planned?"
+            return HINTS["start"]
         case "plan" | "code":
-            return "a number, or words: a question, or what to change"
+            return HINTS["review"]
         case "feedback":
-            return "What should be different?"
+            return REVIEW["feedback"]
         case "reason":
-            return "Why not?"
+            return REVIEW["why_not"]
         case "question" if ask and forms.tables(ask):
-            return "numbers or names of tables; Enter or yes: those with a star; or say what else you mean"
+            return HINTS["tables"]
         case "question":
-            return "a number or your answer" if ask and ask.options else "your answer"
+            return HINTS["options"] if ask and ask.options else HINTS["question"]
         case "actions":
-            return "a number, or yes, always, no"
+            return HINTS["actions"]
         case "rest" | "stopped" | "failed":
-            return "a number, or your next request"
+            return HINTS["rest"]
         case "escalated":
-            return "it is in your hands: words give it back to the planner, /take TOOL {…} acts (/tools lists them)"
+            return HINTS["escalated"]
         case _:
-            return "a word for whoever is working; /help"
+            return HINTS["working"]
 
 
 def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out for each thing a line can mean
@@ -123,13 +125,13 @@ def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out fo
     if not line:
         return More(ask.back) if ask and ask.back else Say("")
     if ask is None and line.isdigit():
-        return Say("Nothing is to be chosen now. A word to whoever is working has to be longer.")
+        return Say(TERMINAL["not_yet"])
     if ask is None:
         return Send(c.UserMessage(type="user_message", content=line), moves=False)
     if picked := _picked(line, choices(ask)):
         return pick(picked, view)
     if line.isdigit() and choices(ask):
-        return Say(f"There is no choice {line}: 1 to {len(choices(ask))}.")
+        return Say(TERMINAL["no_choice"].format(number=line, count=len(choices(ask))))
     return _words(line, ask)
 
 
@@ -154,7 +156,7 @@ def _words(line: str, ask: Ask) -> Doing:
         case "question":
             return Send(c.AnswerReply(type="answer", content=line, question_id=_question_id(ask)))
         case "actions":
-            return Say("Choose a number: these are actions, and only a clear yes lets them run.")
+            return Say(TERMINAL["action_first"])
         case "reason" if ask.actions:
             return Send(_refusal(ask.actions[0], line))
         case "escalated":
@@ -244,4 +246,4 @@ def replan(view: View) -> Doing:
     return _NOTHING
 
 
-_NOTHING = Say("There is nothing in review now.")
+_NOTHING = Say(TERMINAL["no_review"])

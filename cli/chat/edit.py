@@ -8,6 +8,7 @@ from cli.chat.state import Code, Plan, View
 from cli.chat.text import HELP, Unreadable, editable, read_plan
 from parley.protocol import client as c
 from parley.protocol.server import ActionView
+from parley.protocol.words import TERMINAL
 
 Editor = Callable[[str, str], Awaitable[str | None]]
 """Text and file suffix in, the changed text out; None when the person leaves it as it is."""
@@ -35,15 +36,15 @@ async def edit(view: View, editor: Editor) -> Doing:
         return await _edit_code(view.code, editor)
     if view.plan:
         return await _edit_plan(view.plan, editor)
-    return Say("There is nothing to edit yet.")
+    return Say(TERMINAL["nothing_editable"])
 
 
 async def _edit_code(code: Code, editor: Editor) -> Doing:
     text = await editor(code.code, ".py")
     if text is None or text.rstrip() == code.code.rstrip():
-        return Say("Nothing was changed.")
+        return Say(TERMINAL["nothing_changed"])
     if not text.strip():
-        return Say("The program would be empty: nothing was changed.")
+        return Say(TERMINAL["program_empty"])
     return Send(c.Edit(type="edit", target="code", version=code.version, content=text))
 
 
@@ -51,21 +52,21 @@ async def _edit_value(view: View, action: ActionView, editor: Editor) -> Doing:
     """What a node shows before it runs; changed, it is shown again."""
     value = shown(action)
     if value is None or walk(view.session) is None:
-        return Say("Only what a node of a path shows before it runs can be changed here.")
+        return Say(TERMINAL["only_path_values"])
     text = await editor(f"{value.text.rstrip()}\n", ".sql" if value.name == "sql" else ".txt")
     if text is None or text.strip() in ("", value.text.strip()):
-        return Say("Nothing was changed.")
+        return Say(TERMINAL["nothing_changed"])
     return with_value(view, value.name, text.strip())
 
 
 async def _edit_plan(plan: Plan, editor: Editor) -> Doing:
     text = await editor(f"{editable(plan.goal, plan.steps, plan.notes)}\n{HELP}", ".md")
     if text is None:
-        return Say("Nothing was changed.")
+        return Say(TERMINAL["nothing_changed"])
     try:
         goal, steps, notes = read_plan(text, plan.steps)
     except Unreadable as error:
-        return Say(f"{error} Nothing was changed.")
+        return Say(f"{error} {TERMINAL['nothing_changed']}")
     if (goal, steps, notes) == (plan.goal, plan.steps, plan.notes):
-        return Say("Nothing was changed.")
+        return Say(TERMINAL["nothing_changed"])
     return Send(c.Edit(type="edit", target="plan", version=plan.version, goal=goal, steps=steps, notes=notes))

@@ -18,6 +18,7 @@ from cli.visible import visible
 from parley.events import facts
 from parley.events.values import Outcome, PathPlan
 from parley.protocol.views import PlannedPathView
+from parley.protocol.words import JOURNAL, PATHS
 from shared.domain.paths import PERSON, split
 from shared.domain.state import Action, Plan, Turn
 from shared.domain.workflows.flow import path_of
@@ -50,7 +51,7 @@ def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
         nodes_line.append(f"{' › ' if nodes_line else ''}{visible(flow)}: ", "dim")
         for number, (tool, mark, style) in enumerate(group):
             name = split(tool)[1]
-            told = "values set by you" if name == PERSON else visible(name)
+            told = PATHS["values_by_you"] if name == PERSON else visible(name)
             nodes_line.append(" › " if number else "", "dim")
             nodes_line.append(f"{mark} {told}".strip(), style)
     return nodes_line
@@ -72,15 +73,18 @@ def _found(path: PlannedPathView, reasoning: str) -> Iterable[Text]:
     if reasoning:
         yield Text(short(reasoning, WORDS), style="dim")
     if path.fallback:
-        yield Text(f"the full graph: {short(path.why, WORDS)}", style="yellow")
-    told = [f"{path.attempts} tries"] if path.attempts > 1 else []
-    told += ["planned before for the same request"] if path.cached else []
-    told += [f"examples: {path.examples} of the paths you accepted"] if path.examples else []
+        why = short(path.why, WORDS)
+        yield Text(PATHS["full_why"].format(why=why) if path.attempts else why, style="yellow")
+    told = [PATHS["tries"].format(count=path.attempts)] if path.attempts > 1 else []
+    told += [PATHS["cached"]] if path.cached else []
+    told += (
+        [PATHS["example" if path.examples == 1 else "examples"].format(count=path.examples)] if path.examples else []
+    )
     if told:
         yield Text(" · ".join(told), style="dim")
     if node := path.proposal:
-        words = f"missed a node “{visible(node.name)}” in {visible(node.flow)}: {short(node.description, WORDS)}"
-        yield Text(f"{words} (a proposal, never run)", style="yellow")
+        missing = PATHS["missing_node"].format(flow=visible(node.flow))
+        yield Text(f"{missing} {visible(node.name)}. {short(node.description, WORDS)}", style="yellow")
 
 
 def review(plan: Plan, path: PlannedPathView) -> RenderableType:
@@ -92,7 +96,7 @@ def review(plan: Plan, path: PlannedPathView) -> RenderableType:
         for n, step in enumerate(plan.steps, 1)
     ]
     parts = [_joined([(step.tool, "", "") for step in plan.steps if step.tool]), *steps, *_found(path, plan.notes)]
-    return Framed(Group(*parts), f"Path {plan.number}", "cyan")
+    return Framed(Group(*parts), JOURNAL["path"].format(number=plan.number), "cyan")
 
 
 def whole(turn: Turn) -> RenderableType:

@@ -6,6 +6,7 @@ from typing import assert_never
 from cli.chat.text import short
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ModelCall
+from parley.protocol.words import NOTES
 from shared.domain.outcomes import OutcomeEvent
 
 WIDTH = 160
@@ -30,11 +31,11 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
             return f"approved the plan: turn {event.turn} ({tools})" if tools else "approved the plan"
         case facts.PlanRejected() | facts.CodeRejected():
             what = "plan" if isinstance(event, facts.PlanRejected) else "code"
-            return f"wants another {what}" if event.replan else f"refused the {what}"
+            return NOTES[f"{what}_replanned"] if event.replan else f"declined the {what}"
         case facts.PlanCancelled():
-            return "gave the plan up"
+            return NOTES["plan_discarded"]
         case facts.PlanDeleted():
-            return "deleted the plan"
+            return NOTES["plan_deleted"]
         case facts.CodeDrafted() | facts.CodeEdited():
             verb = "wrote" if isinstance(event, facts.CodeDrafted) else "edited"
             return f"{verb} the code ({_count(len(event.code.splitlines()), 'line')})"
@@ -58,9 +59,9 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
             overrides = f", with {', '.join(event.overrides)} set" if event.overrides else ""
             return f"changed what comes next: {short(rest, WIDTH) or 'it ends here'}{overrides}{_because(event.reason)}"
         case facts.ApprovalGiven():
-            return f"allowed action {event.action_id}"
+            return NOTES["action_allowed"].format(action=event.action_id)
         case facts.ApprovalDenied():
-            return f"refused action {event.action_id}{_because(event.reason)}"
+            return f"{NOTES['action_declined'].format(action=event.action_id)}{_because(event.reason)}"
         case facts.ApprovalExpired():
             return f"nobody decided in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
         case facts.ActionsStarted():
@@ -85,19 +86,19 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.BudgetRaised():
             return f"raised the budget by {event.tokens} tokens, ${event.cost:g}"
         case facts.PolicySet():
-            return f"from now on {event.tool}: {event.policy}"
+            return NOTES["policy"].format(tool=event.tool, policy=event.policy)
         case facts.SessionStopped():
             return f"stopped{_because(event.reason)}"
         case facts.SessionPaused():
-            return "paused"
+            return NOTES["paused"]
         case facts.SessionResumed():
-            return "goes on"
+            return NOTES["resumed"]
         case facts.SessionFailed():
             return f"{event.phase} failed{_because(event.reason)}"
         case facts.SessionRetried():
-            return "tries again"
+            return NOTES["retried"]
         case facts.SessionCompleted():
-            return "done for now"
+            return NOTES["completed"]
         case facts.SessionForked():
             return f"forked from {event.parent_id} at version {event.parent_version}"
         case facts.SessionRenamed():

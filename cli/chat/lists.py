@@ -9,6 +9,7 @@ from cli.visible import visible
 from parley.client import Parley, ParleyError
 from parley.protocol.pages import LibraryPage, MemoryPage, SessionSummary
 from parley.protocol.tools import ToolPage
+from parley.protocol.words import STATES, TERMINAL
 
 NAMES = ("tools", "inbox", "memories", "library")
 BEST = 5  # tools that are shown for some words
@@ -46,10 +47,14 @@ def tools(page: ToolPage) -> RenderableType:
 def inbox(sessions: tuple[SessionSummary, ...]) -> RenderableType:
     """The sessions that wait for a person, and how to go there."""
     if not sessions:
-        return Text("Nothing waits for a person.")
+        return Text(TERMINAL["nothing_waits"])
     lines: list[RenderableType] = []
     for session in sessions:
-        lines.append(Text.assemble((session.state, "yellow"), f" {short(session.title or session.request, 100)}"))
+        lines.append(
+            Text.assemble(
+                (STATES.get(session.state, session.state), "yellow"), f" {short(session.title or session.request, 100)}"
+            )
+        )
         lines.append(_inset(f"parley chat --session {visible(session.id)}"))
     return Group(*lines)
 

@@ -9,23 +9,24 @@ from cli.chat import flow, render, spreadsheet
 from cli.chat.export import CannotExport, export, format_of
 from cli.chat.paths import last_result, walk
 from cli.chat.state import View
+from parley.protocol.words import TERMINAL
 
 
 def locally(view: View, name: str, argument: str) -> RenderableType:  # noqa: PLR0911  one line a command
     """`/plan`, `/code`, `/path`, `/csv`, `/journal`, `/usage`, `/export`; anything else is the list of commands."""
     match name:
         case "plan":
-            return render.plan(view.plan) if view.plan else Text("There is no plan yet.")
+            return render.plan(view.plan) if view.plan else Text(TERMINAL["no_plan"])
         case "path":
             turn = walk(view.session)
-            return flow.whole(turn) if turn else Text("No path has been walked yet.")
+            return flow.whole(turn) if turn else Text(TERMINAL["no_path"])
         case "csv":
             return Text(_csv(view, argument))
         case "code":
-            return render.code(view.code) if view.code else Text("There is no code yet.")
+            return render.code(view.code) if view.code else Text(TERMINAL["no_code"])
         case "journal":
             lines = [Text.assemble((f"{event.version:>4} ", "dim"), render.line(event)) for event in view.events]
-            return Group(*lines) if lines else Text("Nothing has happened yet.")
+            return Group(*lines) if lines else Text(TERMINAL["nothing_happened"])
         case "usage":
             return render.usage(view)
         case "export":
@@ -41,14 +42,14 @@ def _export(view: View, argument: str) -> str:
         code = view.code
         text = f"{code.code.rstrip()}\n" if form == "py" and code else export(view.events, form)
     except CannotExport as error:
-        return f"Nothing was written: {error}"
+        return TERMINAL["unwritten"].format(why=error)
     return _written(file, text)
 
 
 def _csv(view: View, argument: str) -> str:
     result = last_result(view.session)
     if result is None:
-        return "There are no rows to save: no query has run for this request."
+        return TERMINAL["no_rows"]
     return _written(Path(argument).expanduser(), spreadsheet.as_csv(result))
 
 
@@ -57,7 +58,7 @@ def _written(file: Path, text: str) -> str:
         with file.open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
-        return f"{file} exists already: choose another name."
+        return TERMINAL["exists"].format(file=file)
     except OSError as error:
-        return f"Nothing was written: {error}"
-    return f"Written to {file}."
+        return TERMINAL["unwritten"].format(why=error)
+    return TERMINAL["written"].format(file=file)

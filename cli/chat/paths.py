@@ -9,6 +9,7 @@ from cli.chat.state import View
 from parley.events.values import Step
 from parley.protocol import client as c
 from parley.protocol import server as s
+from parley.protocol.words import TERMINAL
 from shared.domain.paths import OPEN, begun, made, split
 from shared.domain.session import Session
 from shared.domain.state import Turn
@@ -29,7 +30,7 @@ def reroute(view: View, argument: str) -> Doing:
     in_review = view.ask is not None and view.ask.kind == "plan" and path_of(plan) is not None
     tools = [step.tool for step in plan.steps if step.tool] if in_review and plan else _tools(turn)
     if not tools:
-        return Say("No path is being walked now.")
+        return Say(TERMINAL["no_path_now"])
     flow = _flow(turn) or split(tools[0])[0]
     wanted = [name if "." in name else f"{flow}.{name}" for name in argument.replace(",", " ").split()]
     if in_review and plan:
@@ -74,7 +75,7 @@ def with_value(view: View, name: str, value: str) -> Doing:
     """The same rest of the path, with this value set before its next node."""
     turn = walk(view.session)
     left = [action.spec.tool for action in turn.actions if action.status in OPEN] if turn else []
-    return _edit_path(turn, left, {name: value}) if left else Say("No path is being walked now.")
+    return _edit_path(turn, left, {name: value}) if left else Say(TERMINAL["no_path_now"])
 
 
 # --- what came of it

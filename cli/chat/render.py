@@ -22,14 +22,15 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
+from parley.protocol.words import DRAFTS, JOURNAL, PHASES, TERMINAL, WELCOME
 from shared.domain.people import RUN_CODE
 from shared.domain.waves import find
 
 _DOING: Mapping[str, str] = {
-    "planner": "planner drafts the plan",
-    "generator": "generator writes",
-    "verifier": "verifier checks",
-    "executor": "executor runs it",
+    "planner": PHASES["planning"],
+    "generator": PHASES["coding"],
+    "verifier": PHASES["verifying"],
+    "executor": PHASES["executing"],
 }
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 # Told by the message that follows them, or by none.
@@ -50,20 +51,20 @@ def greeting(message: s.Greeting) -> RenderableType:
     """Who is there, and with which model; a banner while it is the rehearsal model."""
     lines: list[RenderableType] = [Text(visible(message.message))]
     if message.rehearsal:
-        words = "The rehearsal model answers: rules, not an LLM. Set OPENAI_BASE_URL and OPENAI_API_KEY for a real one."
-        lines.append(Framed(Text(words), "Rehearsal", "yellow"))
+        words = f"{WELCOME['demo']} {TERMINAL['demo_how']}"
+        lines.append(Framed(Text(words), TERMINAL["demo_title"], "yellow"))
     else:
-        lines.append(Text(f"Model: {visible(message.model)}", style="dim"))
+        lines.append(Text(TERMINAL["model"].format(name=visible(message.model)), style="dim"))
     return Group(*lines)
 
 
 def plan(item: Plan) -> RenderableType:
-    return Framed(Markdown(visible(item.text), hyperlinks=False), f"Plan {item.number}", "cyan")
+    return Framed(Markdown(visible(item.text), hyperlinks=False), JOURNAL["plan"].format(number=item.number), "cyan")
 
 
 def code(item: Code) -> RenderableType:
     """A rule above and below instead of a frame, so that the program can be copied."""
-    parts: list[RenderableType] = [Text(f"── Code {item.number} ──", style="cyan")]
+    parts: list[RenderableType] = [Text(f"── {JOURNAL['code'].format(number=item.number)} ──", style="cyan")]
     if item.explanation:
         parts.append(Markdown(visible(item.explanation), hyperlinks=False))
     parts += [python(item.code.rstrip()), Text("────────────", style="cyan")]
@@ -118,7 +119,7 @@ def _failed(message: s.Failed) -> RenderableType:
     if (reason := visible(message.failure.reason)) not in message.message:
         lines.append(Text(reason, style="red"))
     if message.failure.raw:
-        lines.append(Text(f"The model had said: {short(message.failure.raw, 300)}", style="dim"))
+        lines.append(Text(TERMINAL["raw_reply"].format(text=short(message.failure.raw, 300)), style="dim"))
     return Group(*lines)
 
 
@@ -130,7 +131,7 @@ def told(message: s.ServerMessage) -> RenderableType | None:
         case s.Completion():
             return Text.assemble(("✓ ", "bold green"), visible(message.message))
         case s.Forked():
-            return Text(f"A fork was begun: parley chat --session {message.fork_id}")
+            return Text(TERMINAL["fork"].format(session=message.fork_id))
         case s.Error():
             lines = [Text.assemble(("✗ ", "bold red"), visible(message.message))]
             return Group(*lines, *([Text(f"  {visible(message.hint)}", style="dim")] if message.hint else []))
@@ -197,7 +198,7 @@ def _walking(view: View) -> Iterable[RenderableType]:
 
 
 def line(event: SessionEvent) -> Text:
-    who = event.actor.removeprefix("user:") if event.actor.startswith("user:") else event.actor
+    who = event.actor.removeprefix("user:")
     style = "bold" if event.actor.startswith("user:") else "cyan"
     return Text.assemble(("· ", "dim"), (f"{visible(who)} ", style), (gist(event), "dim"))
 
@@ -214,11 +215,11 @@ def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -
     if view.draft and view.ask is None:
         parts.append(_tail(writing(view.draft), max(rows - 6, 3), console))
     if not view.online:
-        parts.append(Text(f"No connection to {url}: trying again. Ctrl-C leaves.", style="yellow"))
+        parts.append(Text(f"{TERMINAL['offline'].format(url=url)} {TERMINAL['offline_keys']}", style="yellow"))
     elif view.ask:
         parts.append(offered(view.ask))
     elif view.paused:
-        parts.append(Text("Paused: /go goes on.", style="yellow"))
+        parts.append(Text(TERMINAL["paused"], style="yellow"))
     elif view.version or view.known or view.events:
         parts += [*_walking(view), progress(view, elapsed)]
     return Group(*parts)
@@ -226,10 +227,10 @@ def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -
 
 def progress(view: View, elapsed: float) -> Text:
     frame = _FRAMES[int(elapsed * 10) % len(_FRAMES)]
-    doing = _DOING.get(view.worker or "", "working")
+    doing = f"{view.worker or 'Parley'} {_DOING.get(view.worker or '', PHASES['working'])}"
     if view.draft:
-        doing = f"{view.worker} writes the {view.draft.kind}"
-    return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · Ctrl-C stops", "dim"))
+        doing = DRAFTS[view.draft.kind]
+    return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · {TERMINAL['working_keys']}", "dim"))
 
 
 def offered(ask: Ask) -> RenderableType:
@@ -259,7 +260,7 @@ def usage(view: View) -> RenderableType:
     """Calls, tokens and cost so far, with their limits."""
     spent = view.usage
     if not spent:
-        return Text("Nothing has been spent yet.")
+        return Text(TERMINAL["nothing_spent"])
     tokens = spent.prompt_tokens + spent.completion_tokens
     limit = f" of {spent.token_budget}" if spent.token_budget else ""
     money = f" of ${spent.cost_budget:g}" if spent.cost_budget else ""
@@ -274,5 +275,5 @@ def manual() -> RenderableType:
     lines.add_column(no_wrap=True)
     for name, entry in COMMANDS.items():
         lines.add_row(Text(f"/{name} {entry.usage}".rstrip(), style="cyan"), Text(entry.help, style="dim"))
-    keys = "Ctrl-C stops what goes on; when nothing does, it leaves. Esc Enter makes a new line."
+    keys = TERMINAL["keys"]
     return Group(lines, Text(keys, style="dim"))

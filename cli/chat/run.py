@@ -11,6 +11,7 @@ from cli.chat.script import Script
 from cli.chat.talk import Talk
 from cli.gateway import explained, find_gateway
 from parley.client import Connection, Parley, ParleyError
+from parley.protocol.words import TERMINAL
 from shared.settings import Settings
 
 INTERRUPTED = 130
@@ -39,7 +40,7 @@ async def chat(  # noqa: PLR0913  the command's options
         return 1
     if talk.view.version:
         again = f"parley chat --session {talk.view.session_id}" + (f" --url {url}" if url else "")
-        print(f"The session stays: {again}", file=sys.stderr)
+        print(TERMINAL["session_stays"].format(command=again), file=sys.stderr)
     return code
 
 

@@ -14,6 +14,7 @@ from cli.chat import render
 from cli.chat.edit import NoEditor, in_program
 from cli.chat.state import View
 from cli.chat.text import HELP
+from parley.protocol.words import TERMINAL
 
 _REFRESH = 0.15
 
@@ -71,9 +72,7 @@ class Screen:
                 self.show(what)
 
     async def _edit_here(self, text: str) -> str | None:
-        here: PromptSession[str] = PromptSession(
-            "No editor was found (set EDITOR): change it here.\nEsc Enter keeps it, Ctrl-C drops it.\n", multiline=True
-        )
+        here: PromptSession[str] = PromptSession(f"{TERMINAL['no_editor']}\n", multiline=True)
         try:
             return await here.prompt_async(default=text.removesuffix(HELP).rstrip())
         except (EOFError, KeyboardInterrupt):

@@ -12,6 +12,8 @@ from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
 from parley.events.values import ToolPolicy
 from parley.protocol import client as c
+from parley.protocol.words import COMMANDS as HELP
+from parley.protocol.words import TERMINAL
 from shared.domain.workflows import WORKFLOWS
 
 
@@ -88,47 +90,51 @@ def _judge(*, saved: bool) -> Doing:
 
 
 COMMANDS: dict[str, Command] = {
-    "help": Command("", "this list", _local("help")),
-    "plan": Command("", "show the plan", _local("plan")),
-    "code": Command("", "show the code", _local("code")),
-    "journal": Command("", "all that happened so far", _local("journal")),
-    "usage": Command("", "tokens and cost so far", _local("usage")),
-    "export": Command("FILE", "save it: .md, .json or .py", _local("export")),
-    "approve": Command("", "approve what is in review", lambda view, _: approve(view)),
-    "reject": Command("[REASON]", "refuse what is in review", reject),
-    "feedback": Command("[TEXT]", "say what to change", _feedback),
-    "edit": Command("", "edit what is in review", _local("edit")),
-    "replan": Command("[text|code]", "something else instead", _replan),
-    "run": Command("[ARGS]", "run the approved code", _run),
-    "stop": Command("", "stop what is going on", lambda _v, _a: Send(c.Stop(type="stop"))),
-    "pause": Command("", "begin no further step", lambda _v, _a: Send(c.Pause(type="pause"), moves=False)),
-    "go": Command("", "go on after a pause", lambda _v, _a: Send(c.Unpause(type="unpause"), moves=False)),
-    "retry": Command("", "do again what failed or was stopped", lambda _v, _a: Send(c.Retry(type="retry"))),
-    "skip": Command(
-        "ACTION", "leave this action out", lambda _v, a: Send(c.Skip(type="skip", action_id=a), moves=False)
-    ),
-    "cancel": Command("", "give the plan up", lambda _v, _a: Send(c.Cancel(type="cancel"))),
-    "complete": Command("", "done for now", lambda _v, _a: Send(c.Complete(type="complete"))),
-    "rename": Command(
-        "TITLE", "give the session a title", lambda _v, a: Send(c.Rename(type="rename", title=a), moves=False)
-    ),
-    "fork": Command("[VERSION]", "a new session from this one", _fork),
-    "workflow": Command("NAME", "for the next request", _workflow),
-    "remember": Command("TOOL always|writes|never|deny", "when to ask before this tool", _remember),
-    "take": Command('TOOL {"name": value, …}', "act yourself, when it is in your hands", _take),
-    "back": Command("TEXT", "hand it back to the planner", lambda _v, a: Send(c.HandBack(type="hand_back", content=a))),
-    "tools": Command("[WORDS]", "the tools there are", _local("tools")),
-    "memories": Command("[WORDS]", "what is remembered of earlier requests", _local("memories")),
-    "inbox": Command("", "sessions that wait for a person", _local("inbox")),
-    "budget": Command("tokens|cost N", "raise the budget", _budget),
-    "path": Command("[NODE, NODE …]", "the path; with nodes: these instead of what is left of it", _path),
-    "csv": Command("FILE", "save all rows of the last query", _local("csv")),
-    "accept": Command("", "the answer is what was wanted", lambda _v, _a: _judge(saved=False)),
-    "save": Command("", "accept the answer, and keep it in the library", lambda _v, _a: _judge(saved=True)),
-    "library": Command("[WORDS]", "the answers that were accepted", _local("library")),
-    "quit": Command("", "leave; the session stays", _local("quit")),
+    "help": Command("", HELP["help"], _local("help")),
+    "plan": Command("", HELP["plan"], _local("plan")),
+    "code": Command("", HELP["code"], _local("code")),
+    "journal": Command("", HELP["journal"], _local("journal")),
+    "usage": Command("", HELP["usage"], _local("usage")),
+    "export": Command("FILE", HELP["export"], _local("export")),
+    "approve": Command("", HELP["approve"], lambda view, _: approve(view)),
+    "decline": Command("[REASON]", HELP["decline"], reject),
+    "feedback": Command("[TEXT]", HELP["feedback"], _feedback),
+    "edit": Command("", HELP["edit"], _local("edit")),
+    "replan": Command("[text|code]", HELP["replan"], _replan),
+    "run": Command("[ARGS]", HELP["run"], _run),
+    "stop": Command("", HELP["stop"], lambda _v, _a: Send(c.Stop(type="stop"))),
+    "pause": Command("", HELP["pause"], lambda _v, _a: Send(c.Pause(type="pause"), moves=False)),
+    "resume": Command("", HELP["resume"], lambda _v, _a: Send(c.Unpause(type="unpause"), moves=False)),
+    "retry": Command("", HELP["retry"], lambda _v, _a: Send(c.Retry(type="retry"))),
+    "skip": Command("ACTION", HELP["skip"], lambda _v, a: Send(c.Skip(type="skip", action_id=a), moves=False)),
+    "cancel": Command("", HELP["cancel"], lambda _v, _a: Send(c.Cancel(type="cancel"))),
+    "complete": Command("", HELP["complete"], lambda _v, _a: Send(c.Complete(type="complete"))),
+    "rename": Command("TITLE", HELP["rename"], lambda _v, a: Send(c.Rename(type="rename", title=a), moves=False)),
+    "fork": Command("[VERSION]", HELP["fork"], _fork),
+    "workflow": Command("NAME", HELP["workflow"], _workflow),
+    "remember": Command("TOOL always|writes|never|deny", HELP["remember"], _remember),
+    "take": Command('TOOL {"name": value, …}', HELP["take"], _take),
+    "back": Command("TEXT", HELP["back"], lambda _v, a: Send(c.HandBack(type="hand_back", content=a))),
+    "tools": Command("[WORDS]", HELP["tools"], _local("tools")),
+    "memories": Command("[WORDS]", HELP["memories"], _local("memories")),
+    "inbox": Command("", HELP["inbox"], _local("inbox")),
+    "budget": Command("tokens|cost N", HELP["budget"], _budget),
+    "path": Command("[NODE, NODE …]", HELP["path"], _path),
+    "csv": Command("FILE", HELP["csv"], _local("csv")),
+    "accept": Command("", HELP["accept"], lambda _v, _a: _judge(saved=False)),
+    "save": Command("", HELP["save"], lambda _v, _a: _judge(saved=True)),
+    "library": Command("[WORDS]", HELP["library"], _local("library")),
+    "quit": Command("", HELP["quit"], _local("quit")),
 }
-_SAME = {"exit": "quit", "close": "quit", "resume": "go", "continue": "go", "?": "help"}
+_SAME = {
+    "exit": "quit",
+    "close": "quit",
+    "go": "resume",
+    "continue": "resume",
+    "reject": "decline",
+    "deny": "decline",
+    "?": "help",
+}
 
 
 def command(line: str, view: View) -> Doing:
@@ -139,12 +145,12 @@ def command(line: str, view: View) -> Doing:
     if not found:
         near = [known for known in COMMANDS if name and known.startswith(name)]
         if len(near) != 1:
-            return Say(f"There is no /{name}. /help shows what there is.")
+            return Say(TERMINAL["no_command"].format(name=name))
         name, found = near[0], COMMANDS[near[0]]
     argument = argument.strip()
     if not argument and found.usage and not found.usage.startswith("["):
-        return Say(f"Usage: /{name} {found.usage}")
+        return Say(TERMINAL["usage"].format(command=f"{name} {found.usage}"))
     try:
         return found.do(view, argument)
     except (ValueError, ValidationError):
-        return Say(f"Usage: /{name} {found.usage}")
+        return Say(TERMINAL["usage"].format(command=f"{name} {found.usage}"))

@@ -25,6 +25,7 @@ from parley.client.socket import Link
 from parley.protocol import client as c
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
+from parley.protocol.words import TERMINAL
 
 DONE, FAILED, NOTHING_ASKED, NEEDS_A_PERSON = 0, 1, 2, 3
 ECHO = 5.0  # seconds that a script waits for what its last line does
@@ -85,7 +86,7 @@ class Talk:
         if not self.view.greeting or not self.view.working or self._stopping:
             return True
         self._stopping = True
-        self._front.show(Text("Stopping. Ctrl-C again leaves.", style="yellow"))
+        self._front.show(Text(TERMINAL["leaving"], style="yellow"))
         self._task = asyncio.create_task(self._connection.send(c.Stop(type="stop")))
         return False
 
@@ -114,9 +115,9 @@ class Talk:
 
     def _link(self, link: Link) -> None:
         if self._scripted and not self.view.online and link is Link.UP:
-            self._front.show(Text("Connected again."))
+            self._front.show(Text(TERMINAL["connected"]))
         elif self._scripted and link is Link.DOWN:
-            self._front.show(Text(f"No connection to {self._connection.url}: trying again."))
+            self._front.show(Text(TERMINAL["offline"].format(url=self._connection.url)))
         self.view = replace(self.view, online=link is Link.UP)
 
     def _take(self, message: s.AnyServerMessage) -> bool:
@@ -137,9 +138,11 @@ class Talk:
 
     def _came_back(self, message: s.Snapshot) -> int:
         title = visible(message.title or message.request)
-        self._front.show(Text(f"Session {message.session_id}: {title}", style="bold"))
+        self._front.show(Text(TERMINAL["session"].format(session=message.session_id, title=title), style="bold"))
         if (message.version or 0) > HISTORY:
-            self._front.show(Text(f"… {(message.version or 0) - HISTORY} events before these: /journal", style="dim"))
+            self._front.show(
+                Text(TERMINAL["events_before"].format(count=(message.version or 0) - HISTORY), style="dim")
+            )
         return message.version or 0
 
     def _show_event(self, message: s.Event, before: View) -> None:
@@ -227,17 +230,17 @@ class Talk:
         """The script has no more lines: the exit code, and why."""
         match ask.kind:
             case "start":
-                self._front.show(Text("There was no request: give one as an argument, or as the first line of stdin."))
+                self._front.show(Text(TERMINAL["no_request"]))
                 return NOTHING_ASKED
             case "rest" | "stopped" | "completed":
                 return DONE
             case "failed":
                 return FAILED
             case "plan" | "code" | "actions":
-                words = "This needs your approval: run it in a terminal, or with --yes to approve everything."
+                words = TERMINAL["needs_approval"]
             case _:
-                words = "This needs an answer: run it in a terminal, or give it as the next line of stdin."
-        self._front.show(Text(f"Stopped here: {words}"))
+                words = TERMINAL["needs_answer"]
+        self._front.show(Text(words))
         return NEEDS_A_PERSON
 
     async def _obey(self, line: str) -> bool:
@@ -261,7 +264,7 @@ class Talk:
                 self._front.show(Text(text, style="yellow"))
             case Local(name="workflow", argument=argument):
                 self._first = self._first._replace(workflow=argument)
-                self._front.show(Text(f"The next request follows the workflow {argument}.", style="dim"))
+                self._front.show(Text(TERMINAL["workflow_next"].format(workflow=argument), style="dim"))
             case Local(name=name, argument=argument) if name in lists.NAMES:
                 self._front.show(await lists.listed(name, argument, self._parley))
             case Local(name=name, argument=argument):

@@ -16,6 +16,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Outcome
 from parley.protocol import server as s
 from parley.protocol.tools import Change, Preview
+from parley.protocol.words import JOURNAL, REASONS, REVIEW, VERDICTS
 
 RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
 
@@ -29,11 +30,13 @@ def planned(event: facts.TurnPlanned) -> RenderableType:
         way = " › ".join(short(goal, 60) for goal in event.sub_goals)
         parts.append(_inset(Text(f"way: {way}", style="dim")))
     if event.recalled:
-        told = "; ".join(short(recalled.request, 50) for recalled in event.recalled)
-        parts.append(_inset(Text(f"recalled: {told}", style="dim")))
+        told = "; ".join(short(one.request, 50) for one in event.recalled)
+        count = len(event.recalled)
+        recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
+        parts.append(_inset(Text(f"{recalled}: {told}", style="dim")))
     parts += [_inset(_call(action)) for action in event.actions]
     if not event.actions:
-        parts.append(_inset(Text("Nothing is left to do: the answer follows.", style="dim")))
+        parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
 
 
@@ -49,15 +52,23 @@ def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
 def _call(action: ActionSpec) -> RenderableType:
     told: list[str] = [action.effect] if action.effect != "read" else []
     told += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
-    told += ["waits for your yes"] if action.approval_reason else []
+    told += [_needs_approval(action.approval_reason)] if action.approval_reason else []
     told += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
     line = Text.assemble(
         (f"{visible(action.id)} ", "bold"),
         f"{visible(action.tool)}({_arguments(action.arguments)})",
         (f" · {visible(' · '.join(told))}" if told else "", "yellow"),
     )
-    repairs = [Text(f"    put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
+    repairs = [Text(f"    {_repaired(repair)}", style="dim") for repair in action.repairs]
     return Group(line, *repairs)
+
+
+def _needs_approval(reason: str) -> str:
+    return JOURNAL["approval_needed"].format(reason=REASONS.get(reason, visible(reason)))
+
+
+def _repaired(repair: str) -> str:
+    return REVIEW["repaired"].format(what=short(repair, VALUE))
 
 
 def _arguments(arguments: Mapping[str, JsonValue]) -> str:
@@ -79,9 +90,9 @@ def card(action: s.ActionView, preview: Preview | None) -> RenderableType:
     """One action that waits for a yes, with what it would change."""
     lines = [Text(visible(action.text))] if action.text else []
     lines += [_argument(name, value) for name, value in action.arguments.items()]
-    lines += [Text(f"put right: {short(repair, VALUE)}", style="dim") for repair in action.repairs]
+    lines += [Text(_repaired(repair), style="dim") for repair in action.repairs]
     if action.approval:
-        lines.append(Text(f"asks because: {visible(action.approval)}", style="dim"))
+        lines.append(Text(_needs_approval(action.approval), style="dim"))
     lines += _changes(preview) if action.effect != "read" else ()
     title = f"{visible(action.action_id)} {visible(action.tool)} · {action.effect}"
     return Framed(Group(*lines), title, "red" if action.effect == "irreversible" else "yellow")
@@ -96,20 +107,20 @@ def _argument(name: str, value: JsonValue) -> Text:
 
 def _changes(preview: Preview | None) -> Sequence[Text]:
     if preview is None:
-        return (Text("What it would change could not be asked now.", style="dim"),)
+        return (Text(REVIEW["preview_unavailable"], style="dim"),)
     if preview.error:
-        return (Text(f"It would be refused: {short(preview.error, WORDS)}", style="red"),)
+        return (Text(REVIEW["preview_error"].format(why=short(preview.error, WORDS)), style="red"),)
     if not preview.known:
-        return (Text("What it would change cannot be told beforehand.", style="dim"),)
-    return [_change(change) for change in preview.changes] or (Text("It would change nothing.", style="dim"),)
+        return (Text(REVIEW["preview_unknown"], style="dim"),)
+    return [_change(change) for change in preview.changes] or (Text(REVIEW["preview_none"], style="dim"),)
 
 
 def _change(change: Change) -> Text:
     return Text.assemble(
         (f"{visible(change.path)}: ", "bold"),
-        ("nothing" if change.before is None else _value(change.before), "red"),
+        (REVIEW["empty"] if change.before is None else _value(change.before), "red"),
         " → ",
-        ("nothing" if change.after is None else _value(change.after), "green"),
+        (REVIEW["empty"] if change.after is None else _value(change.after), "green"),
     )
 
 
@@ -129,7 +140,7 @@ def outcome(event: Outcome, tool: str) -> RenderableType:
     lines = [Text(short(text, RESULT), style="dim")] if event.result is not None else []
     lines += [Text(short(event.error, WORDS), style="red")] if event.error else []
     if event.size is not None:
-        lines.append(Text(f"This is only the beginning: it is {event.size:,} bytes in all.", style="dim"))
+        lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
     return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
 
 
@@ -141,24 +152,26 @@ def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
     if event.error:
         parts.append(Text(visible(event.error), style="red"))
     title = f"{event.action_id} {'ran' if event.ok else 'failed'} · {event.seconds:.1f} s"
-    return Framed(Group(*parts or [Text("no output", style="dim")]), title, "green" if event.ok else "red")
+    return Framed(Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if event.ok else "red")
 
 
 def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
     """How the turn went, and who says so: a rule by its name, else the verifier's model."""
     mark, style = {"success": ("✓", "green"), "partial": ("◐", "yellow"), "failure": ("✗", "yellow")}[event.status]
-    by = f"(rule: {visible(event.rule)}) " if event.rule else ""
+    by = f"({VERDICTS['by_rule' if event.rule else 'by_model']}) "
     said = short(event.reasoning, WORDS) if words else ""
-    return Text.assemble((f"{mark} verdict: {event.status}, {event.next_action} ", style), (by, "dim"), said)
+    return Text.assemble((f"{mark} {VERDICTS[event.status]}, {VERDICTS[event.next_action]} ", style), (by, "dim"), said)
 
 
 def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool = False) -> RenderableType:
     """The answer, how sure it is, and the actions it goes back to. A path's is what its nodes made."""
-    named = ", ".join(f"{visible(one)} {visible(tools.get(one, ''))}".strip() for one in event.evidence)
-    evidence = f"from {named or 'no action'}"
-    told = Text(
-        f"{evidence} · /path shows the way" if walked else f"{event.confidence:.0%} sure · {evidence}", style="dim"
-    )
+    named = ", ".join(visible(tools.get(one, one)).replace("_", " ") for one in event.evidence)
+    parts = [JOURNAL["answered_from"].format(tools=named)] if named else []
+    if walked:
+        parts.append("/path")
+    else:
+        parts.insert(0, JOURNAL["confidence"].format(percent=round(event.confidence * 100)))
+    told = Text(" · ".join(parts), style="dim")
     return Framed(Group(Markdown(visible(event.text), hyperlinks=False), told), "Answer", "green")
 
 

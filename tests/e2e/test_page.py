@@ -36,7 +36,7 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
     await expect(tab("approve")).to_be_disabled()  # not before the edits are saved or dropped
     await tab.sees("blocked")
     await tab.press("edit-save")
-    await tab.sees("plan-review", "by You")
+    await tab.sees("plan-review", "Edited by you")
     assert await tab.steps() == mine
     await tab.reloaded_the_same()
 
@@ -80,7 +80,7 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
     await tab.state("code_approval")
     await tab.press("approve")
     await tab.press("complete")
-    await expect(tab("status")).to_have_text("Completed")
+    await expect(tab("status")).to_have_text("Done")
     await tab.reloaded_the_same()
     assert len(await tab.journal()) == len(set(await tab.journal())), "nothing is told twice"
 
@@ -184,7 +184,7 @@ async def test_unsaved_edits_survive_a_newer_version(person: Person) -> None:
     await two("step-text-input").fill("My own words")
     await one.feedback("Add a step to write a short help text")
     await one.sees("plan-review", "Plan 2")
-    hint = two.page.get_by_role("alert").filter(has_text="Plan 2 exists now")
+    hint = two.page.get_by_role("alert").filter(has_text="Plan 2 is here")
     await expect(hint).to_be_visible()
     assert "My own words" in await two("step-text-input").input_value()
     await hint.get_by_role("button").click()

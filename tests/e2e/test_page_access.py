@@ -62,7 +62,7 @@ async def test_a_conversation_by_keyboard_alone(person: Person, running: Parley)
     wanted = [before[1], before[0], "Say goodbye", *before[2:]]
     await expect(tab("step-text")).to_have_text(wanted)
     await keys.press("edit-save")
-    await tab.sees("plan-review", "by You")
+    await tab.sees("plan-review", "Edited by you")
     await keys.press("feedback")
     await tab.sees("feedback-input")
     await keys.write("Add a step to write a short help text")
@@ -76,7 +76,7 @@ async def test_a_conversation_by_keyboard_alone(person: Person, running: Parley)
     await tab.sees("verdict")
     await tab.sees("complete")
     await keys.press("complete")
-    await expect(tab("status")).to_have_text("Completed")
+    await expect(tab("status")).to_have_text("Done")
 
 
 async def test_ctrl_dot_stops_a_review(person: Person) -> None:
@@ -109,7 +109,7 @@ async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
     )
     yield "plan-edit"
     await tab.press("edit-save")
-    await tab.sees("plan-review", "by You")
+    await tab.sees("plan-review", "Edited by you")
     await tab("version-against").select_option(label="against 1")
     await tab.sees("diff")
     yield "plan-diff"

@@ -69,7 +69,7 @@ async def edit_code(tab: Tab, code: str) -> None:
     await tab.page.keyboard.press("Control+a")
     await tab.page.keyboard.insert_text(code)
     await tab.press("edit-save")
-    await tab.sees("code-review", "by You")
+    await tab.sees("code-review", "Edited by you")
     await tab.state("code_approval")
     await tab.sees("approve")
 
@@ -174,7 +174,7 @@ async def test_rename_search_and_take_up_again(person: Person) -> None:
     await tab.press("new-session")
     await tab.sees("example")
     await tab("session-search").fill("nothing has these words")
-    await expect(tab("session-list")).to_contain_text("Nothing found.")
+    await expect(tab("session-list")).to_contain_text("No matches.")
     await tab("session-search").fill("quite special")
     await expect(tab("session-item")).to_have_count(1)
     await tab.press("session-item")
@@ -230,8 +230,8 @@ async def test_a_fork_goes_its_own_way(person: Person) -> None:
 
 async def test_the_banner_says_that_no_model_is_at_work(person: Person) -> None:
     tab = await person.tab()
-    banner = await tab.sees("banner", "rules, not a language model")
-    await banner.get_by_role("button", name="Use a real model").click()
+    banner = await tab.sees("banner", "scripted answers, no AI model")
+    await banner.get_by_role("button", name="Connect one").click()
     await expect(banner.get_by_text("make up")).to_be_visible()
     await banner.get_by_role("button", name="Hide this for now").click()
     await tab.gone("banner")

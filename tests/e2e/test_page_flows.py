@@ -106,7 +106,7 @@ async def test_the_graph_shows_the_path_as_it_is_walked(ada: Analyst) -> None:
     assert found["has_user_approved"] == "now"
     assert {name for name, state in found.items() if state == "planned"} == set(PLANNED[3:])
     assert {found[name] for name in ("rewrite_prompt", "trim_relevant_tables", "general_questions")} == {"out"}
-    await expect(tab("progress")).to_contain_text("node 3 of 7")
+    await expect(tab("progress")).to_contain_text("step 3 of 7")
     await expect(node(tab, "classify_prompt")).to_contain_text("14 tokens")
 
 
@@ -156,7 +156,7 @@ async def test_the_query_is_changed_by_hand(ada: Analyst) -> None:
     await editor.press("Control+a")
     await tab.page.keyboard.insert_text(OWN_SQL)
     await tab.press("sql-save")
-    await expect(tab("badges")).to_contain_text("changed by a person")
+    await expect(tab("badges")).to_contain_text("edited by a person")
     await expect(tab("action-approve")).to_be_visible()
     await expect(tab("sql-request")).to_contain_text("LIMIT 3")
     changed = [event for event in await tab.events() if event["type"] == "turn.changed" and event["overrides"]]
@@ -189,9 +189,9 @@ async def test_a_condition_leaves_the_path_and_says_so(ada: Analyst) -> None:
     tab = await ada.asks("What will the weather be?", path=planned, classify_prompt=lacking)
     await tab.sees("answer", REFUSAL)
     await tab.gone("findings")
-    await expect(node(tab, "classify_prompt")).to_contain_text("left here: kind in")
+    await expect(node(tab, "classify_prompt")).to_contain_text("left the path here: kind in")
     await expect(node(tab, "generate_sql")).to_contain_text("planned, left out")
-    await expect(tab("proposal")).to_contain_text("The model misses a node in text to sql: explain plan.")
+    await expect(tab("proposal")).to_contain_text("The model misses a step in text to sql: explain plan.")
     await node(tab, "classify_prompt").click()
     await expect(tab("node-left")).to_contain_text('kind in ["unanswerable", "unsafe"]')
     await expect(tab("node-output")).to_contain_text("unanswerable")
@@ -201,7 +201,7 @@ async def test_a_query_that_does_not_run_is_mended_on_the_way(ada: Analyst) -> N
     wrong = {"sql": "SELECT stats FROM orders", "explanation": "Counts them."}
     tab = await answered(ada, generate_sql=[wrong, SAYS["generate_sql"]])
     await expect(node(tab, "generate_sql")).to_contain_text("2 times")
-    await expect(node(tab, "validate_sql")).to_contain_text("left here: not valid")
+    await expect(node(tab, "validate_sql")).to_contain_text("left the path here: not valid")
     await node(tab, "validate_sql").click()
     await expect(tab("node-run")).to_have_count(2)
     await expect(tab("node-run").last).to_contain_text("no such column: stats")
@@ -218,7 +218,7 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked(ada: Analyst) ->
     await expect(tab("path-problems")).to_contain_text("trim relevant tables is not followed by validate sql")
     await expect(tab("path-save")).to_be_disabled()
     await tab("path-insert").nth(1).click()
-    await tab("path-choice").filter(has_text="generate sql").click()
+    await tab("path-choice").filter(has_text="Write SQL").click()
     await tab.press("path-save")
     await tab.sees("sql-request")
     await tab.gone("path-form")
@@ -235,7 +235,7 @@ async def test_a_value_that_nothing_makes_is_set_by_hand(ada: Analyst) -> None:
     await expect(tab.page.get_by_test_id("path-problems")).to_be_empty()  # get_relevant_tables may end it at once
     await tab("path-remove").first.click()
     await tab.press("path-add")
-    await tab("path-choice").filter(has_text="trim relevant tables").click()
+    await tab("path-choice").filter(has_text="Pick columns").click()
     await tab.press("path-complete")
     await expect(tab("path-node").last).to_have_value("text_to_sql.format_final_response")
     await tab.press("path-close")
@@ -249,12 +249,12 @@ async def test_a_path_is_changed_and_approved_before_it_is_walked(ada: Analyst) 
     await tab.sees("blocked")
     await tab("path-remove").nth(2).click()
     await tab.press("path-save")
-    await tab.sees("path-review", "by You")
+    await tab.sees("path-review", "Edited by you")
     await tab.press("approve")
     await tab.sees("sql-request")
     found = await states(tab)
     assert (found["has_user_approved"], found["generate_sql"]) == ("out", "walked")
-    await expect(tab("badges")).to_contain_text("changed by a person")
+    await expect(tab("badges")).to_contain_text("edited by a person")
     await tab.sees("code-text")  # the editor is there, in the place of the plain text
     await tab.reloaded_the_same()
 
@@ -272,7 +272,7 @@ async def test_one_flow_feeds_the_next(ada: Analyst) -> None:
 
 async def test_why_the_full_graph_is_walked(ada: Analyst) -> None:
     tab = await answered(ada, "Status by fallback", path=FALLBACK)
-    await expect(tab("badges")).to_have_text("full graph3 tries")
+    await expect(tab("badges")).to_have_text("full path3 tries")
     await expect(tab("fallback-why")).to_contain_text("execute_sql needs sql, which nothing before it makes.")
     await expect(node(tab, "trim_relevant_tables")).to_have_attribute("data-state", "walked")
     ada.parley.model.replies["path"] = SAYS["path"]
@@ -284,7 +284,7 @@ async def test_why_the_full_graph_is_walked(ada: Analyst) -> None:
 async def test_a_path_that_was_planned_before_comes_from_the_cache(ada: Analyst) -> None:
     await answered(ada, "Status from the cache")
     again = await answered(ada, "Status from the cache")
-    await expect(again("badges")).to_have_text("from the cache")
+    await expect(again("badges")).to_have_text("planned before")
 
 
 async def test_the_result_is_sorted_paged_and_taken_along(ada: Analyst, tmp_path: Path) -> None:
@@ -324,9 +324,9 @@ async def test_an_answer_is_accepted_saved_and_asked_again(ada: Analyst) -> None
     tab = await answered(ada, "Revenue by month", **replies)
     await expect(tab("chart")).to_have_count(2)  # orders and revenue: too different for one measure
     await tab.press("accept")
-    await expect(tab("accept")).to_have_text("Accepted")
+    await expect(tab("accept")).to_have_text("Correct")
     await tab.press("save")
-    await expect(tab("save")).to_have_text("Saved to the library")
+    await expect(tab("save")).to_have_text("Saved to library")
     judged = [(one["accepted"], one["saved"]) for one in await tab.events() if one["type"] == "answer.judged"]
     assert judged == [(True, False), (True, True)]
     await tab.reloaded_the_same()
@@ -352,7 +352,7 @@ async def test_all_of_it_by_keyboard(ada: Analyst) -> None:
     await tab.page.locator("main").focus()
     await keys.to("flow-node")
     await tab.page.keyboard.press("Enter")
-    await expect(tab("node-panel")).to_contain_text("classify prompt")
+    await expect(tab("node-panel")).to_contain_text("Understand the question")
     await keys.press("path-edit")
     await expect(tab("path-node").first).to_be_focused()
     await keys.to("path-remove")
@@ -368,7 +368,7 @@ async def test_all_of_it_by_keyboard(ada: Analyst) -> None:
     await keys.press("action-approve")
     await (await tab.sees("csv")).focus()
     await keys.press("accept")
-    await expect(tab("accept")).to_have_text("Accepted")
+    await expect(tab("accept")).to_have_text("Correct")
 
 
 async def places(tab: Tab) -> AsyncIterator[str]:
@@ -402,7 +402,7 @@ async def places(tab: Tab) -> AsyncIterator[str]:
     yield "answer"
     await tab("chart-or-table").get_by_text("Table").click()
     await tab.press("save")
-    await expect(tab("save")).to_have_text("Saved to the library")
+    await expect(tab("save")).to_have_text("Saved to library")
     yield "result"
 
 
@@ -418,7 +418,7 @@ async def test_every_state_on_a_desk_and_a_phone_in_light_and_dark(ada: Analyst)
 async def test_the_library_on_a_phone(ada: Analyst) -> None:
     tab = await answered(ada, "By status, for the phone")
     await tab.press("save")
-    await expect(tab("save")).to_have_text("Saved to the library")
+    await expect(tab("save")).to_have_text("Saved to library")
     await tab.page.set_viewport_size(NARROW)  # type: ignore[arg-type]
     await expect(tab("flow-list").locator("li")).not_to_have_count(0)
     await node(tab, "generate_sql").click()

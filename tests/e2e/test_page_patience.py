@@ -20,7 +20,7 @@ MIDDLE = """(button) => {
 }"""
 
 
-@pytest.mark.parametrize(("clustered", "words"), [(False, "Trying again"), (True, "It is waited for")])
+@pytest.mark.parametrize(("clustered", "words"), [(False, "Retrying"), (True, "It is waited for")])
 async def test_a_yes_arrives_once_when_the_log_answers_again(
     browser: Browser, monkeypatch: pytest.MonkeyPatch, clustered: bool, words: str
 ) -> None:
@@ -41,7 +41,7 @@ async def test_a_yes_arrives_once_when_the_log_answers_again(
         world.store.down = False
         await tab.state("code_generation")
         await tab.gone("approve")
-        await expect(tab.page.get_by_text("Trying again")).to_have_count(0)
+        await expect(tab.page.get_by_text("Retrying")).to_have_count(0)
     stored = [event.type for event in await world.store.events("s")]
     assert stored.count("plan.approved") == 1
 

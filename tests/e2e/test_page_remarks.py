@@ -43,7 +43,7 @@ async def test_a_question_is_answered_and_the_plan_stays_in_review(browser: Brow
 
         parley.model.ask = later  # type: ignore[method-assign]
         await tab.say("Why two steps?")
-        await tab.sees("status", "is answering what you said")
+        await tab.sees("status", "is replying")
         assert await tab.steps() == steps
         await expect(tab("approve")).to_be_enabled()
         replying.set()

@@ -88,8 +88,8 @@ async def test_what_a_confused_model_said_is_kept(person: Person, running: Parle
 
 async def test_an_unknown_session(person: Person) -> None:
     tab = await person.tab("/s/nobody-ever-had-this")
-    await tab.sees("missing", "Nothing to show here")
-    await tab.page.get_by_role("button", name="Begin a conversation").click()
+    await tab.sees("missing", "Not found")
+    await tab.page.get_by_role("button", name="New conversation").click()
     await tab.sees("example")
 
 

@@ -148,7 +148,7 @@ async def sitting(
 @pytest.mark.parametrize("columns", [40, 80])
 async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
     async with parley() as (url, services), sitting(url, columns=columns) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("Help me create a calculator" + ENTER)
         await person.shows("Plan 1", "Read two numbers", "1 Approve")
         person.types("2" + ENTER)
@@ -169,18 +169,18 @@ async def test_the_whole_conversation_at_a_terminal(columns: int) -> None:
 
 async def test_ctrl_c_stops_work_and_at_a_prompt_it_leaves() -> None:
     async with parley() as (url, services), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("wait for me" + ENTER)
-        await person.shows("planner drafts the plan", "Ctrl-C stops")
+        await person.shows("planner is drafting a plan", "Ctrl-C stops")
         person.types(CTRL_C)
-        await person.shows("Stopped.", "Go on where it stopped")
+        await person.shows("Stopped.", "Resume")
         assert (await services.session()).rest_reason == "stopped"
         person.types(CTRL_C)
 
 
 async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
     async with parley() as (url, services), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("not this" + CTRL_C + "but that" + ENTER)
         await person.shows("but that", "1 Approve")
         assert (await services.session()).words.request == "but that"
@@ -190,7 +190,7 @@ async def test_a_line_half_typed_is_dropped_before_ctrl_c_leaves() -> None:
 async def test_editing_with_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "sed -i s/Read/Fetch/")
     async with parley() as (url, services), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("A calculator" + ENTER)
         await person.shows("1 Approve")
         person.types("3" + ENTER)
@@ -204,7 +204,7 @@ async def test_editing_with_an_editor(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_without_an_editor_it_is_edited_in_place(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("VISUAL", "/no/such/editor")
     async with parley() as (url, services), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("A calculator" + ENTER)
         await person.shows("1 Approve")
         person.types("/edit" + ENTER)
@@ -219,7 +219,7 @@ async def test_without_an_editor_it_is_edited_in_place(monkeypatch: pytest.Monke
 
 async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does() -> None:
     async with parley() as (url, services), sitting(url) as first:
-        await first.shows("What should be planned?")
+        await first.shows("What should we build?")
         first.types("A calculator" + ENTER)
         await first.shows("1 Approve")
         async with sitting(url, session_id=services.ids[0]) as second:
@@ -235,9 +235,9 @@ async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does
 
 async def test_a_failure_can_be_retried_and_yes_approves_by_itself() -> None:
     async with parley() as (url, _), sitting(url, yes=True) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("fail please" + ENTER)
-        await person.shows("Failed while planning", "1 Try again")
+        await person.shows("Failed while planning", "1 Retry")
         person.types("another thing" + ENTER)
         await person.shows("local approved the plan", "local approved the code", "Run the code")
         person.types(CTRL_D)

@@ -86,14 +86,14 @@ async def agents() -> AsyncIterator[tuple[str, Agents]]:
 @pytest.mark.parametrize("columns", [80, 120])
 async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
     async with agents() as (url, services), sitting(url, columns=columns) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
-        await person.shows("follows the workflow", "agentflow")
+        await person.shows("uses the workflow", "agentflow")
         person.types("Cancel #W1 please" + ENTER)
-        await person.shows("Turn 1: Look", "✓ 1.1 find_order", "(rule: all finished)", "Turn 2: Cancel")
-        await person.shows("2.1 cancel_order · write", "#W1", "→ ", "1 Yes, allow it")
+        await person.shows("Turn 1: Look", "✓ 1.1 find_order", "(checked by rule)", "Turn 2: Cancel")
+        await person.shows("2.1 cancel_order · write", "#W1", "→ ", "1 Approve")
         person.types("yes" + ENTER)
-        await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "90% sure")
+        await person.shows("✓ 2.1 cancel_order", "Answer", "It is cancelled.", "Confidence 90 %")
         person.types(CTRL_D)
         session = await services.session()
         assert (session.workflow, session.phase) == ("agentflow", "resting")
@@ -101,17 +101,17 @@ async def test_a_write_is_shown_approved_and_answered(columns: int) -> None:
 
 async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
     async with agents() as (url, services), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
-        await person.shows("follows the workflow", "agentflow")
+        await person.shows("uses the workflow", "agentflow")
         person.types("Cancel #W1 #W2" + ENTER)
         await person.shows("orders/#W1/status", "orders/#W2/status", "about 2.1")
         person.types("always" + ENTER)
-        await person.shows("from now on cancel_order: never", "Yes, allow it")
+        await person.shows("set approval for cancel_order to never", "1 Approve")
         person.types("reason" + ENTER)
         await person.shows("Why not?")
         person.types("she changed her mind" + ENTER)
-        await person.shows("refused action 2.2: she changed her mind", "Not cancelled.")
+        await person.shows("declined action 2.2: she changed her mind", "Not cancelled.")
         person.types(CTRL_D)
         assert person.terminal.text.count('orders/#W2/status: "pending"') == 1
         assert (await services.session()).policies == {"cancel_order": "never"}
@@ -119,9 +119,9 @@ async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
 
 async def test_a_person_takes_over_and_hands_back() -> None:
     async with agents() as (url, _), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/workflow agentflow" + ENTER)
-        await person.shows("follows the workflow", "agentflow")
+        await person.shows("uses the workflow", "agentflow")
         person.types("Cancel #W1, stuck" + ENTER)
         await person.shows("Nobody can find it.", "it is in your hands")
         person.types("/tools" + ENTER)
@@ -157,11 +157,11 @@ async def test_a_script_without_yes_stops_before_a_write() -> None:
 async def test_lists_that_cannot_be_had_say_why_and_an_approval_is_asked_all_the_same() -> None:
     async with agents() as (url, services), sitting(url) as person:
         services.world.bus.answers = {}
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/tools" + ENTER)
         await person.shows("The executor, which has the tools, does not answer.")
         person.types("/workflow agentflow" + ENTER)
-        await person.shows("follows the workflow", "agentflow")
+        await person.shows("uses the workflow", "agentflow")
         person.types("Cancel #W1" + ENTER)
-        await person.shows("What it would change could not be asked now.", "Yes, allow it")
+        await person.shows("The changes can't be shown right now.", "1 Approve")
         person.types(CTRL_D)

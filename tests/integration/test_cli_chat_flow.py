@@ -33,16 +33,16 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
     editor.chmod(0o755)
     monkeypatch.setenv("VISUAL", str(editor))
     async with _flows() as (url, _), sitting(url, columns=columns) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/workflow flow" + ENTER)
-        await person.shows("follows the workflow flow")
+        await person.shows("uses the workflow flow")
         person.types(REQUEST + ENTER)
         await person.shows("Path text_to_sql: classify_prompt", "✓ classify_prompt", "tables: orders")
         await person.shows("Are these the tables?", "1 ★ orders", "it has the status", "status TEXT", "2   users")
         person.types(ENTER)  # as proposed
-        await person.shows("✓ generate_sql", "text_to_sql.execute_sql · read", "'pending'", "Change it first")
+        await person.shows("✓ generate_sql", "text_to_sql.execute_sql · read", "'pending'", "Edit it first")
         person.types("edit" + ENTER)
-        await person.shows("changed what comes next", "with sql set", "'delivered'", "Change it first")
+        await person.shows("changed what comes next", "with sql set", "'delivered'", "Edit it first")
         person.types("yes" + ENTER)
         await person.shows("✓ execute_sql", "163", "1 row", "Answer", "163 orders are pending.")
         person.types(f"/csv {tmp_path}/rows.csv" + ENTER)
@@ -59,13 +59,13 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
 
 async def test_the_rest_of_a_path_is_typed() -> None:
     async with _flows() as (url, _), sitting(url) as person:
-        await person.shows("What should be planned?")
+        await person.shows("What should we build?")
         person.types("/workflow flow" + ENTER)
-        await person.shows("follows the workflow")
+        await person.shows("uses the workflow")
         person.types(REQUEST + ENTER)
         await person.shows("Are these the tables?")
         person.types("/path generate_sql execute" + ENTER)
-        await person.shows("has no node “execute”", "numbers or names of tables")
+        await person.shows("has no node “execute”", "Pick numbers or names of tables")
         person.types("/path generate_sql, format_final_response" + ENTER)
         await person.shows("changed what comes next", "▶ generate_sql", "Answer")
         person.types(CTRL_D)

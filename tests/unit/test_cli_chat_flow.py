@@ -85,7 +85,7 @@ def test_the_line_of_a_path_marks_where_it_stands() -> None:
     assert turn
     assert flow.line(turn).plain == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
     text = drawn(flow.whole(turn), width=140)
-    assert "the full graph: Nonsense." in text
+    assert "No planned path would work, so the full one is used: Nonsense." in text
     assert "3 tries" in text
     assert "forecast" in text
     assert "1.2" in text

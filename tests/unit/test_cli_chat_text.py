@@ -237,7 +237,7 @@ def test_a_long_draft_shows_its_end() -> None:
     out = drawn(live, width=80)
     assert "Step 59 of many" in out
     assert "Step 3 of many" not in out
-    assert "planner writes the plan" in out
+    assert "Drafting a plan" in out
     assert len(out.splitlines()) <= 18
 
 

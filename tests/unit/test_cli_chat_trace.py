@@ -71,7 +71,7 @@ def test_a_turn_tells_what_it_is_for_and_what_it_does() -> None:
     assert "Turn 1: Cancel the order" in text
     assert "She wants it cancelled." in text
     assert "Cancel the order › Tell her" in text
-    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · waits for your yes' in text
+    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · Needs your approval: changes data' in text
     assert "put right: order_id: W1 became #W1" in text
     assert 'find_order(order_id="#W1") · after 1.1' in text
 
@@ -79,17 +79,17 @@ def test_a_turn_tells_what_it_is_for_and_what_it_does() -> None:
 def test_a_turn_without_actions_says_what_follows() -> None:
     told = Told()
     told.does(c.Say(text="Hello", workflow="agentflow"), c.PlanTurn(sub_goal="Say hello", actions=()))
-    assert "the answer follows" in last(told, facts.TurnPlanned)
+    assert "answer follows" in last(told, facts.TurnPlanned)
     assert told.view.worker == "generator"
 
 
 @pytest.mark.parametrize(
     ("preview", "words"),
     [
-        (None, "could not be asked"),
-        (Preview(known=False), "cannot be told beforehand"),
+        (None, "can't be shown right now"),
+        (Preview(known=False), "can't show its changes in advance"),
         (Preview(known=True), "would change nothing"),
-        (Preview(known=True, error="Error: non-pending order"), "would be refused: Error: non-pending order"),
+        (Preview(known=True, error="Error: non-pending order"), "would fail: Error: non-pending order"),
     ],
 )
 @pytest.mark.parametrize("terminal", [True, False])
@@ -113,8 +113,8 @@ def test_a_card_shows_before_and_after_and_fits(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
     plain = " ".join(drawn(shown).split())
     assert 'orders/#W1/status: "pending" → "cancelled"' in plain
-    assert 'orders/#W1/cancel_reason: nothing → "no longer needed' in plain
-    assert "→ nothing" in plain
+    assert 'orders/#W1/cancel_reason: (empty) → "no longer needed' in plain
+    assert "→ (empty)" in plain
     assert "asks because: it changes something" in plain
     assert "\x1b[2J" not in text
 
@@ -166,12 +166,12 @@ def test_a_verdict_names_its_rule_and_an_answer_its_evidence() -> None:
     _ran(told, result="done")
     told.does(c.Start(), finish(action_id="1.2", ok=True, result="ok"))
     told.does(c.VerifyTurn(status="success", next_action="complete", rule="all finished", reasoning="It is done."))
-    assert "✓ verdict: success, complete (rule: all finished) It is done." in last(told, facts.TurnVerified)
+    assert "✓ success, request done (checked by rule) It is done." in last(told, facts.TurnVerified)
     assert told.view.worker == "generator"
     told.does(c.GiveAnswer(text="It is **cancelled**.", confidence=0.9, evidence=("1.1", "1.2")))
     text = last(told, facts.AnswerGiven)
     assert "It is cancelled." in text
-    assert "90% sure · from 1.1 cancel_order, 1.2 find_order" in text
+    assert "Confidence 90 % · Source: cancel order, find order" in text
     assert told.view.ask
     assert told.view.ask.kind == "rest"
 
@@ -251,7 +251,7 @@ def test_lists() -> None:
     assert "2030-01-01 Cancel #W1" in remembered
     assert "lesson: ask for the reason" in remembered
     assert "1 of 3" in remembered
-    assert "Nothing waits" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
+    assert "Nothing needs you" in drawn(asyncio.run(lists.listed("inbox", "", Asked(page))))
     assert "SELECT 1" in drawn(asyncio.run(lists.listed("library", "", Asked(page))))
 
 

@@ -359,7 +359,18 @@ def test_slash_commands_of_this_client_and_unknown_ones() -> None:
     assert command("/export a b.md", view) == Local("export", "a b.md")
     assert command("/exit", view) == Local("quit")
     assert isinstance(command("/nonsense", view), Say)
-    assert isinstance(command("/re", view), Say)  # reject, replan, retry, ...
-    assert {"rename", "fork", "pause", "go", "export", "plan", "code", "journal", "usage", "quit", "help"} <= set(
-        COMMANDS
-    )
+    assert isinstance(command("/re", view), Say)  # rename, replan, retry, ...
+    assert {
+        "rename",
+        "fork",
+        "pause",
+        "resume",
+        "decline",
+        "export",
+        "plan",
+        "code",
+        "journal",
+        "usage",
+        "quit",
+        "help",
+    } <= set(COMMANDS)

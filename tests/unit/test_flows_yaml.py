@@ -189,7 +189,10 @@ NODE = "name: g\ndescription: G.\nnodes:\n  a:\n    description: A.\n"
         ("name: g\nmood: good\ndescription: G.\nnodes: {a: {description: A., set: {}}}", "mood: there is no such key"),
         (NODE, "node a: give exactly one of prompt, tool, ask, set; it has none."),
         (NODE + "    prompt: x\n    ask: y", "it has prompt and ask."),
-        (NODE + "    set: {}\n    promt: x", "node a, promt: there is no such key; the keys are description, inputs"),
+        (
+            NODE + "    set: {}\n    promt: x",
+            "node a, promt: there is no such key; the keys are description, title, inputs",
+        ),
         (NODE + "    prompt: x", "node a: say under “outputs” what the model is to reply."),
         (NODE + "    prompt: x\n    outputs: {b: string}", "b is “string”; say text, number, boolean, list, any"),
         (NODE + "    prompt: x\n    outputs: [b]", "node a, outputs: Input should be a valid dictionary."),

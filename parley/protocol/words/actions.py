@@ -95,7 +95,7 @@ REVIEW: Mapping[str, str] = {
     "preview_none": "It would change nothing.",
     "preview_unknown": "This tool can't show its changes in advance.",
     "preview_unavailable": "The changes can't be shown right now.",
-    "preview_error": "It would be declined: {why}",
+    "preview_error": "This would fail: {why}",
     "preview_title": "What will change",
     "preview_title_in": "What will change in {where}",
     "raise": "Raise the limit",

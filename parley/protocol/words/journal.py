@@ -62,6 +62,8 @@ RUN_ENDED: Mapping[str, str] = {
 
 # Short lines with a name before them: "You approved plan 3".
 NOTES: Mapping[str, str] = {
+    "action_allowed": "allowed action {action}",
+    "action_declined": "declined action {action}",
     "approval_expired": "Nobody decided in time",
     "budget_raised": "raised the limit",
     "budget_raised_cost": "raised the limit by ${cost}",
