@@ -16,7 +16,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Outcome
 from parley.protocol import server as s
 from parley.protocol.tools import Change, Preview
-from parley.protocol.words import JOURNAL, REASONS, REVIEW, VERDICTS
+from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW, VERDICTS
 
 RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
 
@@ -52,7 +52,7 @@ def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
 def _call(action: ActionSpec) -> RenderableType:
     told: list[str] = [action.effect] if action.effect != "read" else []
     told += [f"after {', '.join(action.depends_on)}"] if action.depends_on else []
-    told += [_needs_approval(action.approval_reason)] if action.approval_reason else []
+    told += [PATHS["needs_approval"]] if action.approval_reason else []
     told += [f"{action.decision}: {action.decision_reason}"] if action.decision in ("deny", "skip") else []
     line = Text.assemble(
         (f"{visible(action.id)} ", "bold"),

@@ -123,7 +123,7 @@ async def test_a_person_takes_over_and_hands_back() -> None:
         person.types("/workflow agentflow" + ENTER)
         await person.shows("uses the workflow", "agentflow")
         person.types("Cancel #W1, stuck" + ENTER)
-        await person.shows("Nobody can find it.", "it is in your hands")
+        await person.shows("Nobody can find it.", "This needs you")
         person.types("/tools" + ENTER)
         await person.shows("cancel_order() write", "2 of 2 tools")
         person.types('/take cancel_ordre {"order_id": "#W1"}' + ENTER)

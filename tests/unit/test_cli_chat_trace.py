@@ -71,8 +71,8 @@ def test_a_turn_tells_what_it_is_for_and_what_it_does() -> None:
     assert "Turn 1: Cancel the order" in text
     assert "She wants it cancelled." in text
     assert "Cancel the order › Tell her" in text
-    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · Needs your approval: changes data' in text
-    assert "put right: order_id: W1 became #W1" in text
+    assert 'cancel_order(order_id="#W1", reason="no longer needed") · write · needs your approval' in text
+    assert "Corrected: order_id: W1 became #W1" in text
     assert 'find_order(order_id="#W1") · after 1.1' in text
 
 
@@ -115,7 +115,7 @@ def test_a_card_shows_before_and_after_and_fits(width: int) -> None:
     assert 'orders/#W1/status: "pending" → "cancelled"' in plain
     assert 'orders/#W1/cancel_reason: (empty) → "no longer needed' in plain
     assert "→ (empty)" in plain
-    assert "asks because: it changes something" in plain
+    assert "Needs your approval: changes data" in plain
     assert "\x1b[2J" not in text
 
 

@@ -29,7 +29,6 @@ COMPOSER: Mapping[str, str] = {
     "add_context_full": "A request can have 20 pieces of context",
     "answer": "Your answer",
     "approval": "Or ask, or say what to do instead",
-    "away": "Describe your request",
     "context": "Context that goes with the request",
     "context_long": "{name} is longer than {most} characters.",
     "context_not_text": "{name} is not a text file.",
@@ -112,7 +111,6 @@ PAGE: Mapping[str, str] = {
     "effect_preview": "What would change?",
     "escalated_title": "This needs you to take over",
     "find_tool": "What do you want to do?",
-    "forked_from": "forked from another session",
     "hand_back": "Hand back with a message…",
     "log_out": "Log out",
     "login_how": "Open the address that {command} printed; it logs this browser in. On a shared server, ask whoever "

@@ -6,14 +6,12 @@ from collections.abc import Mapping
 HINTS: Mapping[str, str] = {
     "start": "What should we build?",
     "review": "Pick a number or type a change",
-    "feedback": "What should be different?",
-    "reason": "Why not? Your reason goes to the planner.",
     "tables": "Pick numbers or names of tables; Enter uses those with a star; or describe it",
     "options": "Pick a number or type your answer",
     "question": "Type your answer",
     "actions": "Pick a number, or type yes, always or no",
     "rest": "Pick a number or type your next request",
-    "escalated": "You have taken over: type how to continue, or /take TOOL (/tools lists them)",
+    "escalated": "This needs you: type how to continue, or /take TOOL (/tools lists them)",
     "working": "Type a comment for the next draft; /help",
 }
 

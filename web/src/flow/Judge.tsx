@@ -39,6 +39,17 @@ export function Judge({ accepted, saved, newest }: Props) {
       </Button>
       <Button
         size="compact-sm"
+        variant="default"
+        onClick={() => {
+          if (accepted) accepting.send({ type: "judge", accepted: false, saved: false });
+          document.querySelector<HTMLElement>("#composer textarea")?.focus(); // what is wrong is said there
+        }}
+        data-testid="not-correct"
+      >
+        {ACTIONS.not_correct}
+      </Button>
+      <Button
+        size="compact-sm"
         variant={saved ? "light" : "default"}
         color={saved ? "teal" : undefined}
         leftSection={<Book size={15} />}

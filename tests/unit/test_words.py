@@ -1,0 +1,94 @@
+"""What people read stands once, in parley/protocol/words, and all of it is used."""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from parley.protocol.words import CATALOGUE, OPTIONS, REASONS
+from scripts.generate import ROOT
+from shared.domain import state_names
+from shared.domain.policy import REASONS as RECORDED
+
+PAGE = sorted(one for one in (ROOT / "web/src").rglob("*.ts*") if "generated" not in one.parts)
+TERMINAL = sorted((ROOT / "cli").rglob("*.py"))
+SERVER = sorted(
+    one for part in ("services", "parley") for one in (ROOT / part).rglob("*.py") if "words" not in one.parts
+)
+STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
+PLACE = re.compile(r"\{([^{}]*)\}")
+ENTRIES = frozenset({"JOURNAL", "NOTES", "ENDED"})  # for the journal's entries, whichever of them a screen shows
+FOLDED = frozenset({"entries.ts", "turns.ts"})  # the page's own fold of the journal
+
+
+def sentences() -> dict[str, str]:
+    """Every text of three words and more, with where it stands in the catalogue."""
+    texts = {text: f"{name}[{key}]" for name, section in CATALOGUE.items() for key, text in section.items()}
+    return {text: at for text, at in texts.items() if len(text.split()) >= 3}  # noqa: PLR2004
+
+
+def literals(path: Path) -> Iterator[str]:
+    source = path.read_text("utf-8")
+    if path.suffix == ".py":
+        strings = (node.value for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Constant))
+        yield from (text for text in strings if isinstance(text, str))
+        return
+    for found in STRING.finditer(source):
+        yield " ".join(next(filter(None, found.groups()), "").split())
+
+
+def test_no_sentence_stands_a_second_time_in_a_screen() -> None:
+    known = sentences()
+    again = {
+        f"{path.relative_to(ROOT)}: {known[text]}"
+        for path in (*PAGE, *TERMINAL)
+        if ".test." not in path.name and path.name not in FOLDED
+        for text in literals(path)
+        if text in known
+    }
+    assert not again, "these are in parley/protocol/words: " + ", ".join(sorted(again))
+
+
+def test_every_word_is_used() -> None:
+    source = "\n".join(path.read_text("utf-8") for path in (*PAGE, *TERMINAL, *SERVER))
+    inside = "\n".join(path.read_text("utf-8") for path in (ROOT / "parley/protocol/words").glob("*.py"))
+    unused = [
+        f"{name}[{key}]"
+        for name, section in CATALOGUE.items()
+        if name not in ENTRIES and not _by_key(name, source)
+        for key in section
+        if not re.search(rf"""\b{_alias(name)}(\.{key}\b|\[["']{key}["']\])""", source)
+        and f'{name}["{key}"]' not in inside
+    ]
+    assert not unused, f"nobody says {', '.join(unused)}"
+
+
+def _alias(name: str) -> str:
+    return "(?:COMMANDS|HELP)" if name == "COMMANDS" else name
+
+
+def _by_key(name: str, source: str) -> bool:
+    """The section is looked up by a value that only a session knows."""
+    return bool(re.search(rf"named\({name},|\b{name}\[[^\"'\]]|\b{name}\.get\(|{name} as ", source))
+
+
+def test_places_for_values_are_plain_names() -> None:
+    places = {place for section in CATALOGUE.values() for text in section.values() for place in PLACE.findall(text)}
+    assert {place for place in places if not re.fullmatch("[a-z]+", place)} == set()
+
+
+def test_no_text_is_empty_or_has_space_around_it() -> None:
+    texts = [text for section in CATALOGUE.values() for text in section.values()]
+    assert [text for text in texts if not text or text != text.strip()] == []
+
+
+def test_what_the_log_and_the_protocol_keep_in_words_is_shown_in_better_ones() -> None:
+    assert REASONS.keys() == set(RECORDED.values())
+    assert OPTIONS.keys() == {getattr(state_names, name) for name in vars(state_names) if name.startswith("OPTION_")}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_sections_are_named_as_the_page_imports_them(name: str) -> None:
+    assert re.fullmatch("[A-Z][A-Z_]*", name)
