@@ -35,7 +35,8 @@ def answer_path(prompt: Prompt) -> dict[str, Any]:
     if path is None:
         return refuse("flow", request, prompt)
     left = [name for name in flow.ordinary() if name not in path]
-    why = f"The request is for {flow.name}." + (f" Left out: {', '.join(left)}." if left else "")
+    about = "a data question" if flow.name == SQL else flow.name.replace("_", " ")
+    why = f"Standard route for {about}." + (f" Left out: {', '.join(left)}." if left else "")
     paths = [{"flow": flow.name, "nodes": list(path)}]
     return {"kind": "path", "reasoning": why, "paths": paths, "new_node": _new_node(flow, said)}
 

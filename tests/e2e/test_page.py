@@ -27,7 +27,7 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
 
     await tab.feedback("Add a step to write a short help text")
     await tab.sees("plan-review", "Plan 2")
-    await tab("version-against").select_option(label="against 1")
+    await tab("version-against").select_option(label="with version 1")
     await expect(tab("diff").locator(".cm-changedLine, .cm-insertedLine")).to_contain_text(["help text"])
     await tab("version-against").select_option("")
     assert [*first, "Write a short help text"] == await tab.steps()
@@ -53,7 +53,7 @@ async def test_from_the_request_to_the_end(person: Person, running: Parley) -> N
     await tab.feedback("Add support for floating point numbers")
     await tab.sees("code-review", "Code 2")
     await expect(tab("code-text")).to_contain_text("float")
-    await tab("version-against").select_option(label="against 1")
+    await tab("version-against").select_option(label="with version 1")
     await expect(tab("diff").locator(".cm-changedLine, .cm-insertedLine").first).to_be_visible()
     await tab("version-against").select_option("")
     await tab.reloaded_the_same()

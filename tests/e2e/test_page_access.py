@@ -110,7 +110,7 @@ async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
     yield "plan-edit"
     await tab.press("edit-save")
     await tab.sees("plan-review", "Edited by you")
-    await tab("version-against").select_option(label="against 1")
+    await tab("version-against").select_option(label="with version 1")
     await tab.sees("diff")
     yield "plan-diff"
     await tab("version-against").select_option("")
@@ -127,7 +127,7 @@ async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:
     await tab("feedback-input").fill("Add support for floating point numbers")
     await tab.press("feedback-send")
     await tab.sees("code-review", "Code 2")
-    await tab("version-against").select_option(label="against 1")
+    await tab("version-against").select_option(label="with version 1")
     await tab.sees("diff")
     yield "code-diff"
     await tab("version-against").select_option("")

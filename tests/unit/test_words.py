@@ -26,7 +26,7 @@ FOLDED = frozenset({"entries.ts", "turns.ts"})  # the page's own fold of the jou
 def sentences() -> dict[str, str]:
     """Every text of three words and more, with where it stands in the catalogue."""
     texts = {text: f"{name}[{key}]" for name, section in CATALOGUE.items() for key, text in section.items()}
-    return {text: at for text, at in texts.items() if len(text.split()) >= 3}  # noqa: PLR2004
+    return {text: at for text, at in texts.items() if len(text.split()) >= 3}
 
 
 def literals(path: Path) -> Iterator[str]:
