@@ -100,7 +100,7 @@ class ApprovalSection(View):
 
 
 class PathStanding(View):
-    """Where a walked path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last.
+    """Where a path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last.
 
     `have` are the names of the values that its nodes have made.
     """

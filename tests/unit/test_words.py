@@ -19,8 +19,6 @@ SERVER = sorted(
 )
 STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
 PLACE = re.compile(r"\{([^{}]*)\}")
-ENTRIES = frozenset({"JOURNAL", "NOTES", "ENDED"})  # for the journal's entries, whichever of them a screen shows
-FOLDED = frozenset({"entries.ts", "turns.ts"})  # the page's own fold of the journal
 
 
 def sentences() -> dict[str, str]:
@@ -44,7 +42,7 @@ def test_no_sentence_stands_a_second_time_in_a_screen() -> None:
     again = {
         f"{path.relative_to(ROOT)}: {known[text]}"
         for path in (*PAGE, *TERMINAL)
-        if ".test." not in path.name and path.name not in FOLDED
+        if ".test." not in path.name
         for text in literals(path)
         if text in known
     }
@@ -57,7 +55,7 @@ def test_every_word_is_used() -> None:
     unused = [
         f"{name}[{key}]"
         for name, section in CATALOGUE.items()
-        if name not in ENTRIES and not _by_key(name, source)
+        if not _by_key(name, source)
         for key in section
         if not re.search(rf"""\b{_alias(name)}(\.{key}\b|\[["']{key}["']\])""", source)
         and f'{name}["{key}"]' not in inside

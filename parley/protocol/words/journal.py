@@ -10,7 +10,7 @@ JOURNAL: Mapping[str, str] = {
     "declined": "declined",
     "declined_by": "declined by {who}",
     "declined_in_time": "not run: nobody decided in time",
-    "left_open": "left open by {who}: nobody knows whether it took effect",
+    "left_open": "left open: nobody knows whether it took effect",
     "set_by_person": "Set by hand: {names}",
     "started": "started; the outcome will appear here",
     "stopped_by_person": "Stopped by hand",
@@ -64,6 +64,9 @@ RUN_ENDED: Mapping[str, str] = {
 NOTES: Mapping[str, str] = {
     "action_allowed": "allowed action {action}",
     "action_declined": "declined action {action}",
+    "answer_accepted": "said that this answer is correct",
+    "answer_not_accepted": "said that this answer is not correct",
+    "answer_saved": "saved this answer to the library",
     "approval_expired": "Nobody decided in time",
     "budget_raised": "raised the limit",
     "budget_raised_cost": "raised the limit by ${cost}",

@@ -9,9 +9,10 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
+from parley.protocol.words import JOURNAL, VERDICTS
 from services.gateway.views.notes import note
 from services.gateway.views.outcomes import base, counted, outcomes, update
-from services.gateway.views.phrases import INTENTS, NEXT_ACTIONS, PHASES, STATUSES, TONES, confidence_text
+from services.gateway.views.phrases import ACTION_TONES, VERDICT_TONES, confidence_text, title, waiting, word_of
 
 PLACES = 1_000  # more than an event has actions
 
@@ -37,7 +38,7 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
                 **base(event, f"said:{event.version}"),
                 text=event.text,
                 intent=event.intent,
-                label=INTENTS.get(event.intent, ""),
+                label=JOURNAL.get(event.intent, ""),
                 knowledge=tuple(one.name for one in event.knowledge),
             )
         case facts.RemarkAnswered():
@@ -78,7 +79,7 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
         case facts.SessionFailed():
             yield j.FailureEntry(
                 **base(event, f"failure:{event.version}"),
-                title=f"Failed while {PHASES.get(event.phase, event.phase)}",
+                title=JOURNAL["failed_while"].format(stage=event.phase),
                 reason=event.reason,
                 retryable=event.retryable,
             )
@@ -94,7 +95,7 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
     return j.PlanEntry(
         **base(event, f"plan:{event.version}"),
         number=event.number,
-        title=_title("Path" if path else "Plan", event.number),
+        title=title("path" if path else "plan", event.number),
         summary=counted(len(event.steps), "step"),
         goal=event.goal,
         path=path,
@@ -105,14 +106,10 @@ def _code(event: facts.CodeDrafted | facts.CodeEdited) -> j.CodeEntry:
     return j.CodeEntry(
         **base(event, f"code:{event.version}"),
         number=event.number,
-        title=_title("Code", event.number),
+        title=title("code", event.number),
         summary=counted(len(event.code.rstrip().splitlines()), "line"),
         checks=None,
     )
-
-
-def _title(noun: str, number: int) -> str:
-    return f"{noun} {number}" if number else noun
 
 
 def _path(path: PathPlan | None) -> PlannedPathView | None:
@@ -146,14 +143,14 @@ def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:
     for dropped in event.dropped:
         yield update(f"action:{dropped}", state="dropped")
     if event.override_id:
-        about = f"Set by you: {', '.join(event.overrides)}"
+        about = JOURNAL["set_by_person"].format(names=", ".join(event.overrides))
         first = event.actions[0].tool if event.actions else ""
         spec = ActionSpec(id=event.override_id, tool=f"{first.partition('.')[0]}.person", description=about[:500])
         yield _action(event, event.turn, spec, 0).model_copy(
             update={
                 "state": "finished",
-                "word": STATUSES["finished"],
-                "tone": TONES["finished"],
+                "word": word_of("finished"),
+                "tone": ACTION_TONES["finished"],
                 "gist": about,
                 "result_in": event.version,
                 "decided_by": event.actor,
@@ -175,7 +172,6 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
     """What the domain ruled out is decided from the beginning."""
     ruled_out: dict[str, j.ActionState] = {"skip": "skipped", "deny": "denied"}
     state = ruled_out.get(spec.decision, "planned")
-    waits = f"Needs your approval: {spec.approval_reason}" if spec.approval_reason else "Waiting for its turn"
     return j.ActionEntry(
         **base(event, f"action:{spec.id}"),
         action_id=spec.id,
@@ -184,9 +180,9 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
         place=event.version * PLACES + place,
         spec_in=event.version,
         state=state,
-        word=STATUSES[state],
-        tone=TONES[state],
-        gist=waits if state == "planned" else spec.decision_reason or STATUSES[state].capitalize(),
+        word=word_of(state),
+        tone=ACTION_TONES[state],
+        gist=waiting(spec.approval_reason) if state == "planned" else spec.decision_reason or word_of(state),
         error=spec.decision_reason,
         result_in=None,
         seconds=0,
@@ -196,15 +192,12 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
 
 
 def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
-    tones: dict[str, j.Tone] = {"success": "good", "partial": "wait", "failure": "bad"}
     return j.VerdictLine(
         version=event.version,
         status=event.status,
-        word=event.status,
-        tone=tones[event.status],
+        word=VERDICTS[event.status],
+        tone=VERDICT_TONES[event.status],
         text=event.reasoning,
-        source=f"checked by rule: {event.rule.replace('_', ' ').replace('-', ' ')}"
-        if event.rule
-        else "judged by a model",
-        next=NEXT_ACTIONS[event.next_action],
+        source=VERDICTS["by_rule" if event.rule else "by_model"],
+        next=VERDICTS[event.next_action],
     )

@@ -2,6 +2,7 @@
 
 from parley.events import SessionEvent, facts
 from parley.protocol import journal as j
+from parley.protocol.words import NOTES, WORKFLOWS
 from services.gateway.views.outcomes import base
 
 
@@ -19,17 +20,18 @@ def _line(event: SessionEvent) -> tuple[str, j.Tone]:  # noqa: PLR0911  one line
         case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
             return _decision(event)
         case facts.SessionStopped():
-            return f"stopped{f': {event.reason}' if event.reason else ''}", "bad"
+            return NOTES["stopped_because" if event.reason else "stopped"].format(reason=event.reason), "bad"
         case facts.PlanCancelled():
-            return "discarded the plan", "bad"
+            return NOTES["plan_discarded"], "bad"
         case facts.PlanDeleted():
-            return "deleted the plan", "bad"
+            return NOTES["plan_deleted"], "bad"
         case facts.ApprovalExpired():
-            return "Nobody decided in time", "bad"
+            return NOTES["approval_expired"], "bad"
         case facts.SessionCompleted():
-            return "marked this as done", "good"
+            return NOTES["completed"], "good"
         case facts.AnswerJudged():
-            return _judgement(event), "good" if event.accepted else "bad"
+            judged = "saved" if event.saved else "accepted" if event.accepted else "not_accepted"
+            return NOTES[f"answer_{judged}"], "good" if event.accepted else "bad"
         case _:
             return _settings(event), "plain"
 
@@ -38,44 +40,34 @@ def _decision(
     event: facts.PlanApproved | facts.CodeApproved | facts.PlanRejected | facts.CodeRejected,
 ) -> tuple[str, j.Tone]:
     noun = "plan" if isinstance(event, facts.PlanApproved | facts.PlanRejected) else "code"
-    which = f"{noun} {event.number}" if event.number else f"the {noun}"
     if isinstance(event, facts.PlanApproved | facts.CodeApproved):
-        return f"approved {which}", "good"
-    different = {"plan": "a different plan", "code": "different code"}[noun]
-    return (f"asked for {different}" if event.replan else f"declined {which}"), "plain"
-
-
-def _judgement(event: facts.AnswerJudged) -> str:
-    said = "said that this answer is correct" if event.accepted else "said that this answer is not correct"
-    return f"{said}, and saved it to the library" if event.saved else said
+        return NOTES[f"{noun}_approved"].format(number=event.number or "").strip(), "good"
+    line = NOTES[f"{noun}_replanned" if event.replan else f"{noun}_declined"]
+    return line.format(number=event.number or "").strip(), "plain"
 
 
 def _settings(event: SessionEvent) -> str:
     """What changes how the session goes on; "" for the rest."""
     match event:
         case facts.BudgetRaised():
-            more = [f"{event.tokens:,} tokens"] * bool(event.tokens) + [f"${event.cost:g}"] * bool(event.cost)
-            line = f"raised the budget by {' and '.join(more)}"
+            limit = "_tokens" if event.tokens else "_cost" if event.cost else ""
+            line = NOTES[f"budget_raised{limit}"].format(tokens=f"{event.tokens:,}", cost=f"{event.cost:g}")
         case facts.PolicySet():
-            line = f"set the approval for {event.tool} from now on: {event.policy}"
+            line = NOTES["policy"].format(tool=event.tool, policy=event.policy)
         case facts.SessionPaused():
-            line = "paused"
+            line = NOTES["paused"]
         case facts.SessionResumed():
-            line = "resumed"
+            line = NOTES["resumed"]
         case facts.SessionRetried():
-            line = "retried"
+            line = NOTES["retried"]
         case facts.SessionForked():
-            line = "began this session as a fork"
+            line = NOTES["forked"]
         case facts.SessionRenamed():
-            line = f"renamed this to “{event.title}”"
+            line = NOTES["renamed"].format(title=event.title)
         case facts.SessionShared():
-            line = (
-                f"shared this with {event.user} ({event.role})"
-                if event.role
-                else f"stopped sharing this with {event.user}"
-            )
+            line = NOTES["shared" if event.role else "unshared"].format(user=event.user, role=event.role)
         case facts.WorkflowChanged():
-            line = f"chose the workflow {event.workflow}"
+            line = NOTES["workflow"].format(workflow=WORKFLOWS.get(event.workflow, event.workflow))
         case _:
             line = ""
     return line

@@ -9,8 +9,9 @@ from pydantic import JsonValue
 from parley.events import SessionEvent, facts
 from parley.events.values import Ended, Outcome
 from parley.protocol import journal as j
+from parley.protocol.words import ENDED, JOURNAL
 from services.gateway.views.gist import gist
-from services.gateway.views.phrases import ENDED, STATUSES, TONES
+from services.gateway.views.phrases import ACTION_TONES, word_of
 
 
 class Base(TypedDict):
@@ -39,17 +40,17 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
     """The updates of the actions that this event is about, then of those that it ends or sets running."""
     match event:
         case facts.QuestionAsked(kind="action"):
-            yield _now(event.question_id, "asked", "Asks you")
+            yield _now(event.question_id, "asked", word_of("asked"))
         case facts.QuestionAnswered():
             yield from _answered(event)
         case facts.ApprovalGiven():
-            yield _now(event.action_id, "approved", "Approved", decided_by=event.actor)
+            yield _now(event.action_id, "approved", JOURNAL["allowed"], decided_by=event.actor)
         case facts.ApprovalDenied():
-            reason = event.reason or "Declined"
+            reason = event.reason or JOURNAL["declined"]
             yield _now(event.action_id, "denied", reason, decided_by=event.actor, error=event.reason)
         case facts.ApprovalExpired():
             for action_id in event.denied:
-                yield _over(action_id, "skipped", "Not run: nobody decided in time")
+                yield _over(action_id, "skipped", JOURNAL["declined_in_time"])
         case facts.ActionsStarted():
             for one in event.actions:
                 yield _started(one.action_id)
@@ -61,7 +62,7 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
         case facts.ResultLost():
             yield update(f"action:{event.action_id}", error=event.reason)
         case facts.ActionSkipped():
-            yield _over(event.action_id, "skipped", event.reason or "Skipped")
+            yield _over(event.action_id, "skipped", event.reason or word_of("skipped"))
         case facts.ActionUncertain():
             # A read of which nobody knows has changed nothing: there is no doubt about it.
             yield _over(event.action_id, "failed" if event.effect == "read" else "uncertain", event.reason)
@@ -74,7 +75,8 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
 def _now(action_id: str, state: j.ActionState, text: str, **fields: JsonValue) -> j.EntryUpdate:
     """The action is in another state, which this line tells."""
     return update(
-        f"action:{action_id}", **{"state": state, "word": STATUSES[state], "tone": TONES[state], "gist": text, **fields}
+        f"action:{action_id}",
+        **{"state": state, "word": word_of(state), "tone": ACTION_TONES[state], "gist": text, **fields},
     )
 
 
@@ -83,12 +85,12 @@ def _over(action_id: str, state: j.ActionState, why: str) -> j.EntryUpdate:
 
 
 def _started(action_id: str) -> j.EntryUpdate:
-    return _now(action_id, "started", "Running", artefact=None, error="")
+    return _now(action_id, "started", JOURNAL["started"], artefact=None, error="")
 
 
 def _finished(event: SessionEvent, outcome: Outcome) -> j.EntryUpdate:
     state: j.ActionState = "finished" if outcome.ok else "failed"
-    text = gist(outcome.result) or "Done" if outcome.ok else outcome.error or "Failed"
+    text = gist(outcome.result) or word_of("finished") if outcome.ok else outcome.error or word_of("failed")
     result_in = event.version if outcome.result is not None else None
     return _now(outcome.action_id, state, text, error=outcome.error, seconds=outcome.seconds, result_in=result_in)
 
@@ -102,21 +104,21 @@ def _answered(event: facts.QuestionAnswered) -> Iterator[j.EntryUpdate]:
         return
     match event.key:
         case "happened":
-            yield _now(event.question_id, "finished", "It happened, as you said", error="", decided_by=event.actor)
+            yield _now(event.question_id, "finished", event.text, error="", decided_by=event.actor)
         case "again":
-            yield _now(event.question_id, "approved", "Runs again, as you said", error="", decided_by=event.actor)
+            yield _now(event.question_id, "approved", event.text, error="", decided_by=event.actor)
         case _:
-            left = "Left open: nobody knows whether it took effect"
+            left = JOURNAL["left_open"]
             yield update(f"action:{event.question_id}", gist=left, decided_by=event.actor)
 
 
 def _ended(event: SessionEvent, ended: Ended) -> j.EntryUpdate:
     """An action that ends without an outcome of its own."""
     if ended.began:
-        return _over(ended.id, "failed", "Stopped by you")
+        return _over(ended.id, "failed", JOURNAL["stopped_by_person"])
     why = ENDED[ended.reason]
     if ended.reason == "superseded" and isinstance(event, facts.MessageReceived):
-        why = "Left out: you said something else"
+        why = ENDED["superseded_by_message"]
     if ended.reason == "superseded" and isinstance(event, facts.TurnPlanned | facts.TurnRequested):
-        why = "Left out: the turn was planned again"
+        why = ENDED["superseded_by_plan"]
     return _over(ended.id, "skipped", why)

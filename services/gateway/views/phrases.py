@@ -1,32 +1,12 @@
-"""The words of the journal for the codes of the log. Nothing compares them."""
+"""How the journal says and colours the codes of the log; the words themselves are in parley/protocol/words."""
 
 from collections.abc import Mapping
 
-from parley.events.facts import Intent
-from parley.events.values import EndReason, NextAction
+from parley.events.values import Status
 from parley.protocol.journal import ActionState, Tone
+from parley.protocol.words import ACTION_STATES, JOURNAL, REASONS
 
-INTENTS: Mapping[Intent, str] = {"feedback": "feedback", "guidance": "while it worked"}
-PHASES: Mapping[str, str] = {
-    "planning": "planning",
-    "coding": "writing the code",
-    "executing": "running",
-    "verifying": "checking",
-    "answering": "answering",
-}
-STATUSES: Mapping[ActionState, str] = {
-    "planned": "waiting",
-    "approved": "approved",
-    "denied": "declined",
-    "started": "running",
-    "asked": "asks you",
-    "finished": "done",
-    "failed": "failed",
-    "skipped": "skipped",
-    "uncertain": "uncertain",
-    "dropped": "left out",
-}
-TONES: Mapping[ActionState, Tone] = {
+ACTION_TONES: Mapping[ActionState, Tone] = {
     "planned": "plain",
     "approved": "plain",
     "denied": "plain",
@@ -38,19 +18,24 @@ TONES: Mapping[ActionState, Tone] = {
     "uncertain": "wait",
     "dropped": "plain",
 }
-NEXT_ACTIONS: Mapping[NextAction, str] = {
-    "continue": "continues",
-    "retry": "tries again",
-    "escalate": "hands over to you",
-    "complete": "done",
-}
-ENDED: Mapping[EndReason, str] = {
-    "dependency_failed": "Skipped: something it depends on failed",
-    "stopped": "Not run: stopped before it began",
-    "cancelled": "Not run: the plan was discarded",
-    "superseded": "Left out: something else was done instead",
-}
+VERDICT_TONES: Mapping[Status, Tone] = {"success": "good", "partial": "wait", "failure": "bad"}
+
+
+def word_of(state: ActionState) -> str:
+    return ACTION_STATES.get(state, state)
+
+
+def title(noun: str, number: int) -> str:
+    """“Plan 3”; without its number where an older release has not told it. `noun` is a name of JOURNAL."""
+    return JOURNAL[noun].format(number=number or "").strip()
+
+
+def waiting(approval_reason: str | None) -> str:
+    """What an action that has not begun waits for."""
+    if approval_reason is None:
+        return JOURNAL["waits"]
+    return JOURNAL["approval_needed"].format(reason=REASONS.get(approval_reason, approval_reason))
 
 
 def confidence_text(confidence: float) -> str:
-    return f"Confidence {confidence:.0%}".replace("%", " %")
+    return JOURNAL["confidence"].format(percent=round(confidence * 100))
