@@ -20,6 +20,41 @@ from parley.protocol.words.states import ACTION_STATES, ASKS, DRAFTS, PHASES, RE
 from parley.protocol.words.terminal import COMMANDS, HINTS, TERMINAL
 from parley.protocol.words.trouble import TROUBLE
 
+__all__ = [
+    "ACTIONS",
+    "ACTION_STATES",
+    "ASKS",
+    "CATALOGUE",
+    "COMMANDS",
+    "COMPOSER",
+    "DRAFTS",
+    "ENDED",
+    "HINTS",
+    "JOURNAL",
+    "LIBRARY",
+    "NOTES",
+    "OPTIONS",
+    "PAGE",
+    "PATHS",
+    "PHASES",
+    "REASONS",
+    "REVIEW",
+    "REVIEW_STATES",
+    "RULINGS",
+    "RUN_ENDED",
+    "SETTINGS",
+    "SIGNS",
+    "STATES",
+    "STATUS",
+    "TABLES",
+    "TERMINAL",
+    "TROUBLE",
+    "VERDICTS",
+    "WELCOME",
+    "WORK",
+    "WORKFLOWS",
+]
+
 CATALOGUE: Mapping[str, Mapping[str, str]] = {
     "ACTIONS": ACTIONS,
     "ACTION_STATES": ACTION_STATES,
