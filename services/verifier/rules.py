@@ -33,7 +33,8 @@ def certain(turn: Turn) -> c.VerifyTurn | None:  # noqa: PLR0911  one line a rul
         return _verdict("not-all-run", "partial", "continue", held)
     writes = [action for action in ran if action.spec.effect != "read"]
     if not writes:
-        return _verdict("reads-answered", "success", goes_on, "Every call was answered.")
+        answered = f"All {len(ran)} lookups returned." if len(ran) > 1 else "The lookup returned."
+        return _verdict("reads-answered", "success", goes_on, answered)
     if all(action.confirmed for action in writes):
         return _verdict("change-shown", "success", goes_on, "The results show the changes that were wanted.")
     return None

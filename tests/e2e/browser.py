@@ -109,7 +109,7 @@ class Person:
         """A new tab at this path of the running Parley; `line` carries its WebSocket, where one is given."""
         page = await self.context.new_page()
         if line:
-            await page.route_web_socket("**/ws", line)
+            await page.route_web_socket("**/ws*", line)
         page.on("console", self._console)
         page.on("pageerror", lambda error: self.complaints.append(f"page error: {error}"))
         await page.goto(self._url.rstrip("/") + path)

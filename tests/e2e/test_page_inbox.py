@@ -57,7 +57,7 @@ async def test_what_waits_is_counted_and_opened_by_keyboard(ada: Customer) -> No
     await acting(ada, "I want to speak with a person", ESCALATED, "escalated")
     ada.parley.model.replies = cancelling(*BOTH)
     tab = await ada.tab()
-    await expect(tab("inbox")).to_have_accessible_name("Inbox: 2 sessions waiting for you")
+    await expect(tab("inbox")).to_have_accessible_name("Inbox: 2 sessions need you")
     await tab("inbox").focus()
     await tab.page.keyboard.press("Enter")
     items = tab("inbox-item")

@@ -66,7 +66,7 @@ async def test_a_broken_model_fails_with_its_reason_and_can_be_tried_again(perso
     await expect(await tab.sees("failure")).to_contain_text("500")
     await tab.state("failed")
     await tab.press("retry")
-    await tab.sees("note", "tried again")
+    await tab.sees("note", "retried")
     await tab.gone("failure")  # the first one: only then is the next one that of the second try
     await expect(tab("failure")).to_contain_text("500")
     await running.healthy()
@@ -89,7 +89,7 @@ async def test_what_a_confused_model_said_is_kept(person: Person, running: Parle
 async def test_an_unknown_session(person: Person) -> None:
     tab = await person.tab("/s/nobody-ever-had-this")
     await tab.sees("missing", "Not found")
-    await tab.page.get_by_role("button", name="New conversation").click()
+    await tab("missing").get_by_role("button", name="New conversation").click()
     await tab.sees("example")
 
 

@@ -129,7 +129,7 @@ async def test_the_trace_tells_every_turn(ada: Customer) -> None:
     await expect(turns).to_have_count(3)
     await expect(turns.nth(0)).to_contain_text("Find out who the customer is")
     await expect(turns.nth(0).get_by_test_id("turn-by")).to_have_text("planner")
-    await expect(turns.nth(0).get_by_test_id("verdict-by")).to_have_text("continues")
+    await expect(turns.nth(0).get_by_test_id("verdict-by")).to_have_text("checked by rule · continues")
     await expect(turns.nth(0).get_by_test_id("action-gist")).to_have_text([USER_ID])
     await turns.nth(0).get_by_test_id("thoughts").locator("summary").click()
     await expect(turns.nth(0)).to_contain_text("skills: order handling, careful reading")
@@ -216,7 +216,7 @@ async def test_yes_and_do_not_ask_again(ada: Customer) -> None:
     tab = await asked(ada, cancelling(*ONE))
     await tab.press("action-remember")
     await tab.sees("answer")
-    await tab.sees("note", "approval for cancel_pending_order: never")
+    await tab.sees("note", "set approval for cancel_pending_order to never")
     remembered = await of_type(tab, "policy.set")
     assert [(event["tool"], event["policy"]) for event in remembered] == [("cancel_pending_order", "never")]
 

@@ -64,7 +64,7 @@ class Life(Story):
         assert self.session.turn is not None
         told["verifier"] = tokens(turn_brief(self.session, self.session.turn))
         told["generator"] = tokens(answer_brief(self.session))
-        why = "Every call was answered."
+        why = "All 3 lookups returned."
         self.apply(c.VerifyTurn(status="success", next_action="complete" if last else "continue", reasoning=why))
 
 

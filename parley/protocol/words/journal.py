@@ -133,7 +133,5 @@ VERDICTS: Mapping[str, str] = {
     # by who judged, and how
     "by_model": "checked by a model",
     "by_rule": "checked by rule",
-    "lookup_returned": "The lookup returned (checked by rule)",
-    "lookups_returned": "All {count} lookups returned (checked by rule)",
     "notes": "Notes of the check",
 }

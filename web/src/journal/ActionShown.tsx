@@ -44,7 +44,7 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
           {action.seconds > 0 && <span className="dimmed action-time">{seconds(action.seconds)}</span>}
         </span>
         <span className="action-gist" data-testid="action-gist">
-          {[action.gist, action.decided_by && nameOf(action.decided_by)].filter(Boolean).join(" · ")}
+          {gistOf(action, action.decided_by && nameOf(action.decided_by))}
         </span>
       </summary>
       <div className="action-body">
@@ -61,6 +61,12 @@ function One({ action, turn }: { action: ActionEntry; turn: number }) {
       </div>
     </details>
   );
+}
+
+/** What came of it; where a person decided and gave no reason, who that was. */
+function gistOf({ state, gist, error }: ActionEntry, decider: string): string {
+  if (!decider || error || (state !== "approved" && state !== "denied")) return gist;
+  return fill(state === "denied" ? JOURNAL.declined_by : JOURNAL.allowed_by, { who: decider });
 }
 
 function brief(values: Record<string, unknown>): string {
