@@ -59,7 +59,6 @@ REVIEW: Mapping[str, str] = {
     "all_first": "Nothing runs until you have decided on all of them.",
     "asks_always": "You asked to approve every call.",
     "asks_irreversible": "Parley asks before it changes data. This cannot be undone.",
-    "asks_other": "Parley asks because {reason}.",
     "asks_write": "Parley asks before it changes data.",
     "author": "Draft by the {by}",
     "author_person": "Edited by {by}",

@@ -1,7 +1,8 @@
 // How far a request with tools has come: its turns and sub-goals, in a line that is always at the same place.
 import { UnstyledButton } from "@mantine/core";
 import { useState } from "react";
-import { split, words } from "../flow/spec";
+import { useFlows } from "../flow/flows";
+import { titled } from "../flow/spec";
 import { fill, WORK } from "../generated/words";
 import type { PathView, SubGoalView } from "../protocol";
 import type { Snapshot } from "../state/state";
@@ -23,7 +24,7 @@ export function Progress() {
 /** Where the path is. */
 function PathProgress({ path }: { path: PathView }) {
   const all = [...path.walked, ...path.remaining];
-  const [, now] = split(all[path.current_path_index] ?? "");
+  const { flows } = useFlows();
   return (
     <div className="progress" data-testid="progress">
       <div className="progress-line">
@@ -35,7 +36,7 @@ function PathProgress({ path }: { path: PathView }) {
         <span>
           {fill(WORK.node, { number: Math.min(path.current_path_index + 1, all.length), count: all.length })}
         </span>
-        <span className="progress-now">{words(now)}</span>
+        <span className="progress-now">{titled(flows ?? [], all[path.current_path_index] ?? "")}</span>
       </div>
     </div>
   );

@@ -3,7 +3,7 @@ import { Button, TextInput } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
-import { ACTIONS, fill, named, REASONS, REVIEW } from "../generated/words";
+import { ACTIONS, fill, JOURNAL, named, REASONS, REVIEW } from "../generated/words";
 import { previewAction } from "../net/api";
 import type { ActionSection } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
@@ -67,7 +67,7 @@ function headOf(actions: readonly ActionSection[]): string {
 
 /** Why this is asked, in a sentence. */
 export function askedBecause({ approval, effect }: ActionSection): string {
-  if (!approval || !named(REASONS, approval)) return approval ? fill(REVIEW.asks_other, { reason: approval }) : "";
+  if (!approval || !named(REASONS, approval)) return approval ? fill(JOURNAL.approval_needed, { reason: approval }) : "";
   return effect === "read" ? REVIEW.asks_always : effect === "write" ? REVIEW.asks_write : REVIEW.asks_irreversible;
 }
 

@@ -38,7 +38,9 @@ export function Changes({ asked }: { asked: Asked }) {
       <tbody>
         {changes.map((change, index) => (
           <tr key={change.path} data-testid="change">
-            <th scope="row">{names[index]}</th>
+            <th scope="row" title={names[index]}>
+              {names[index]?.replaceAll("_", " ")}
+            </th>
             <td className="change-before">{shown(change.before)}</td>
             <td className="change-after">
               <span aria-hidden="true">→ </span>
