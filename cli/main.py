@@ -136,7 +136,7 @@ def bench(context: typer.Context) -> None:
 @app.command()
 def chat(
     request: Annotated[list[str] | None, typer.Argument(metavar="[REQUEST]...", help="What should be planned.")] = None,
-    session: Annotated[str, typer.Option(help="Go on with this session.")] = "",
+    session: Annotated[str, typer.Option(help="Resume this session.")] = "",
     url: Annotated[str, typer.Option(help="The gateway's WebSocket, like ws://127.0.0.1:8001/ws.")] = "",
     workflow: Annotated[str | None, typer.Option(help="Of the first request; else the session's.")] = None,
     flow: Annotated[str, typer.Option(metavar="NAME", help="The flow to go through; else the planner chooses.")] = "",

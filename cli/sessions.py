@@ -15,6 +15,7 @@ from cli.command import Declined
 from cli.running import bus, query
 from cli.visible import print_visible, visible
 from parley.events import SessionEvent
+from parley.protocol.words import TERMINAL
 from shared.settings import Settings
 from shared.store import Store
 from shared.store_api import (
@@ -100,7 +101,7 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
     )
     for event in events:
         console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), render.line(event)))
-    console.print(f"Go on with: parley chat --session {one.id}", style="dim", markup=False)
+    console.print(TERMINAL["resume_with"].format(session=one.id), style="dim", markup=False)
     return 0
 
 

@@ -86,7 +86,7 @@ def refusal(run: Run) -> str:
     if missing := run.text("missing"):
         return f"The data cannot answer this: {missing}"
     if cannot := run.text("cannot"):
-        return f"There is no query for this: {cannot}"
+        return cannot[:1].upper() + cannot[1:]
     if problem := run.text("problem"):
         sql = run.text("sql")
         return f"The query was not run to an end: {problem}" + (f"\n\n```sql\n{sql}\n```" if sql else "")

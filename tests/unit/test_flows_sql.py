@@ -282,7 +282,7 @@ async def test_harm_that_was_given_is_refused_and_not_rewritten(shop: Shop, requ
         ({"get_relevant_tables": {"tables": [], "missing": "salaries"}}, "The data cannot answer this: salaries"),
         (
             {"generate_sql": {"kind": "cannot", "reason": "no dates"}},
-            "There is no query for this: no dates",
+            "No dates",
         ),
     ],
 )

@@ -90,6 +90,7 @@ TERMINAL: Mapping[str, str] = {
     "paused": "Paused: /resume to continue.",
     "program_empty": "The program would be empty, so nothing was changed.",
     "raw_reply": "The model said: {text}",
+    "resume_with": "Resume with: parley chat --session {session}",
     "session": "Session {session}: {title}",
     "session_stays": "The session stays: {command}",
     "working_keys": "Ctrl-C stops",
