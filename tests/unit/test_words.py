@@ -12,10 +12,10 @@ from scripts.generate import ROOT
 from shared.domain import state_names
 from shared.domain.policy import REASONS as RECORDED
 
-PAGE = sorted(one for one in (ROOT / "web/src").rglob("*.ts*") if "generated" not in one.parts)
+PAGE = sorted(one for one in (ROOT / "web/src").rglob("*.ts*") if one.parent.name != "generated")
 TERMINAL = sorted((ROOT / "cli").rglob("*.py"))
 SERVER = sorted(
-    one for part in ("services", "parley") for one in (ROOT / part).rglob("*.py") if "words" not in one.parts
+    one for part in ("services", "parley") for one in (ROOT / part).rglob("*.py") if one.parent.name != "words"
 )
 STRING = re.compile(r'"([^"\n\\]*)"|`([^`\\]*)`|>\s*([^<>{}]*[^<>{}\s])\s*<')
 PLACE = re.compile(r"\{([^{}]*)\}")
