@@ -1,0 +1,61 @@
+"""What protocol 1 tells of the recorded logs: every message after each event, and the snapshot of each state.
+
+    python -m tests.protocol1.transcripts     writes them anew, where that is wanted
+
+They hold the messages as they are sent, in order: a client of version 1 must not notice a newer release.
+"""
+
+import json
+import lzma
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+
+from parley.protocol.server import Delta, ServerMessage
+from services.gateway.views import derive, messages
+from shared.domain.session import Session
+from shared.log import Loaded, accept
+from tests.logs.recorded import Recorded, load, load_random, names
+
+FILE = Path(__file__).parent / "transcripts.jsonl.xz"
+EVERY = 20  # of the random sessions
+DRAFT = "Goal: a draft"
+
+
+def recorded() -> Iterator[tuple[str, Recorded]]:
+    yield from ((name, load(name)) for name in names())
+    for number, one in enumerate(islice(load_random(), 0, None, EVERY)):
+        yield f"random {number}", one
+
+
+def told(log: Recorded) -> Iterator[str]:
+    """The messages of one session as JSON, in order."""
+    loaded = Loaded(Session(log.session_id), 0)
+    for raw in log.messages:
+        after, event, _ = accept(loaded, raw)
+        if event:
+            sent: list[ServerMessage] = list(derive.told(loaded.session, event, after.session))
+            draft = Delta(session_id=log.session_id, draft_id="1-plan-0", kind="plan", offset=0, text=DRAFT)
+            sent.append(messages.snapshot(after.session, draft))
+            yield from (message.model_dump_json(by_alias=True) for message in sent)
+        loaded = after
+
+
+def transcripts() -> dict[str, list[str]]:
+    return {name: list(told(log)) for name, log in recorded()}
+
+
+def read() -> dict[str, list[str]]:
+    """As they were written."""
+    with lzma.open(FILE, "rt", encoding="utf-8") as lines:
+        return {name: messages for name, messages in map(json.loads, lines)}
+
+
+def main() -> None:
+    with lzma.open(FILE, "wt", encoding="utf-8", preset=9) as file:
+        for name, messages in transcripts().items():
+            file.write(json.dumps([name, messages], ensure_ascii=False) + "\n")
+
+
+if __name__ == "__main__":
+    main()
