@@ -27,7 +27,7 @@ SHARING_A_PARLEY = tuple(
     tuple(f"tests/e2e/test_{name}.py" for name in names)
     for names in (
         ("page", "page_access", "page_deeds", "page_examples", "page_trouble"),
-        ("cli", "tasks", "permissions", "wheel", "chaos"),
+        ("cli", "plain_client", "tasks", "permissions", "wheel", "chaos"),
     )
 )
 

@@ -48,7 +48,7 @@ def transcripts() -> dict[str, list[str]]:
 def read() -> dict[str, list[str]]:
     """As they were written."""
     with lzma.open(FILE, "rt", encoding="utf-8") as lines:
-        return {name: messages for name, messages in map(json.loads, lines)}
+        return dict(map(json.loads, lines))
 
 
 def main() -> None:
