@@ -138,7 +138,7 @@ async def test_a_budget_that_is_used_up_asks_with_options(person: Person, runnin
         await expect(tab("question-option")).to_have_count(2)
         await tab.press("question-option")
         await client.event("budget.raised")
-        await tab.sees("note", "raised the budget")
+        await tab.sees("note", "raised the limit")
 
 
 async def test_a_word_during_the_work_and_context(person: Person, running: Parley) -> None:
