@@ -291,7 +291,7 @@ FIELDS: dict[str, str] = {
     "screen.snapshot.view": "the whole [view](#screenview)",
     "entries": "what it adds to the journal: [entries](#entries-of-the-journal) and updates of earlier ones",
     "changed": "the sections of the [view](#screenview) that are different now, whole",
-    "screen.event.can": "the client messages that would be carried out now; null where they are the same as before",
+    "screen.event.can": "the client messages that would be carried out now; null in an event that is told again",
     "work": "the service that is due, and the version that began its work",
     "ends_draft": "what was being written is over",
     "screen.delta.work": "the version of the work that the draft belongs to",

@@ -197,8 +197,8 @@ class ScreenSnapshot(v1.ServerMessage):
 class ScreenEvent(v1.ServerMessage):
     """One event as stored, what it adds to the journal, and what it changed.
 
-    `changed` has the sections of the view that differ from before, whole; of `actions` only those that differ. `can` is
-    None where nothing of it changed. Events that a `resume` tells again have no `changed`: the snapshot came first.
+    `changed` has the sections of the view that differ from before, whole; of `actions` only those that differ. Events
+    that a `resume` tells again have no `changed`, and None for `can`: the snapshot came first.
     """
 
     type: Literal["event"] = "event"

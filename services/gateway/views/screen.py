@@ -43,14 +43,13 @@ def snapshot(session: Session, draft: v1.Delta | None = None, *, writes: bool = 
 
 def happened(before: Session, event: SessionEvent, after: Session, *, writes: bool = True) -> v.ScreenEvent:
     """One event to somebody who has seen all before it."""
-    allowed = can(after, writes=writes)
     return v.ScreenEvent(
         session_id=after.id,
         version=event.version,
         event=event,
         entries=entries(event),
         changed=changed(before, after),
-        can=allowed if before.version == 0 or allowed != can(before, writes=writes) else None,
+        can=can(after, writes=writes),
         ends_draft=isinstance(event, ENDS_DRAFT),
     )
 

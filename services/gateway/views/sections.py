@@ -48,12 +48,15 @@ def changed(before: Session, after: Session) -> dict[str, Any]:
     """
     if before.version == 0:
         return whole(after).model_dump(mode="json", by_alias=True)
-    names = [name for name, section in SECTIONS.items() if not _same(section.parts(before), section.parts(after))]
-    old = {name: SECTIONS[name].make(before) for name in names}
-    new = {name: SECTIONS[name].make(after) for name in names}
-    differing = {name: new[name] for name in names if old[name] != new[name]}
-    if "actions" in differing:
-        differing["actions"] = _changed_actions(old["actions"], new["actions"])
+    differing: dict[str, Any] = {}
+    for name, section in SECTIONS.items():
+        if name == "actions" or _same(section.parts(before), section.parts(after)):
+            continue
+        made = section.make(after)
+        if made != section.make(before):
+            differing[name] = made
+    if actions := _changed_actions(before, after):
+        differing["actions"] = actions
     return {name: _json(value) for name, value in differing.items()}
 
 
@@ -64,11 +67,10 @@ def _same(before: tuple[object, ...], after: tuple[object, ...]) -> bool:
     )
 
 
-def _changed_actions(
-    old: Mapping[str, v.ActionSection], new: Mapping[str, v.ActionSection]
-) -> dict[str, v.ActionSection | None]:
+def _changed_actions(before: Session, after: Session) -> dict[str, v.ActionSection | None]:
+    old, new = ({a.spec.id: a for a in one.turn.actions} if one.turn else {} for one in (before, after))
     gone: dict[str, v.ActionSection | None] = dict.fromkeys(old.keys() - new.keys())
-    return gone | {name: one for name, one in new.items() if old.get(name) != one}
+    return gone | {name: _action(action) for name, action in new.items() if old.get(name) is not action}
 
 
 def _json(value: Any) -> Any:
