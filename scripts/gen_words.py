@@ -5,6 +5,8 @@ The generator refuses a field that has no words here, and words that no field ha
 
 # ruff: noqa: E501  one line a field, however long
 
+from scripts.gen_words_screens import SCREENS
+
 FIELDS: dict[str, str] = {
     # envelope
     "id": "unique and deterministic: `<session>:<command id>` of a person, `<session>:<work version>:<type>[:…]` of a service",
@@ -287,45 +289,7 @@ FIELDS: dict[str, str] = {
     "can": "the client messages that would be carried out now (`edit_code` is `edit` with `target: code`)",
     "by": "who made it",
     "verdict": "the verifier's, once there is one",
-    # protocol 2
-    "screen.snapshot.view": "the whole [view](#screenview)",
-    "entries": "what it adds to the journal: [entries](#entries-of-the-journal) and updates of earlier ones",
-    "changed": "the sections of the [view](#screenview) that are different now, whole",
-    "screen.event.can": "the client messages that would be carried out now; null in an event that is told again",
-    "work": "the service that is due, and the version that began its work",
-    "ends_draft": "what was being written is over",
-    "screen.delta.work": "the version of the work that the draft belongs to",
-    "WorkSection.version": "of the event that began the work",
-    "path_standing": "where the path stands, for an edit of its rest; none: no path can be changed",
-    "PathStanding.after": "the id of the action that has begun last",
-    "PathStanding.tool": "the node that ran last",
-    "have": "names of the values that have been made",
-    "escalation": "why a person must act, where one must",
-    "taken_over": "they have acted already",
-    "next": "what can come next, at rest",
-    "ScreenView.actions": "of the turn at hand, by id",
-    "TurnSection.actions": "the ids of its actions, in order",
-    "ApprovalSection.actions": "the ids of the actions that wait",
-    "ReviewSection.target": "`plan` or `code`",
-    "journal.key": "what later updates name the entry by",
-    "set": "the fields with their new values",
-    "journal.kind": "tells entries apart",
-    "place": "orders the actions of a turn",
-    "summary": "how large it is, in words",
-    "spec_in": "version of the event that has its arguments",
-    "result_in": "version of the event that has its result; null while there is none",
-    "word": "the state or status in words",
-    "tone": "how it is to look",
-    "gist": "how it stands, or what came of it, in one line",
-    "decided_by": "who approved or declined it; empty where nobody was asked",
-    "confidence_text": "the same in words",
-    "source": "who judged, in words",
-    "service": "the one that is due",
-    "ActionSection.approval": "why it needs approval; null where it needs none",
-    "ActionSection.ruling": "what the domain made of the call: only `skip` and `deny` keep it from being run",
-    "ActionSection.why": "the reason of the ruling; empty where none is needed",
-    "QuestionSection.about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",
-    "ScreenView.parent": "the session it was forked from",
+    **SCREENS,
 }
 _used: set[str] = set()
 

@@ -31,13 +31,15 @@ from parley.events.values import (
     Text,
     ToolPolicy,
     Workflow,
+    is_empty,
+    is_none,
 )
 
 Intent = Literal["request", "feedback", "guidance", "remark"]
 QuestionKind = Literal["request", "continue", "budget", "action", "uncertain"]
 Version = Annotated[int, Field(ge=1)]
-# 1, 2, 3 for people: how many plans, or programs, the session has had. 0 in what older releases stored.
-PeopleNumber = Annotated[int, Field(ge=0, exclude_if=lambda number: number == 0)]
+# 1, 2, 3 for people; 0 in what older releases stored.
+PeopleNumber = Annotated[int, Field(ge=0, exclude_if=is_empty)]
 MAX_ACTIONS = 1_000  # of an event; what is decided today has fewer
 MAX_OUTCOMES = 50  # of an event
 
@@ -196,8 +198,8 @@ class QuestionAnswered(Event):
     question_id: ActionId
     text: Text
     key: str | None = None
-    kind: QuestionKind | None = Field(None, exclude_if=lambda kind: kind is None)
-    is_input: bool = Field(False, exclude_if=lambda is_input: not is_input)
+    kind: QuestionKind | None = Field(None, exclude_if=is_none)
+    is_input: bool = Field(False, exclude_if=is_empty)
 
 
 class TurnPlanned(Event):
@@ -247,9 +249,9 @@ class TurnChanged(Event):
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=MAX_ACTIONS)]
     overrides: dict[str, JsonValue] = Field(default_factory=dict)
     reason: Annotated[str, Field(max_length=5_000)] = ""
-    dropped: Annotated[tuple[ActionId, ...], Field(exclude_if=lambda dropped: not dropped)] = ()
-    unchanged: Annotated[tuple[ActionId, ...], Field(exclude_if=lambda unchanged: not unchanged)] = ()
-    override_id: ActionId | None = Field(None, exclude_if=lambda action_id: action_id is None)
+    dropped: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
+    unchanged: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
+    override_id: ActionId | None = Field(None, exclude_if=is_none)
 
 
 class ApprovalGiven(Event):
@@ -323,7 +325,7 @@ class ActionUncertain(Event):
     action_id: ActionId
     attempt: Attempt = 1
     reason: str
-    effect: Effect | None = Field(None, exclude_if=lambda effect: effect is None)
+    effect: Effect | None = Field(None, exclude_if=is_none)
 
 
 class TurnVerified(Event):

@@ -51,11 +51,11 @@ def content_hash(content: str) -> str:
     return hashlib.sha256(content.encode()).hexdigest()
 
 
-def _is_none(value: object) -> bool:
+def is_none(value: object) -> bool:
     return value is None
 
 
-def _is_empty(value: object) -> bool:
+def is_empty(value: object) -> bool:
     return not value
 
 
@@ -64,7 +64,7 @@ class Ended(Stored):
 
     id: ActionId
     reason: EndReason
-    began: bool = Field(False, exclude_if=_is_empty)
+    began: bool = Field(False, exclude_if=is_empty)
 
 
 class Option(Stored):
@@ -127,8 +127,8 @@ class Step(Stored):
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tool: Line | None = None
     arguments: dict[str, JsonValue] | None = None
-    effect: Effect | None = Field(None, exclude_if=_is_none)
-    policy: ToolPolicy | None = Field(None, exclude_if=_is_none)
+    effect: Effect | None = Field(None, exclude_if=is_none)
+    policy: ToolPolicy | None = Field(None, exclude_if=is_none)
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
@@ -215,9 +215,9 @@ class Outcome(ActionAttempt):
     cause: OutcomeCause | None = None
     seconds: float = Field(0, ge=0, allow_inf_nan=False)
     size: Annotated[int, Field(ge=0)] | None = None
-    confirmed: bool | None = Field(None, exclude_if=_is_none)
-    violation: Annotated[str, Field(max_length=2_000)] = Field("", exclude_if=_is_empty)
-    handed_over: bool = Field(False, exclude_if=_is_empty)
+    confirmed: bool | None = Field(None, exclude_if=is_none)
+    violation: Annotated[str, Field(max_length=2_000)] = Field("", exclude_if=is_empty)
+    handed_over: bool = Field(False, exclude_if=is_empty)
 
 
 class Recalled(Stored):

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from parley.protocol import screen as v
-from services.gateway.views import messages
+from services.gateway.views import asks, messages
 from services.gateway.views.parts import (
     answer_view,
     code_view,
@@ -20,11 +20,9 @@ from services.gateway.views.parts import (
     plan_view,
     verdict_view,
 )
-from shared.domain.paths import begun, made
-from shared.domain.session import Session, put_back
-from shared.domain.state import UNDER_WAY, Action
+from shared.domain.session import Session
+from shared.domain.state import Action
 from shared.domain.state_names import state_name
-from shared.flows import PERSON, split
 
 type Sections = Mapping[str, Any]  # by name, as JSON
 
@@ -130,63 +128,6 @@ def _action(action: Action) -> v.ActionSection:
     )
 
 
-def _review(session: Session) -> v.ReviewSection | None:
-    found = messages.review(put_back(session))
-    if found is None or found.version is None:
-        return None
-    target = "code" if found.type == "code_review" else "plan"
-    return v.ReviewSection(
-        target=target, version=found.version, number=found.number, hash=found.hash, message=found.message
-    )
-
-
-def _feedback(session: Session) -> v.FeedbackSection | None:
-    found = messages.feedback_request(session)
-    return v.FeedbackSection.model_validate(found, from_attributes=True) if found else None
-
-
-def _question(session: Session) -> v.QuestionSection | None:
-    found = messages.question(session)
-    return v.QuestionSection.model_validate(found, from_attributes=True) if found else None
-
-
-def _approval(session: Session) -> v.ApprovalSection | None:
-    found = messages.approval_request(put_back(session))
-    if found is None:
-        return None
-    return v.ApprovalSection(actions=tuple(one.action_id for one in found.actions), message=found.message)
-
-
-def _path_standing(session: Session) -> v.PathStanding | None:
-    turn = session.turn
-    if turn is None or not turn.rules.changeable:
-        return None
-    walked = begun(turn)
-    ran = [
-        one.spec.tool for one in walked if one.status in (*UNDER_WAY, "finished") and split(one.spec.tool)[1] != PERSON
-    ]
-    return v.PathStanding(
-        after=walked[-1].spec.id if walked else "",
-        tool=ran[-1] if ran else "",
-        have=tuple(dict.fromkeys(name for state in made(turn).values() for name in state)),
-    )
-
-
-def _escalation(session: Session) -> v.EscalationSection | None:
-    if session.phase != "escalated":
-        return None
-    turn = session.turn
-    mine = turn is not None and turn.taken_over
-    asked = turn.verdict.reasoning if turn and turn.verdict else ""
-    message = "Act again, or hand the session back with a message." if mine else asked
-    return v.EscalationSection(message=message, taken_over=mine)
-
-
-def _next(session: Session) -> v.NextSection | None:
-    found = messages.continue_(session)
-    return v.NextSection.model_validate(found.content, from_attributes=True) if found else None
-
-
 def _usage(session: Session) -> v.UsageSection:
     return v.UsageSection.model_validate(messages.usage(session), from_attributes=True)
 
@@ -214,15 +155,15 @@ SECTIONS: Mapping[str, Section] = {
     "turn": Section(_turn, lambda session: (session.turn,)),
     "actions": Section(_actions, lambda session: (session.turn,)),
     "path": Section(path_view, lambda session: (session.turn, session.plan)),
-    "path_standing": Section(_path_standing, lambda session: (session.turn,)),
+    "path_standing": Section(asks.path_standing, lambda session: (session.turn,)),
     "memory": Section(memory_view, lambda session: (session.memory, session.counts, session.settings)),
     "answer": Section(answer_view, lambda session: (session.answer,)),
     "failure": Section(failure_view, lambda session: (session.failure,)),
-    "review": Section(_review, _standing),
-    "feedback_request": Section(_feedback, _standing),
-    "question": Section(_question, _standing),
-    "approval_request": Section(_approval, _standing),
-    "escalation": Section(_escalation, _standing),
-    "next": Section(_next, _standing),
+    "review": Section(asks.review, _standing),
+    "feedback_request": Section(asks.feedback, _standing),
+    "question": Section(asks.question, _standing),
+    "approval_request": Section(asks.approval, _standing),
+    "escalation": Section(asks.escalation, _standing),
+    "next": Section(asks.next_steps, _standing),
     "usage": Section(_usage, lambda session: (session.spent, session.settings)),
 }
