@@ -1,4 +1,4 @@
-"""What the fields of protocol 2 mean, in words: the view's sections and the journal's entries."""
+"""What the fields of views mean, in words: a session's parts, the sections of a screen and the journal's entries."""
 
 # ruff: noqa: E501  one line a field, however long
 
@@ -41,4 +41,19 @@ SCREENS: dict[str, str] = {
     "ActionSection.why": "the reason of the ruling; empty where none is needed",
     "QuestionSection.about": "why it is asked: the request itself, what comes next, the budget, an action, an action in doubt",
     "ScreenView.parent": "the session it was forked from",
+    "PathView.why": "why it is the full graph; empty where it is not",
+    "PathView.attempts": "how many proposals it took",
+    "ActionView.tokens": "of the model calls made for it",
+    "ActionView.approval": "why a person must allow it; none: nobody has to",
+    "ActionView.status": "`planned`, `approved`, `denied`, `started`, `asked`, `finished`, `failed`, `skipped` or `uncertain`",
+    "ActionView.text": "what it is for",
+    "NodeProposalView.flow": "the flow it would belong to",
+    "NodeProposalView.why": "what it is missed for",
+    "PlannedPathView.nodes": "`<flow>.<node>`, in order",
+    "PlannedPathView.why": "why it is the full graph; empty where it is not",
+    "PlannedPathView.attempts": "how many proposals it took",
+    "FailureView.raw": "what the model said instead, at most 20,000 characters",
+    "FailureView.stage": "the phase that could not be done",
+    "ActionView.why": "the reason of the ruling; empty where none is needed",
+    "ActionView.ruling": "what the domain made of the call: only `skip` and `deny` keep it from being run",
 }
