@@ -8,7 +8,7 @@ import hmac
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated
 
@@ -58,12 +58,12 @@ class Tools:
         """Begin a session with a request. Planning takes a while: call wait next."""
         async with self._parley() as parley:
             session = await parley.start(request, workflow=workflow, settings=settings)
-            return state_of(await session.snapshot())
+            return state_of(session.id, await session.screen())
 
     async def read_session(self, session_id: SessionId) -> SessionState:
         """Where a session stands: plan and code with version and hash, what waits for the person, and the answer."""
         async with self._parley() as parley:
-            return state_of(await parley.session(session_id).snapshot())
+            return state_of(session_id, await parley.session(session_id).screen())
 
     async def list_sessions(
         self,
@@ -79,11 +79,13 @@ class Tools:
         """Wait until a person is due or the session rests, at most so many seconds; where it stands then."""
         async with self._parley() as parley:
             session = parley.session(session_id)
-            try:
-                async with asyncio.timeout(seconds):
-                    return state_of(await session.wait())
-            except TimeoutError:
-                return state_of(await session.snapshot())
+            with suppress(TimeoutError):
+                async with asyncio.timeout(seconds), aclosing(session.screens()) as screens:
+                    async for screen in screens:
+                        state = state_of(session_id, screen)
+                        if state.waits_for != "work":
+                            return state
+            return state_of(session_id, await session.screen())
 
     async def approve(
         self,
@@ -122,8 +124,7 @@ class Tools:
     async def _says(self, session_id: str, **message: object) -> SessionState:
         async with self._parley() as parley:
             session = parley.session(session_id)
-            await session.send(**message)
-            return state_of(await session.snapshot())
+            return state_of(session_id, await session.screen(await session.send(**message)))
 
     @asynccontextmanager
     async def _parley(self) -> AsyncIterator[Parley]:

@@ -5,9 +5,9 @@ from typing import Literal, Self
 
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from parley.protocol import server as s
+from parley.client import Screen
 from parley.protocol.pages import SessionSummary
-from shared.domain.session import SERVICE_OF
+from parley.protocol.screen import ActionSection, ScreenView
 
 Wait = Literal[
     "work",
@@ -96,27 +96,28 @@ class Sessions(Told):
     total: int
 
 
-def state_of(snapshot: s.Snapshot) -> SessionState:
-    plan, code, question, asked = snapshot.plan, snapshot.code, snapshot.question, snapshot.approval_request
+def state_of(session_id: str, screen: Screen) -> SessionState:
+    view = screen.view
+    plan, code, question, asked = view.plan, view.code, view.question, view.approval_request
     return SessionState(
-        session_id=snapshot.session_id,
-        version=snapshot.version or 0,
-        state=snapshot.state,
-        waits_for=_waits_for(snapshot),
-        title=snapshot.title,
-        request=snapshot.request,
-        workflow=snapshot.workflow,
+        session_id=session_id,
+        version=screen.version,
+        state=view.state,
+        waits_for=_waits_for(view),
+        title=view.title,
+        request=view.request,
+        workflow=view.workflow,
         plan=plan and Item(version=plan.version, hash=plan.hash, status=plan.status, text=plan.text),
         code=code and Item(version=code.version, hash=code.hash, status=code.status, text=code.code),
         question=question
         and Question(question_id=question.question_id, text=question.content, options=question.options),
-        actions=tuple(_action(action, snapshot.version or 0) for action in asked.actions) if asked else (),
-        answer=snapshot.answer,
-        failure=snapshot.failure.reason if snapshot.failure else "",
+        actions=tuple(_action(view.actions[one], screen.version) for one in asked.actions) if asked else (),
+        answer=view.answer.text if view.answer else "",
+        failure=view.failure.reason if view.failure else "",
     )
 
 
-def _action(action: s.ActionView, version: int) -> WaitingAction:
+def _action(action: ActionSection, version: int) -> WaitingAction:
     return WaitingAction(
         action_id=action.action_id,
         version=version,
@@ -129,18 +130,18 @@ def _action(action: s.ActionView, version: int) -> WaitingAction:
     )
 
 
-def _waits_for(snapshot: s.Snapshot) -> Wait:
+def _waits_for(view: ScreenView) -> Wait:
     """Paused work is told as such only where no person is asked: a decision can be made in a pause, too."""
     pending: dict[Wait, object] = {
-        "failed": snapshot.failure,
-        "plan_approval": isinstance(snapshot.review, s.TextPlanReview),
-        "code_approval": isinstance(snapshot.review, s.CodeReview),
-        "feedback": snapshot.feedback_request,
-        "answer": snapshot.question,
-        "action_approval": snapshot.approval_request,
-        "take_over": snapshot.phase == "escalated",
-        "rest": snapshot.phase == "resting",
-        "paused": snapshot.paused,
-        "work": snapshot.phase in SERVICE_OF,
+        "failed": view.failure,
+        "plan_approval": view.review and view.review.target == "plan",
+        "code_approval": view.review and view.review.target == "code",
+        "feedback": view.feedback_request,
+        "answer": view.question,
+        "action_approval": view.approval_request,
+        "take_over": view.escalation,
+        "rest": view.phase == "resting",
+        "paused": view.paused,
+        "work": view.work,
     }
     return next((kind for kind, there in pending.items() if there), "rest")

@@ -12,3 +12,4 @@ from parley.client.errors import NotAllowed as NotAllowed
 from parley.client.errors import ParleyDown as ParleyDown
 from parley.client.errors import ParleyError as ParleyError
 from parley.client.errors import Refused as Refused
+from parley.client.screen import Screen as Screen

@@ -3,17 +3,19 @@
 import uuid
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing
-from typing import Any, Self
+from typing import Any, Literal, Self
 from urllib.parse import quote
 
 from parley.client.connection import Connection, refusal
 from parley.client.endpoint import Endpoint
 from parley.client.errors import Refused
 from parley.client.rest import Rest, plain
+from parley.client.screen import Screen
 from parley.events import SessionEvent
 from parley.events.values import Knowledge, SessionSettings, Workflow
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionPage
+from parley.protocol.screen import ScreenEvent, ScreenSnapshot
 from parley.protocol.server import Error, Event, Snapshot
 from parley.protocol.tools import Preview, ToolPage
 
@@ -67,9 +69,12 @@ class Parley:
         """A session that exists already."""
         return Session(self._rest, self._endpoint, session_id, patience=self._patience)
 
-    def connect(self, session_id: str | None = None, *, after: int = 0) -> Connection:
-        """This session live, after this version, or a new session. It reconnects however long Parley is away."""
-        return Connection(self._endpoint, session_id=session_id, after=after)
+    def connect(self, session_id: str | None = None, *, after: int = 0, view: Literal[1, 2] = 1) -> Connection:
+        """This session live, after this version, or a new session. It reconnects however long Parley is away.
+
+        With `view=2` it is what a screen needs: sections and journal entries instead of messages to conclude from.
+        """
+        return Connection(self._endpoint, session_id=session_id, after=after, view=view)
 
     async def sessions(
         self, query: str = "", *, states: Sequence[str] = (), limit: int = 50, offset: int = 0
@@ -141,6 +146,25 @@ class Session:
                     raise refusal(message)
                 if isinstance(message, Event):
                     yield message.event
+
+    async def screens(self) -> AsyncGenerator[Screen]:
+        """The session as a screen shows it: where it stands, and again after each event; it has no end."""
+        connection = Connection(self._endpoint, session_id=self.id, patience=self._patience, view=2)
+        async with connection:
+            async for message in connection:
+                if isinstance(message, Error):
+                    raise refusal(message)
+                told = isinstance(message, ScreenEvent) and message.version == connection.screen.version
+                if told or isinstance(message, ScreenSnapshot):
+                    yield connection.screen
+
+    async def screen(self, version: int = 0) -> Screen:
+        """Where it stands as soon as it has this version."""
+        async with aclosing(self.screens()) as screens:
+            async for screen in screens:
+                if screen.version >= version:
+                    return screen
+        raise AssertionError("the screens of a session have no end")
 
     async def wait(self) -> Snapshot:
         """Until nothing will happen by itself: a person is asked for something, or it rests, failed or is paused."""

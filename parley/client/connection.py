@@ -14,11 +14,14 @@ from pydantic import ValidationError
 
 from parley.client.endpoint import TRANSIENT, Backoff, Endpoint
 from parley.client.errors import ParleyDown, Refused
+from parley.client.screen import Screen
 from parley.client.socket import Link, Socket, Tap
 from parley.protocol import client as c
+from parley.protocol import screen as v
 from parley.protocol import server as s
 
-Message = s.AnyServerMessage | Link
+Received = s.AnyServerMessage | v.AnyScreenMessage
+Message = Received | Link
 TOO_BIG = 1009  # the code with which a socket ends that was sent more than it takes
 # No event acknowledges these, so they are not sent again after a lost connection.
 _UNACKNOWLEDGED = (c.Close, c.Fork)
@@ -33,6 +36,7 @@ class Connection:
     Without a `session_id` it begins a new session, whose id comes with the greeting; with `begun` false it begins a
     session with this id. Several endpoints are tried in turn. Iterating raises ParleyDown when Parley is away for more
     than `patience` seconds, NotAllowed when it refuses the connection. `tap` is called with every frame on the wire.
+    With `view=2` it speaks protocol 2, and `screen` has what the messages so far come to.
     """
 
     def __init__(
@@ -43,11 +47,14 @@ class Connection:
         begun: bool = True,
         patience: float = math.inf,
         tap: Tap | None = None,
+        view: Literal[1, 2] = 1,
     ) -> None:
         self.session_id, self.after = session_id, after
+        self.screen = Screen()
+        self._view = view
         self._begun = begun and session_id is not None
         self._backoff = Backoff(patience)
-        self._socket = Socket(endpoints, self._backoff, tap)
+        self._socket = Socket(endpoints, self._backoff, tap, query="?view=2" if view == 2 else "")
         self._stage: _Stage = "new"
         self._resume_id = uuid.uuid4().hex
         self._pending: dict[str, c.ClientMessage] = {}
@@ -132,10 +139,14 @@ class Connection:
                 raise refusal(message)
         raise AssertionError("the messages of a connection have no end")
 
-    async def _received(self, frame: str | bytes) -> s.AnyServerMessage | None:
+    async def _received(self, frame: str | bytes) -> Received | None:
         """The message, None if it is not for the reader of this connection."""
+        message: Received
         try:
-            message = s.SERVER_MESSAGES.validate_json(frame)
+            if self._view == 1:
+                message = s.SERVER_MESSAGES.validate_json(frame)
+            else:
+                message = v.SCREEN_MESSAGES.validate_json(frame)
         except ValidationError:
             return None  # a message of a newer gateway
         match message:
@@ -146,23 +157,31 @@ class Connection:
                 return self._refused(message)
             case s.Log():
                 pass
-            case s.Snapshot() if message.session_id == self.session_id:
+            case s.Snapshot() | v.ScreenSnapshot() if message.session_id == self.session_id:
                 return await self._snapshot(message)
             case _ if message.session_id == self.session_id:
-                return self._live(message)
+                return await self._live(message)
         return message
 
-    def _live(self, message: s.AnyServerMessage) -> s.AnyServerMessage | None:
-        """Unless the socket is attached, messages may be missing between these: all come again after the resume."""
+    async def _live[M: Received](self, message: M) -> M | None:
+        """Unless the socket is attached, messages may be missing between these: all come again after the resume.
+
+        Changes of protocol 2 build on each other: where an event is missing, the session is resumed.
+        """
         if self._stage != "attached":
             return None
-        if isinstance(message, s.Event):
+        if isinstance(message, v.ScreenEvent) and message.event.version > self.after + 1:
+            await self._resume()
+            return None
+        if isinstance(message, s.Event | v.ScreenEvent):
             if message.event.version <= self.after:
                 return None
             self.after = message.event.version
             self._pending.pop(message.event.id.removeprefix(f"{self.session_id}:"), None)
             self._begun = True
             self._backoff.reset()
+        if isinstance(message, v.ScreenEvent | v.ScreenDelta):
+            self.screen.take(message)
         return message
 
     def _give_up_largest(self) -> None:
@@ -196,18 +215,20 @@ class Connection:
         self._stage = "resuming"
         await self._put(c.Resume(type="resume", id=self._resume_id, after=self.after))
 
-    async def _snapshot(self, snapshot: s.Snapshot) -> s.Snapshot | None:
+    async def _snapshot[M: s.Snapshot | v.ScreenSnapshot](self, snapshot: M) -> M | None:
         """A snapshot answers a resume. One without a resume tells that the session had begun: events are missing."""
         self._begun = True
         if self._stage == "resuming":
             self._stage = "attached"
             self._backoff.reset()
+            if isinstance(snapshot, v.ScreenSnapshot):
+                self.screen.take(snapshot)
             return snapshot
         if self._stage == "attached":
             await self._resume()
         return None
 
-    def _refused(self, error: s.Error) -> s.AnyServerMessage | None:
+    def _refused(self, error: s.Error) -> s.Error | s.Log | None:
         """The refusal; if its reason is transient, a Log instead, and the message is sent again after a pause."""
         about = error.reply_to
         if about == self._resume_id:

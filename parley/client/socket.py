@@ -26,13 +26,16 @@ class Link(Enum):
 
 
 class Socket:
-    """Tries the endpoints in turn. `ended`: the code with which the last connection was closed, 0 for none."""
+    """Tries the endpoints in turn. `ended`: the code with which the last connection was closed, 0 for none.
 
-    def __init__(self, endpoints: Sequence[Endpoint], backoff: Backoff, tap: Tap | None) -> None:
+    `query` is appended to the address.
+    """
+
+    def __init__(self, endpoints: Sequence[Endpoint], backoff: Backoff, tap: Tap | None, *, query: str = "") -> None:
         self.url = endpoints[0].socket_url
         self.ended = 0
         self._endpoints = itertools.cycle(endpoints)
-        self._backoff, self._tap = backoff, tap
+        self._backoff, self._tap, self._query = backoff, tap, query
         self._socket: ClientConnection | None = None
         self._announced = False
         self._pause = 0.0  # seconds before the next one is opened
@@ -43,7 +46,7 @@ class Socket:
         self.url = endpoint.socket_url
         try:
             self._socket = await connect(
-                endpoint.socket_url,
+                f"{endpoint.socket_url}{self._query}",
                 additional_headers=endpoint.headers,
                 max_size=LARGEST,
                 open_timeout=10,
