@@ -8,10 +8,10 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from cli.chat import render
-from cli.chat.export import CannotExport, Format, export, newest_code
 from cli.chat.text import short
 from cli.command import Declined
+from cli.export import CannotExport, Format, export, newest_code
+from cli.gist import line
 from cli.running import bus, query
 from cli.visible import print_visible, visible
 from parley.events import SessionEvent
@@ -100,7 +100,7 @@ async def show(settings: Settings, session_id: str, *, as_json: bool = False) ->
         f"{one.workflow} · {one.state.replace('_', ' ')} · version {one.version} · of {one.owner}", markup=False
     )
     for event in events:
-        console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), render.line(event)))
+        console.print(Text.assemble((f"{event.version:>4} {event.at:%m-%d %H:%M:%S} ", "dim"), line(event)))
     console.print(TERMINAL["resume_with"].format(session=one.id), style="dim", markup=False)
     return 0
 

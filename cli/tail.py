@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from rich.console import Console
 from rich.text import Text
 
-from cli.chat.gist import cost, gist
 from cli.chat.text import short
+from cli.gist import cost, gist
 from cli.running import bus
 from cli.sessions import journal
 from cli.visible import print_visible, visible

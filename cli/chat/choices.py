@@ -6,7 +6,7 @@ from typing import NamedTuple
 from cli.chat import forms
 from cli.chat.state import Ask, View
 from parley.protocol import client as c
-from parley.protocol import server as s
+from parley.protocol.screen import ActionSection
 from parley.protocol.words import ACTIONS, HINTS, OPTIONS, REVIEW, TERMINAL
 
 
@@ -71,24 +71,43 @@ _CHANGE = Choice("edit", ACTIONS["edit_first"])
 _SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "decline": "no", "deny": "no", "why": "reason"}
 
 
-def choices(ask: Ask | None) -> tuple[Choice, ...]:
-    """The numbered choices of what is asked; () where only words are wanted."""
+# The client message that a choice sends, where it is another word.
+_SENDS = dict.fromkeys(("approve", "yes", "always", "no", "reason"), "approval")
+
+
+def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a question
+    """The numbered choices of what is asked, as far as they would be carried out; () where only words are wanted."""
+    ask = view.ask
     match ask.kind if ask else None:
-        case "plan" | "code" as kind:
-            return _REVIEW if kind == "plan" else _CODE
+        case "plan":
+            return _possible(view, _REVIEW)
+        case "code":
+            return _possible(view, _CODE, edit="edit_code")
         case "actions":
-            of_a_path = ask and ask.actions and ask.actions[0].arguments and "." in ask.actions[0].tool
-            return (*_ACTIONS, _CHANGE) if of_a_path else _ACTIONS
+            first = ask.actions[0] if ask and ask.actions else None
+            change = (_CHANGE,) if first and first.arguments and "." in first.tool else ()
+            return _possible(view, (*_ACTIONS, *change), edit="edit_path")
         case "question":  # where tables are asked for, numbers are theirs
-            return tuple(Choice(option, option) for option in ask.options) if ask and not forms.tables(ask) else ()
-        case "rest" | "stopped":
-            again = (Choice("retry", ACTIONS["resume"]),) if ask and ask.kind == "stopped" else ()
-            return (*again, *(Choice(option, OPTIONS.get(option, option)) for option in (ask.options if ask else ())))
+            return () if forms.tables(ask) else _options(ask)
+        case "stopped":
+            return (*_possible(view, (Choice("retry", ACTIONS["resume"]),)), *_options(ask))
+        case "rest":
+            return _options(ask)
         case "failed":
-            retry = isinstance(ask and ask.message, s.Failed) and ask.message.failure.retryable  # type: ignore[union-attr]
-            return (*((Choice("retry", ACTIONS["retry"]),) if retry else ()), Choice("complete", ACTIONS["done"]))
+            helps = view.stands and view.stands.failure and view.stands.failure.retryable
+            again = (Choice("retry", ACTIONS["retry"]),) if helps else ()
+            return _possible(view, (*again, Choice("complete", ACTIONS["done"])))
         case _:
             return ()
+
+
+def _possible(view: View, offered: tuple[Choice, ...], *, edit: str = "edit") -> tuple[Choice, ...]:
+    sends = _SENDS | {"edit": edit}
+    return tuple(choice for choice in offered if sends.get(choice.word, choice.word) in view.can)
+
+
+def _options(ask: Ask | None) -> tuple[Choice, ...]:
+    return tuple(Choice(option, OPTIONS.get(option, option)) for option in (ask.options if ask else ()))
 
 
 def hint(ask: Ask | None) -> str:  # noqa: PLR0911  one line a question
@@ -128,10 +147,10 @@ def understand(line: str, view: View) -> Doing:  # noqa: PLR0911  one way out fo
         return Say(TERMINAL["not_yet"])
     if ask is None:
         return Send(c.UserMessage(type="user_message", content=line), moves=False)
-    if picked := _picked(line, choices(ask)):
+    if picked := _picked(line, choices(view)):
         return pick(picked, view)
-    if line.isdigit() and choices(ask):
-        return Say(TERMINAL["no_choice"].format(number=line, count=len(choices(ask))))
+    if line.isdigit() and choices(view):
+        return Say(TERMINAL["no_choice"].format(number=line, count=len(choices(view))))
     return _words(line, ask)
 
 
@@ -145,7 +164,7 @@ def _picked(line: str, offered: tuple[Choice, ...]) -> str | None:
 
 def chosen(line: str, view: View) -> str:
     """The label of the choice that a typed number stands for, to be shown after it; "" if it stands for none."""
-    offered = choices(view.ask)
+    offered = choices(view)
     return f" {offered[int(line) - 1].label}" if line.isdigit() and 1 <= int(line) <= len(offered) else ""
 
 
@@ -166,7 +185,7 @@ def _words(line: str, ask: Ask) -> Doing:
 
 
 def _question_id(ask: Ask) -> str | None:
-    return ask.message.question_id if isinstance(ask.message, s.Question) else None
+    return ask.question.question_id if ask.question else None
 
 
 def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one line a choice
@@ -186,7 +205,7 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
         case "reason" if ask:
             return More(replace(ask, kind="reason", back=ask))
         case "feedback":
-            return More(Ask("feedback", ask.at if ask else 0, back=ask))
+            return More(Ask("feedback", back=ask))
         case "edit":
             return Local("edit")
         case "replan":
@@ -233,7 +252,7 @@ def reject(view: View, reason: str = "") -> Doing:
     return _NOTHING
 
 
-def _refusal(action: s.ActionView, reason: str) -> c.Approval:
+def _refusal(action: ActionSection, reason: str) -> c.Approval:
     return c.Approval(type="approval", approved=False, action_id=action.action_id, reason=reason)
 
 

@@ -3,11 +3,12 @@
 from collections.abc import Awaitable, Callable
 
 from cli.chat.choices import Doing, Say, Send
-from cli.chat.paths import shown, walk, with_value
-from cli.chat.state import Code, Plan, View
+from cli.chat.paths import shown, walks, with_value
+from cli.chat.state import View
 from cli.chat.text import HELP, Unreadable, editable, read_plan
 from parley.protocol import client as c
-from parley.protocol.server import ActionView
+from parley.protocol.screen import ActionSection
+from parley.protocol.views import CodeView, PlanView
 from parley.protocol.words import TERMINAL
 
 Editor = Callable[[str, str], Awaitable[str | None]]
@@ -39,7 +40,7 @@ async def edit(view: View, editor: Editor) -> Doing:
     return Say(TERMINAL["nothing_editable"])
 
 
-async def _edit_code(code: Code, editor: Editor) -> Doing:
+async def _edit_code(code: CodeView, editor: Editor) -> Doing:
     text = await editor(code.code, ".py")
     if text is None or text.rstrip() == code.code.rstrip():
         return Say(TERMINAL["nothing_changed"])
@@ -48,10 +49,10 @@ async def _edit_code(code: Code, editor: Editor) -> Doing:
     return Send(c.Edit(type="edit", target="code", version=code.version, content=text))
 
 
-async def _edit_value(view: View, action: ActionView, editor: Editor) -> Doing:
+async def _edit_value(view: View, action: ActionSection, editor: Editor) -> Doing:
     """What a node shows before it runs; changed, it is shown again."""
     value = shown(action)
-    if value is None or walk(view.session) is None:
+    if value is None or not walks(view):
         return Say(TERMINAL["only_path_values"])
     text = await editor(f"{value.text.rstrip()}\n", ".sql" if value.name == "sql" else ".txt")
     if text is None or text.strip() in ("", value.text.strip()):
@@ -59,7 +60,7 @@ async def _edit_value(view: View, action: ActionView, editor: Editor) -> Doing:
     return with_value(view, value.name, text.strip())
 
 
-async def _edit_plan(plan: Plan, editor: Editor) -> Doing:
+async def _edit_plan(plan: PlanView, editor: Editor) -> Doing:
     text = await editor(f"{editable(plan.goal, plan.steps, plan.notes)}\n{HELP}", ".md")
     if text is None:
         return Say(TERMINAL["nothing_changed"])

@@ -15,13 +15,12 @@ from cli.chat.forms import Table
 from cli.chat.frames import Framed
 from cli.chat.text import short
 from cli.visible import visible
-from parley.events import facts
-from parley.events.values import Outcome, PathPlan
-from parley.protocol.views import PlannedPathView
-from parley.protocol.words import JOURNAL, PATHS
-from shared.domain.paths import PERSON, split
-from shared.domain.state import Action, Plan, Turn
-from shared.domain.workflows.flow import path_of
+from parley.events.values import Outcome
+from parley.protocol.journal import TurnEntry
+from parley.protocol.screen import ActionSection, TurnSection
+from parley.protocol.views import PathView, PlannedPathView, PlanView
+from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
+from shared.flows import PERSON, split
 
 ROWS, COLUMNS, CELL, WORDS = 20, 12, 40, 200  # that are shown of a result; characters of a cell, of words
 _MARKS: Mapping[str, tuple[str, str]] = {
@@ -34,13 +33,13 @@ _MARKS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def line(turn: Turn) -> Text:
+def line(actions: Sequence[ActionSection]) -> Text:
     """The nodes in a line; the one that runs, waits or comes next is marked."""
-    current = next((a for a in turn.actions if a.status in ("started", "asked", "planned", "approved")), None)
-    return _joined([(action.spec.tool, *_mark(action, action is current)) for action in turn.actions])
+    current = next((a for a in actions if a.status in ("started", "asked", "planned", "approved")), None)
+    return _joined([(action.tool, *_mark(action, action is current)) for action in actions])
 
 
-def _mark(action: Action, current: bool) -> tuple[str, str]:
+def _mark(action: ActionSection, current: bool) -> tuple[str, str]:
     return ("▶", "bold cyan") if current else _MARKS.get(action.status, ("", ""))
 
 
@@ -57,19 +56,14 @@ def _joined(nodes: Sequence[tuple[str, str, str]]) -> Text:
     return nodes_line
 
 
-def planned(event: facts.TurnPlanned, path: PathPlan) -> RenderableType:
+def planned(entry: TurnEntry, path: PlannedPathView) -> RenderableType:
     """The path that is about to be walked, and how it was found."""
-    head = Text.assemble(("▸ Path ", "bold cyan"), _joined([(action.tool, "", "") for action in event.actions]))
-    return Group(
-        head,
-        *(
-            Padding(part, (0, 0, 0, 2), expand=False)
-            for part in _found(PlannedPathView.model_validate(path), event.reasoning)
-        ),
-    )
+    head = Text.assemble(("▸ Path ", "bold cyan"), _joined([(tool, "", "") for tool in path.nodes]))
+    found = _found(path, entry.reasoning)
+    return Group(head, *(Padding(part, (0, 0, 0, 2), expand=False) for part in found))
 
 
-def _found(path: PlannedPathView, reasoning: str) -> Iterable[Text]:
+def _found(path: PlannedPathView | PathView, reasoning: str) -> Iterable[Text]:
     if reasoning:
         yield Text(short(reasoning, WORDS), style="dim")
     if path.fallback:
@@ -87,7 +81,7 @@ def _found(path: PlannedPathView, reasoning: str) -> Iterable[Text]:
         yield Text(f"{missing} {visible(node.name)}. {short(node.description, WORDS)}", style="yellow")
 
 
-def review(plan: Plan, path: PlannedPathView) -> RenderableType:
+def review(plan: PlanView, path: PlannedPathView) -> RenderableType:
     """A path that waits for a yes."""
     steps = [
         Text.assemble(
@@ -99,31 +93,32 @@ def review(plan: Plan, path: PlannedPathView) -> RenderableType:
     return Framed(Group(*parts), JOURNAL["path"].format(number=plan.number), "cyan")
 
 
-def whole(turn: Turn) -> RenderableType:
+def whole(turn: TurnSection, path: PathView, actions: Sequence[ActionSection]) -> RenderableType:
     """`/path`: as it was planned and as it is walked, with seconds and tokens."""
-    path = path_of(turn)
     grid = Grid(box=box.SIMPLE, show_edge=False, pad_edge=False)
     for title in ("", "node", "state", "seconds", "tokens"):
         grid.add_column(title, justify="right" if title in ("seconds", "tokens") else "left")
-    for action in turn.actions:
+    for action in actions:
         mark, style = _MARKS.get(action.status, ("", ""))
         told = (f"{action.seconds:.1f}" if action.seconds else "", f"{action.tokens:,}" if action.tokens else "")
-        grid.add_row(Text(mark, style=style), visible(action.spec.tool), action.status, *told)
-    seconds, tokens = sum(a.seconds for a in turn.actions), sum(a.tokens for a in turn.actions)
+        state = ACTION_STATES.get(action.status, action.status)
+        grid.add_row(Text(mark, style=style), visible(action.tool), state, *told)
+    seconds, tokens = sum(a.seconds for a in actions), sum(a.tokens for a in actions)
     grid.add_row("", "together", "", f"{seconds:.1f}", f"{tokens:,}", style="dim")
-    head = Text.assemble(("planned ", "bold"), _joined([(tool, "", "") for tool in (path.nodes if path else ())]))
-    found = _found(PlannedPathView.model_validate(path), turn.reasoning) if path else ()
-    return Group(head, *found, Text.assemble(("walked  ", "bold"), line(turn)), Text(""), grid)
+    planned_line = _joined([(tool, "", "") for tool in path.planned_execution_path])
+    head = Text.assemble(("planned ", "bold"), planned_line)
+    walked = Text.assemble(("walked  ", "bold"), line(actions))
+    return Group(head, *_found(path, turn.reasoning), walked, Text(""), grid)
 
 
 # --- what a node made
 
 
-def outcome(action: Action, event: Outcome) -> RenderableType:
+def outcome(tool: str, tokens: int, event: Outcome) -> RenderableType:
     """One line a node, with what it made; a query's rows as a table."""
     mark, style = ("✓", "green") if event.ok else ("✗", "red")
-    told = f" · {event.seconds:.1f} s" + (f" · {action.tokens:,} tokens" if action.tokens else "")
-    head = Text.assemble((f"{mark} ", style), visible(split(action.spec.tool)[1]), (told, "dim"))
+    told = f" · {event.seconds:.1f} s" + (f" · {tokens:,} tokens" if tokens else "")
+    head = Text.assemble((f"{mark} ", style), visible(split(tool)[1]), (told, "dim"))
     made = event.result if isinstance(event.result, dict) else {}
     parts: list[RenderableType] = [Text(short(event.error, WORDS), style="red")] if event.error else []
     if isinstance(sql := made.get("sql"), str) and sql:

@@ -6,7 +6,6 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from cli.chat.state import Ask
-from parley.protocol import server as s
 
 AS_PROPOSED = ("yes", "ok", "y")
 
@@ -22,7 +21,7 @@ class Table(NamedTuple):
 
 def tables(ask: Ask | None) -> tuple[Table, ...]:
     """What may be chosen from, where tables are asked for; else ()."""
-    form = ask.message.form if ask and isinstance(ask.message, s.Question) else None
+    form = ask.question.form if ask and ask.question else None
     lines = form.get("tables") if form and form.get("kind") == "tables" else None
     return tuple(_table(line) for line in lines if isinstance(line, dict)) if isinstance(lines, list) else ()
 

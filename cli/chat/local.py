@@ -5,57 +5,61 @@ from pathlib import Path
 from rich.console import Group, RenderableType
 from rich.text import Text
 
-from cli.chat import flow, render, spreadsheet
-from cli.chat.export import CannotExport, export, format_of
-from cli.chat.paths import last_result, walk
+from cli.chat import flow, journal, render, spreadsheet
+from cli.chat.paths import last_result, walks
 from cli.chat.state import View
+from cli.export import CannotExport, format_of
+from cli.visible import visible
+from parley.client import ParleyError
+from parley.client.client import Session
 from parley.protocol.words import TERMINAL
 
 
 def locally(view: View, name: str, argument: str) -> RenderableType:  # noqa: PLR0911  one line a command
-    """`/plan`, `/code`, `/path`, `/csv`, `/journal`, `/usage`, `/export`; anything else is the list of commands."""
+    """`/plan`, `/code`, `/path`, `/csv`, `/journal`, `/usage`; anything else is the list of commands."""
     match name:
         case "plan":
             return render.plan(view.plan) if view.plan else Text(TERMINAL["no_plan"])
         case "path":
-            turn = walk(view.session)
-            return flow.whole(turn) if turn else Text(TERMINAL["no_path"])
+            return _path(view)
         case "csv":
             return Text(_csv(view, argument))
         case "code":
             return render.code(view.code) if view.code else Text(TERMINAL["no_code"])
         case "journal":
-            lines = [Text.assemble((f"{event.version:>4} ", "dim"), render.line(event)) for event in view.events]
-            return Group(*lines) if lines else Text(TERMINAL["nothing_happened"])
+            return Group(*(journal.lines(view) or [Text(TERMINAL["nothing_happened"])]))
         case "usage":
             return render.usage(view)
-        case "export":
-            return Text(_export(view, argument))
         case _:
             return render.manual()
 
 
-def _export(view: View, argument: str) -> str:
-    file = Path(argument).expanduser()
+async def export(session: Session, argument: str) -> RenderableType:
+    """`/export`: the session as Parley writes it, into this file."""
+    file = Path(argument)
     try:
-        form = format_of(file)
-        code = view.code
-        text = f"{code.code.rstrip()}\n" if form == "py" and code else export(view.events, form)
-    except CannotExport as error:
-        return TERMINAL["unwritten"].format(why=error)
-    return _written(file, text)
+        return Text(_written(file, await session.export(format_of(file))))
+    except (CannotExport, ParleyError) as error:
+        return Text(TERMINAL["unwritten"].format(why=visible(str(error))))
+
+
+def _path(view: View) -> RenderableType:
+    stands = view.stands
+    if not stands or not stands.turn or not stands.path or not walks(view):
+        return Text(TERMINAL["no_path"])
+    return flow.whole(stands.turn, stands.path, view.actions)
 
 
 def _csv(view: View, argument: str) -> str:
-    result = last_result(view.session)
+    result = last_result(view)
     if result is None:
         return TERMINAL["no_rows"]
-    return _written(Path(argument).expanduser(), spreadsheet.as_csv(result))
+    return _written(Path(argument), spreadsheet.as_csv(result))
 
 
 def _written(file: Path, text: str) -> str:
     try:
-        with file.open("x", encoding="utf-8") as stream:
+        with file.expanduser().open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
         return TERMINAL["exists"].format(file=file)

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 
 from rich.console import Console, Group, RenderableType
 from rich.markdown import Markdown
-from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
@@ -12,39 +11,18 @@ from cli.chat import flow, trace
 from cli.chat.choices import choices, hint
 from cli.chat.forms import tables
 from cli.chat.frames import Framed, python
-from cli.chat.gist import gist
-from cli.chat.paths import walk
+from cli.chat.paths import walks
 from cli.chat.slash import COMMANDS
-from cli.chat.state import Ask, Code, Draft, Plan, View
+from cli.chat.state import Ask, View
 from cli.chat.text import short
 from cli.visible import visible
-from parley.events import SessionEvent, facts
-from parley.events.values import ActionSpec
+from parley.client.screen import Draft
 from parley.protocol import server as s
 from parley.protocol.tools import Preview
+from parley.protocol.views import CodeView, PlanView
 from parley.protocol.words import DRAFTS, JOURNAL, PHASES, TERMINAL, WELCOME
-from shared.domain.people import RUN_CODE
-from shared.domain.waves import find
 
-_DOING: Mapping[str, str] = {
-    "planner": PHASES["planning"],
-    "generator": PHASES["coding"],
-    "verifier": PHASES["verifying"],
-    "executor": PHASES["executing"],
-}
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
-# Told by the message that follows them, or by none.
-_QUIET = (
-    facts.RemarkAnswered,
-    facts.AnswerJudged,
-    facts.UsageRecorded,
-    facts.ActionsStarted,
-    facts.ApprovalGiven,
-    facts.QuestionAsked,
-    facts.SessionFailed,
-    facts.SessionStopped,
-    facts.SessionCompleted,
-)
 
 
 def greeting(message: s.Greeting) -> RenderableType:
@@ -58,11 +36,11 @@ def greeting(message: s.Greeting) -> RenderableType:
     return Group(*lines)
 
 
-def plan(item: Plan) -> RenderableType:
+def plan(item: PlanView) -> RenderableType:
     return Framed(Markdown(visible(item.text), hyperlinks=False), JOURNAL["plan"].format(number=item.number), "cyan")
 
 
-def code(item: Code) -> RenderableType:
+def code(item: CodeView) -> RenderableType:
     """A rule above and below instead of a frame, so that the program can be copied."""
     parts: list[RenderableType] = [Text(f"── {JOURNAL['code'].format(number=item.number)} ──", style="cyan")]
     if item.explanation:
@@ -75,61 +53,41 @@ Previews = Mapping[str, Preview | None]
 """What the actions that wait would change, by action; None where nobody could tell."""
 
 
-def asked(view: View, previews: Previews) -> RenderableType | None:  # noqa: PLR0911  one line a message
+def asked(view: View, previews: Previews) -> RenderableType | None:
     """What a person has to see before they decide; None where the choices say it all.
 
     Of actions that wait, those that are in `previews`.
     """
-    ask = view.ask
-    match ask.message if ask else None:
-        case s.TextPlanReview() as message if view.plan:
-            path, known = message.path, view.session.plan
-            shown = flow.review(known, path) if path and known else plan(view.plan)
-            return Group(shown, Text(visible(message.message)))
-        case s.CodeReview() as message if view.code:
-            return Group(code(view.code), *_checks(message), Text(visible(message.message)))
-        case s.FeedbackRequest() as message:
-            return Text(visible(message.message))
-        case s.Question() as message:
-            return Group(Markdown(f"**?** {visible(message.content)}", hyperlinks=False), flow.choose(tables(ask)))
-        case s.ApprovalRequest() as message:
-            new = [action for action in message.actions if action.action_id in previews]
+    ask = view.asked
+    match ask.kind if ask else None:
+        case "plan" if ask and view.plan:
+            path = view.plan.path
+            return Group(flow.review(view.plan, path) if path else plan(view.plan), Text(visible(ask.message)))
+        case "code" if ask and view.code:
+            return Group(code(view.code), *_checks(view.code), Text(visible(ask.message)))
+        case "question" if ask:
+            return Group(Markdown(f"**?** {visible(ask.message)}", hyperlinks=False), flow.choose(tables(ask)))
+        case "actions" if ask:
+            new = [action for action in ask.actions if action.action_id in previews]
             return Group(*(trace.card(action, previews[action.action_id]) for action in new)) if new else None
-        case s.Continue() as message if ask and ask.kind == "stopped":
-            return Text(visible(message.content.message), style="yellow")
-        case s.Stopped() as message:
-            return Text(visible(message.message), style="yellow")
-        case s.Completed() as message:
-            return Text(visible(message.content), style="green")
-        case s.Failed() as message:
-            return _failed(message)
+        case "feedback" | "stopped" | "escalated" if ask:
+            return Text(visible(ask.message), style="yellow")
     return None
 
 
-def _checks(message: s.CodeReview) -> Iterable[RenderableType]:
-    for check in message.checks:
+def _checks(item: CodeView) -> Iterable[RenderableType]:
+    for check in item.checks:
         mark, style = ("✓", "green") if check.ok else ("✗", "red")
         yield Text.assemble(
             (f"{mark} {visible(check.name)} ", style), ("" if check.ok else short(check.detail, 300), "dim")
         )
 
 
-def _failed(message: s.Failed) -> RenderableType:
-    lines = [Text.assemble(("✗ ", "bold red"), visible(message.message))]
-    if (reason := visible(message.failure.reason)) not in message.message:
-        lines.append(Text(reason, style="red"))
-    if message.failure.raw:
-        lines.append(Text(TERMINAL["raw_reply"].format(text=short(message.failure.raw, 300)), style="dim"))
-    return Group(*lines)
-
-
-def told(message: s.ServerMessage) -> RenderableType | None:
+def told(message: object) -> RenderableType | None:
     """What a message says that neither is an event nor asks for anything."""
     match message:
         case s.Log():
             return Text(visible(message.content), style="dim")
-        case s.Completion():
-            return Text.assemble(("✓ ", "bold green"), visible(message.message))
         case s.Forked():
             return Text(TERMINAL["fork"].format(session=message.fork_id))
         case s.Error():
@@ -139,68 +97,10 @@ def told(message: s.ServerMessage) -> RenderableType | None:
             return None
 
 
-def _is_run(view: View) -> bool:
-    turn = view.session.turn
-    return turn is not None and _runs_code(action.spec for action in turn.actions)
-
-
-def _runs_code(actions: Iterable[ActionSpec]) -> bool:
-    return all(spec.tool == RUN_CODE for spec in actions)
-
-
-def happened(event: SessionEvent, view: View, *, mine: bool) -> RenderableType | None:  # noqa: PLR0911  one line a fact
-    """An event as it passes by. What I typed myself is on the screen already."""
-    if on_path := _on_path(event, view):
-        return on_path
-    match event:
-        case facts.TurnPlanned():
-            return trace.planned(event)
-        case facts.TurnRequested():  # who runs the code knows what they asked for
-            return None if _runs_code(event.actions) else trace.requested(event)
-        case facts.ActionsFinished():
-            tools = trace.tools_of(view.events)
-            return Group(*(trace.outcome(one, tools.get(one.action_id, "")) for one in event.outcomes))
-        case facts.AnswerGiven():
-            return trace.answer(event, trace.tools_of(view.events), walked=walk(view.session) is not None)
-        case facts.TurnVerified():  # of a run, `completion` repeats the words
-            return trace.verdict(event, words=event.next_action != "complete" or not _is_run(view))
-    if isinstance(event, facts.TurnChanged) and not _is_another(event):
-        return None
-    if isinstance(event, _QUIET) or (mine and isinstance(event, facts.MessageReceived | facts.QuestionAnswered)):
-        return None
-    return line(event)
-
-
-def _on_path(event: SessionEvent, view: View) -> RenderableType | None:
-    turn = walk(view.session)
-    match event:
-        case facts.TurnPlanned(path=path) if path:
-            return flow.planned(event, path)
-        case facts.TurnChanged() if turn and _is_another(event):
-            return Group(line(event), Padding(flow.line(turn), (0, 0, 0, 2), expand=False))
-        case facts.ActionsFinished() if turn:
-            ended = ((find(view.session, one.action_id), one) for one in event.outcomes)
-            return Group(*(flow.outcome(action, one) for action, one in ended if action))
-        case _:
-            return None
-
-
-def _is_another(event: facts.TurnChanged) -> bool:
-    """Not only what the next node gets: its card tells that."""
-    return bool(event.reason or event.overrides or event.actor.startswith("user:"))
-
-
 def _walking(view: View) -> Iterable[RenderableType]:
     """Where the path has come to, while it is walked."""
-    turn = walk(view.session)
-    if turn and view.session.phase == "executing":
-        yield flow.line(turn)
-
-
-def line(event: SessionEvent) -> Text:
-    who = event.actor.removeprefix("user:")
-    style = "bold" if event.actor.startswith("user:") else "cyan"
-    return Text.assemble(("· ", "dim"), (f"{visible(who)} ", style), (gist(event), "dim"))
+    if walks(view) and view.worker == "executor":
+        yield flow.line(view.actions)
 
 
 def writing(draft: Draft) -> RenderableType:
@@ -217,26 +117,28 @@ def live(view: View, *, elapsed: float, url: str, rows: int, console: Console) -
     if not view.online:
         parts.append(Text(f"{TERMINAL['offline'].format(url=url)} {TERMINAL['offline_keys']}", style="yellow"))
     elif view.ask:
-        parts.append(offered(view.ask))
+        parts.append(offered(view, view.ask))
     elif view.paused:
         parts.append(Text(TERMINAL["paused"], style="yellow"))
-    elif view.version or view.known or view.events:
+    elif view.worker:
         parts += [*_walking(view), progress(view, elapsed)]
     return Group(*parts)
 
 
 def progress(view: View, elapsed: float) -> Text:
     frame = _FRAMES[int(elapsed * 10) % len(_FRAMES)]
-    doing = f"{view.worker or 'Parley'} {_DOING.get(view.worker or '', PHASES['working'])}"
+    phase = view.stands.phase if view.stands else ""
+    special = f"{view.stands.workflow}_{phase}" if view.stands else ""
+    doing = f"{visible(view.worker)} {PHASES.get(special) or PHASES.get(phase) or PHASES['working']}"
     if view.draft:
         doing = DRAFTS[view.draft.kind]
     return Text.assemble((f"{frame} ", "cyan"), doing, (f" · {elapsed:.0f} s · {TERMINAL['working_keys']}", "dim"))
 
 
-def offered(ask: Ask) -> RenderableType:
+def offered(view: View, ask: Ask) -> RenderableType:
     """The numbered choices, and what else can be typed."""
     lines = [
-        Text.assemble((f"{n:>2} ", "bold cyan"), visible(choice.label)) for n, choice in enumerate(choices(ask), 1)
+        Text.assemble((f"{n:>2} ", "bold cyan"), visible(choice.label)) for n, choice in enumerate(choices(view), 1)
     ]
     if len(ask.actions) > 1:
         first = ask.actions[0]
@@ -258,8 +160,8 @@ def _tail(part: RenderableType, rows: int, console: Console) -> RenderableType:
 
 def usage(view: View) -> RenderableType:
     """Calls, tokens and cost so far, with their limits."""
-    spent = view.usage
-    if not spent:
+    spent = view.stands.usage if view.stands else None
+    if not spent or not spent.calls:
         return Text(TERMINAL["nothing_spent"])
     tokens = spent.prompt_tokens + spent.completion_tokens
     limit = f" of {spent.token_budget}" if spent.token_budget else ""

@@ -31,7 +31,7 @@ async def chat(  # noqa: PLR0913  the command's options
     try:
         async with (
             Parley(gateway.url, token=gateway.token, patience=0) as parley,
-            parley.connect(session_id) as connection,
+            parley.connect(session_id, view=2) as connection,
         ):
             await connection.open()
             talk, code = await _talk(parley, connection, request, yes=yes, first=first)

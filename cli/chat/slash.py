@@ -35,7 +35,7 @@ def _run(_view: View, argument: str) -> Doing:
 
 def _feedback(view: View, argument: str) -> Doing:
     if not argument:
-        return More(Ask("feedback", view.known, back=view.ask))
+        return More(Ask("feedback", back=view.ask))
     return Send(c.Feedback(type="feedback", content=argument))
 
 

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from parley.client.screen import Draft, Screen
 from parley.events import SessionEvent
-from parley.events.values import Service, Step, Workflow
-from parley.protocol import server as s
-from shared.domain.session import Session
+from parley.protocol.screen import ActionSection, QuestionSection, ScreenView
+from parley.protocol.server import Greeting
+from parley.protocol.views import CodeView, PlanView
 
 Kind = Literal[
     "start",
@@ -26,70 +27,67 @@ Kind = Literal[
 
 @dataclass(frozen=True)
 class Ask:
-    """What a person is asked for. `at`: the newest version when it was asked; `back`: where an empty line leads."""
+    """What a person is asked for, in the words of `message`. `back`: where an empty line leads."""
 
     kind: Kind
-    at: int = 0
-    message: s.ServerMessage | None = None
+    message: str = ""
+    version: int = 0  # of the plan or code in review
     options: tuple[str, ...] = ()
-    actions: tuple[s.ActionView, ...] = ()
+    actions: tuple[ActionSection, ...] = ()
+    question: QuestionSection | None = None
     back: "Ask | None" = None
 
 
 @dataclass(frozen=True)
-class Plan:
-    version: int
-    number: int
-    goal: str
-    steps: tuple[Step, ...]
-    notes: str
-    text: str
-    hash: str
-
-
-@dataclass(frozen=True)
-class Code:
-    version: int
-    number: int
-    code: str
-    hash: str
-    explanation: str = ""
-
-
-@dataclass(frozen=True)
-class Draft:
-    """What is being written at this moment."""
-
-    id: str
-    kind: str
-    text: str
-    start: int = 0  # characters before `text` that were missed
-
-
-@dataclass(frozen=True)
 class View:
-    """`version` is that of the last event seen, `known` of the newest that the gateway spoke of."""
+    """`version` is that of the last event heard, `known` of the newest that Parley spoke of.
+
+    `asked` is what Parley asks, `own` what this terminal asks before it answers. `answering`: the answer is on its way.
+    """
 
     session_id: str = ""
     version: int = 0
     known: int = 0
-    title: str = ""
-    workflow: Workflow = "conversation"
-    greeting: s.Greeting | None = None
-    ask: Ask | None = None
-    paused: bool = False
-    online: bool = True
-    plan: Plan | None = None
-    code: Code | None = None
-    draft: Draft | None = None
-    reviewed: Kind = "plan"  # what was in review last: feedback is about that
-    worker: Service | None = None  # who is probably at work, for the progress line
-    usage: s.Usage | None = None
+    greeting: Greeting | None = None
+    stands: ScreenView | None = None
     can: tuple[str, ...] = ()
-    events: tuple[SessionEvent, ...] = field(default=(), repr=False)
-    session: Session = field(default=Session(""), repr=False)  # as the events that were seen left it
+    asked: Ask | None = None
+    own: Ask | None = None
+    answering: bool = False
+    online: bool = True
+    draft: Draft | None = None
+    events: tuple[SessionEvent, ...] = field(default=(), repr=False, compare=False)
+    screen: Screen = field(default_factory=Screen, repr=False, compare=False)
+
+    @property
+    def ask(self) -> Ask | None:
+        """What the next line answers."""
+        return None if self.answering else self.own or self.asked
+
+    @property
+    def paused(self) -> bool:
+        return self.stands is not None and self.stands.paused
 
     @property
     def working(self) -> bool:
         """Something goes on, and a person is not asked."""
         return self.ask is None and not self.paused
+
+    @property
+    def worker(self) -> str:
+        """The service at work, "" if none is."""
+        return self.stands.work.service if self.stands and self.stands.work else ""
+
+    @property
+    def plan(self) -> PlanView | None:
+        return self.stands.plan if self.stands else None
+
+    @property
+    def code(self) -> CodeView | None:
+        return self.stands.code if self.stands else None
+
+    @property
+    def actions(self) -> tuple[ActionSection, ...]:
+        """Those of the turn at hand, in order."""
+        turn = self.stands.turn if self.stands else None
+        return tuple(self.stands.actions[name] for name in turn.actions) if self.stands and turn else ()

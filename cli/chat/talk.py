@@ -10,20 +10,23 @@ from typing import Protocol
 from rich.console import RenderableType
 from rich.text import Text
 
-from cli.chat import lists, render
+from cli.chat import journal, lists, render
 from cli.chat.choices import Doing, Local, More, Say, Send, approve, chosen, understand
 from cli.chat.edit import edit
 from cli.chat.first import AS_IT_IS, First
 from cli.chat.forms import tables
-from cli.chat.local import locally
+from cli.chat.local import export, locally
 from cli.chat.slash import command
 from cli.chat.state import Ask, View
 from cli.chat.view import fold
 from cli.visible import visible
 from parley.client import Connection, Parley, ParleyError
+from parley.client.connection import Received
 from parley.client.socket import Link
+from parley.events.values import SessionSettings
 from parley.protocol import client as c
 from parley.protocol import server as s
+from parley.protocol.screen import ActionSection, ScreenEvent, ScreenSnapshot
 from parley.protocol.tools import Preview
 from parley.protocol.words import TERMINAL
 
@@ -64,7 +67,7 @@ class Talk:
         self._cards: set[str] = set()  # hashes of the actions that were shown for a yes
         self.view = View(session_id=connection.session_id or "")
         self._joined: int | None = None if connection.session_id else 0  # the session's version when we came to it
-        self._held: dict[str, Ask] = {}  # by message id: what it answers, asked again if it is refused
+        self._answers: set[str] = set()  # ids of the messages that answer what was asked
         self._seen: Ask | None = None  # what was asked last on the screen
         self._news = asyncio.Event()
         self._refused = self._stopping = self._looking = False  # _looking: up what the actions would change
@@ -93,9 +96,7 @@ class Talk:
     @property
     def ready(self) -> bool:
         """Something is asked, all that led to it has been shown, and it is not what I have answered just now."""
-        answered = bool(self._held.keys() & self._connection.pending)
-        known = self.view.ask is not None and self.view.version >= self.view.known
-        return known and not answered and not self._looking
+        return self.view.ask is not None and self.view.version >= self.view.known and not self._looking
 
     # --- from the gateway
 
@@ -120,48 +121,52 @@ class Talk:
             self._front.show(Text(TERMINAL["offline"].format(url=self._connection.url)))
         self.view = replace(self.view, online=link is Link.UP)
 
-    def _take(self, message: s.AnyServerMessage) -> bool:
+    def _take(self, message: Received) -> bool:
         """Fold one message in and show it; False when there is nothing to go on with."""
-        before, self.view = self.view, fold(self.view, message)
+        before, view = self.view, fold(self.view, message, self._connection.screen)
+        self.view = replace(view, answering=bool(self._answers & self._connection.pending))
         if isinstance(message, s.Greeting):
             if not before.greeting:
                 self._front.show(render.greeting(message))
-        elif isinstance(message, s.Snapshot):
-            self._joined = self._came_back(message) if self._joined is None else self._joined
-        elif isinstance(message, s.Event):
-            self._show_event(message, before)
+        elif isinstance(message, ScreenSnapshot):
+            self._joined = message.version or 0 if self._joined is None else self._joined
+        elif isinstance(message, ScreenEvent):
+            self._show_event(message)
         elif told := render.told(message):
             self._front.show(told)
         if isinstance(message, s.Error):
-            return self._was_refused(message)
+            return self._was_refused()
         return True
 
-    def _came_back(self, message: s.Snapshot) -> int:
-        title = visible(message.title or message.request)
-        self._front.show(Text(TERMINAL["session"].format(session=message.session_id, title=title), style="bold"))
-        if (message.version or 0) > HISTORY:
-            self._front.show(
-                Text(TERMINAL["events_before"].format(count=(message.version or 0) - HISTORY), style="dim")
-            )
-        return message.version or 0
-
-    def _show_event(self, message: s.Event, before: View) -> None:
+    def _show_event(self, message: ScreenEvent) -> None:
+        """What was before we came is shown at once, as it came out."""
         event, joined = message.event, self._joined or 0
-        if self.view.version == before.version:
-            return
         if event.version > joined:
-            shown = render.happened(event, self.view, mine=self._connection.sent_here(event.id))
+            shown = journal.happened(message, self.view, mine=self._connection.sent_here(event.id))
             if shown is not None:
                 self._front.show(shown)
-        elif event.version > joined - HISTORY:
-            self._front.show(render.line(event))
+        elif event.version == joined:
+            self._came_back()
+
+    def _came_back(self) -> None:
+        stands = self.view.stands
+        title = visible(stands.title or stands.request) if stands else ""
+        self._front.show(Text(TERMINAL["session"].format(session=self.view.session_id, title=title), style="bold"))
+        lines = journal.lines(self.view)
+        if len(lines) > HISTORY:
+            self._front.show(Text(TERMINAL["events_before"].format(count=len(lines) - HISTORY), style="dim"))
+        for line in lines[-HISTORY:]:
+            self._front.show(line)
 
     async def _show_ask(self) -> None:
-        ask = self.view.ask
+        """Once each; a plan or code that is still the same after a remark is not shown again."""
+        ask = self.view.asked
+        if ask is None and self._seen and self._seen.kind not in ("plan", "code"):
+            self._seen = None
         if ask is None or not self.ready:
             return
         self._stopping = False
-        if self._seen is None or (ask.kind, ask.message) != (self._seen.kind, self._seen.message):
+        if ask != self._seen:
             shown = render.asked(self.view, await self._previews(ask))
             if shown is not None:
                 self._front.show(shown)
@@ -176,17 +181,14 @@ class Talk:
         self._looking = False
         return dict(zip((action.action_id for action in new), told, strict=True))
 
-    async def _preview(self, action: s.ActionView) -> Preview | None:
+    async def _preview(self, action: ActionSection) -> Preview | None:
         try:
             return await self._parley.session(self.view.session_id).preview(action.action_id)
         except ParleyError:
             return None
 
-    def _was_refused(self, error: s.Error) -> bool:
-        """What a refused message had answered is asked again. False: there is no such session to talk in."""
-        held = self._held.pop(error.reply_to or "", None)
-        if held:
-            self.view = replace(self.view, ask=held)
+    def _was_refused(self) -> bool:
+        """False: there is no such session to talk in."""
         self._stopping = self._yes = False
         self._refused = True
         return self._joined is not None
@@ -259,7 +261,7 @@ class Talk:
             case Send(message=message, moves=moves):
                 await self._send(message, moves=moves)
             case More(ask=ask):
-                self.view = replace(self.view, ask=ask)
+                self.view = replace(self.view, own=None if ask == self.view.asked else ask)
             case Say(text=text) if text:
                 self._front.show(Text(text, style="yellow"))
             case Local(name="workflow", argument=argument):
@@ -267,19 +269,20 @@ class Talk:
                 self._front.show(Text(TERMINAL["workflow_next"].format(workflow=argument), style="dim"))
             case Local(name=name, argument=argument) if name in lists.NAMES:
                 self._front.show(await lists.listed(name, argument, self._parley))
+            case Local(name="export", argument=argument):
+                self._front.show(await export(self._parley.session(self.view.session_id), argument))
             case Local(name=name, argument=argument):
                 self._front.show(locally(self.view, name, argument))
 
     async def _send(self, message: c.ClientMessage, *, moves: bool) -> None:
-        held = self.view.ask
         if isinstance(message, c.UserMessage) and self._first != AS_IT_IS:
-            message = message.model_copy(update=self._first.choices(self.view.session.settings))
+            now = self.view.stands.settings if self.view.stands else SessionSettings()
+            message = message.model_copy(update=self._first.choices(now))
             self._first = AS_IT_IS
-        if moves:  # before it is sent: the reply may be here sooner than we are back
-            self.view = replace(self.view, ask=_left(held, message))
         message_id = uuid.uuid4().hex
-        if moves and held:
-            self._held[message_id] = held.back or held
+        if moves:  # before it is sent: the reply may be here sooner than we are back
+            self._answers.add(message_id)
+            self.view = replace(self.view, own=None, answering=True)
         await self._connection.send(message.model_copy(update={"id": message_id}))
 
 
@@ -288,10 +291,3 @@ def _agreed(view: View) -> Doing | None:
     if view.ask and view.ask.kind in _REVIEWS:
         return approve(view)
     return understand("yes", view) if tables(view.ask) else None
-
-
-def _left(ask: Ask | None, message: c.ClientMessage) -> Ask | None:
-    """What is still asked after this answer: the other actions that wait for a yes."""
-    if ask and ask.kind == "actions" and len(ask.actions) > 1 and isinstance(message, c.Approval | c.Skip):
-        return replace(ask, actions=ask.actions[1:])
-    return None

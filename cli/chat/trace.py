@@ -1,7 +1,7 @@
 """How a turn looks: its plan, what waits for a yes and would change, what came of it, the verdict, the answer."""
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 from rich.console import Group, RenderableType
@@ -12,41 +12,36 @@ from rich.text import Text
 from cli.chat.frames import Framed
 from cli.chat.text import short
 from cli.visible import visible
-from parley.events import SessionEvent, facts
+from parley.events import facts
 from parley.events.values import ActionSpec, Outcome
-from parley.protocol import server as s
+from parley.protocol import journal as j
+from parley.protocol.screen import ActionSection
 from parley.protocol.tools import Change, Preview
-from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW, VERDICTS
+from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
 
 RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
 
 
-def planned(event: facts.TurnPlanned) -> RenderableType:
-    """The turn with its sub-goal and its actions; without any, the answer follows."""
-    parts: list[RenderableType] = [_head(event)]
-    if event.reasoning:
-        parts.append(_inset(Text(short(event.reasoning, WORDS), style="dim")))
-    if len(event.sub_goals) > 1:
+Turn = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
+
+
+def turn(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
+    """A turn with what it is for and its actions; without any, the answer follows."""
+    parts: list[RenderableType] = [Text.assemble((f"▸ Turn {entry.number}: ", "bold cyan"), (visible(title), "bold"))]
+    if entry.reasoning:
+        parts.append(_inset(Text(short(entry.reasoning, WORDS), style="dim")))
+    if isinstance(event, facts.TurnPlanned) and len(event.sub_goals) > 1:
         way = " › ".join(short(goal, 60) for goal in event.sub_goals)
         parts.append(_inset(Text(f"way: {way}", style="dim")))
-    if event.recalled:
-        told = "; ".join(short(one.request, 50) for one in event.recalled)
-        count = len(event.recalled)
+    if entry.recalled:
+        told = "; ".join(short(one.request, 50) for one in entry.recalled)
+        count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
         parts.append(_inset(Text(f"{recalled}: {told}", style="dim")))
     parts += [_inset(_call(action)) for action in event.actions]
     if not event.actions:
         parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
-
-
-def requested(event: facts.TurnRequested) -> RenderableType:
-    """A person's own turn."""
-    return Group(_head(event), *(_inset(_call(action)) for action in event.actions))
-
-
-def _head(event: facts.TurnPlanned | facts.TurnRequested) -> Text:
-    return Text.assemble((f"▸ Turn {event.turn}: ", "bold cyan"), (visible(event.sub_goal), "bold"))
 
 
 def _call(action: ActionSpec) -> RenderableType:
@@ -86,7 +81,7 @@ def _inset(part: RenderableType) -> RenderableType:
 # --- approval
 
 
-def card(action: s.ActionView, preview: Preview | None) -> RenderableType:
+def card(action: ActionSection, preview: Preview | None) -> RenderableType:
     """One action that waits for a yes, with what it would change."""
     lines = [Text(visible(action.text))] if action.text else []
     lines += [_argument(name, value) for name, value in action.arguments.items()]
@@ -155,28 +150,19 @@ def _program(event: Outcome, result: Mapping[str, JsonValue]) -> RenderableType:
     return Framed(Group(*parts or [Text(JOURNAL["no_output"], style="dim")]), title, "green" if event.ok else "red")
 
 
-def verdict(event: facts.TurnVerified, *, words: bool = True) -> RenderableType:
-    """How the turn went, and who says so: a rule by its name, else the verifier's model."""
-    mark, style = {"success": ("✓", "green"), "partial": ("◐", "yellow"), "failure": ("✗", "yellow")}[event.status]
-    by = f"({VERDICTS['by_rule' if event.rule else 'by_model']}) "
-    said = short(event.reasoning, WORDS) if words else ""
-    return Text.assemble((f"{mark} {VERDICTS[event.status]}, {VERDICTS[event.next_action]} ", style), (by, "dim"), said)
+_MARKS: Mapping[j.Tone, tuple[str, str]] = {"good": ("✓", "green"), "wait": ("◐", "yellow"), "bad": ("✗", "yellow")}
 
 
-def answer(event: facts.AnswerGiven, tools: Mapping[str, str], *, walked: bool = False) -> RenderableType:
-    """The answer, how sure it is, and the actions it goes back to. A path's is what its nodes made."""
-    named = ", ".join(visible(tools.get(one, one)).replace("_", " ") for one in event.evidence)
-    parts = [JOURNAL["answered_from"].format(tools=named)] if named else []
-    if walked:
-        parts.append("/path")
-    else:
-        parts.insert(0, JOURNAL["confidence"].format(percent=round(event.confidence * 100)))
-    told = Text(" · ".join(parts), style="dim")
-    return Framed(Group(Markdown(visible(event.text), hyperlinks=False), told), "Answer", "green")
+def verdict(line: j.VerdictLine) -> RenderableType:
+    """How the turn went, and who says so."""
+    mark, style = _MARKS.get(line.tone, ("·", "dim"))
+    by = f" ({visible(line.source)}) "
+    return Text.assemble((f"{mark} {line.word}, {line.next}", style), (by, "dim"), short(line.text, WORDS))
 
 
-def tools_of(events: Iterable[SessionEvent]) -> dict[str, str]:
-    """The tool of every action that was planned, by the action's id."""
-    planned = facts.PlanApproved | facts.TurnPlanned | facts.TurnRequested | facts.TurnChanged
-    turns = (event for event in events if isinstance(event, planned))
-    return {action.id: action.tool for turn in turns for action in turn.actions}
+def answer(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) -> RenderableType:
+    """The answer, how sure it is, and the tools it goes back to. A path's is what its nodes made."""
+    named = ", ".join(visible(tool).replace("_", " ") for tool in tools)
+    source = [JOURNAL["answered_from"].format(tools=named)] if named else []
+    told = Text(" · ".join([*source, "/path"] if walked else [entry.confidence_text, *source]), style="dim")
+    return Framed(Group(Markdown(visible(entry.text), hyperlinks=False), told), "Answer", "green")

@@ -133,6 +133,10 @@ class Session:
                 return tuple(events)
             after = page.events[-1].version
 
+    async def export(self, form: Literal["md", "json", "py"] = "md") -> str:
+        """The session to take away: Markdown to read, JSON to process, or its program."""
+        return await self._rest.text(f"{self._path}/export", format=form)
+
     async def preview(self, action_id: str) -> Preview:
         """What an action that waits for approval would change if it ran now."""
         return await self._rest.get(Preview, f"{self._path}/actions/{quote(action_id, safe='')}/preview")

@@ -39,7 +39,7 @@ class Connection:
     With `view=2` it speaks protocol 2, and `screen` has what the messages so far come to.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  how it connects
         self,
         *endpoints: Endpoint,
         session_id: str | None = None,

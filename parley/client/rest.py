@@ -42,23 +42,34 @@ class Rest:
 
     async def ask(self, method: str, path: str, *, body: object = None, params: Mapping[str, Any] | None = None) -> Any:
         """The answer's JSON. The request must be idempotent: it may be sent twice. Raises ParleyError."""
+        answer = await self._answer(method, path, body=body, params=params)
+        try:
+            return answer.json()
+        except ValueError:
+            url = self._endpoint.url
+            raise NotAllowed(f"What answers at {url} is no Parley: it sent no JSON.", code="not_parley") from None
+
+    async def text(self, path: str, **params: Any) -> str:
+        """The answer as text. Raises ParleyError."""
+        return (await self._answer("GET", path, body=None, params=params)).text
+
+    async def _answer(
+        self, method: str, path: str, *, body: object, params: Mapping[str, Any] | None
+    ) -> httpx2.Response:
         backoff = Backoff(self._patience)
         while True:
             try:
-                return self._read(await self._http.request(method, path, json=body, params=params))
+                return self._accepted(await self._http.request(method, path, json=body, params=params))
             except httpx2.TransportError as error:
                 pause = backoff.next(unreachable(self._endpoint.url, error))
             except ParleyDown as error:
                 pause = backoff.next(error)
             await asyncio.sleep(pause)
 
-    def _read(self, answer: httpx2.Response) -> Any:
+    def _accepted(self, answer: httpx2.Response) -> httpx2.Response:
         url = self._endpoint.url
         if answer.is_success:
-            try:
-                return answer.json()
-            except ValueError:
-                raise NotAllowed(f"What answers at {url} is no Parley: it sent no JSON.", code="not_parley") from None
+            return answer
         try:
             problem = answer.json()
             code, message, hint = problem["code"], problem["message"], problem.get("hint", "")

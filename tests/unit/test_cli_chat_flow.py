@@ -15,7 +15,7 @@ from cli.chat.spreadsheet import as_csv
 from cli.chat.state import Ask, View
 from parley.events.values import ActionSpec, NodeProposal, PathPlan
 from parley.protocol import client as m
-from parley.protocol import server as s
+from parley.protocol.screen import QuestionSection
 from shared.domain import commands as c
 from shared.story import finish
 from tests.support.walks import FORM, OUTPUTS
@@ -52,6 +52,11 @@ def _walked(*more: c.Command, confirm: bool = False) -> Told:
     return told
 
 
+def asks_for_tables(form: dict[str, JsonValue] | None = FORM) -> Ask:
+    question = QuestionSection(question_id="1.2", about="action", content="?", options=(), form=form)
+    return Ask("question", question=question)
+
+
 @pytest.mark.parametrize(
     ("line", "answer"),
     [
@@ -63,28 +68,30 @@ def _walked(*more: c.Command, confirm: bool = False) -> Told:
     ],
 )
 def test_tables_are_picked_by_number_name_or_as_proposed(line: str, answer: list[str]) -> None:
-    ask = Ask("question", message=s.Question(session_id="s", question_id="1.2", about="action", content="?", form=FORM))
-    message = sent(understand(line, View(session_id="s", ask=ask)))
+    view = View(session_id="s", asked=asks_for_tables())
+    message = sent(understand(line, view))
     assert isinstance(message, m.AnswerReply)
     assert json.loads(message.content) == {"tables": answer}
     assert message.question_id == "1.2"
-    assert choices(ask) == ()
+    assert choices(view) == ()
 
 
 def test_other_words_about_tables_go_as_they_are() -> None:
     assert picked("3", tables(None)) == "3"
-    ask = Ask("question", message=s.Question(session_id="s", question_id="1.2", about="action", content="?", form=FORM))
-    assert picked("orders and their items", tables(ask)) == "orders and their items"
-    assert (
-        tables(Ask("question", message=s.Question(session_id="s", question_id="1", about="action", content="?"))) == ()
-    )
+    assert picked("orders and their items", tables(asks_for_tables())) == "orders and their items"
+    assert tables(asks_for_tables(None)) == ()
 
 
 def test_the_line_of_a_path_marks_where_it_stands() -> None:
-    turn = _walked().view.session.turn
-    assert turn
-    assert flow.line(turn).plain == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
-    text = drawn(flow.whole(turn), width=140)
+    view = _walked().view
+    assert view.stands
+    assert view.stands.turn
+    assert view.stands.path
+    assert (
+        flow.line(view.actions).plain
+        == "text_to_sql: ✓ get_relevant_tables › ▶ generate_sql › execute_sql › " + NODES[3]
+    )
+    text = drawn(flow.whole(view.stands.turn, view.stands.path, view.actions), width=140)
     assert "No planned path would work, so the full one is used: Nonsense." in text
     assert "3 tries" in text
     assert "forecast" in text
@@ -103,7 +110,7 @@ def test_what_a_node_shows_can_be_changed_and_is_whole() -> None:
     view = _walked(confirm=True).view
     assert view.ask
     assert view.ask.kind == "actions"
-    assert [choice.word for choice in choices(view.ask)][-1] == "edit"
+    assert [choice.word for choice in choices(view)][-1] == "edit"
     value = shown(view.ask.actions[0])
     assert value == ("sql", "SELECT 1")
     assert isinstance(understand("run it please", view), Say)
@@ -138,9 +145,9 @@ def test_no_cell_is_one_that_a_spreadsheet_would_run(value: JsonValue, written: 
 
 def test_the_newest_rows_are_those_of_the_path() -> None:
     told = _walked()
-    assert last_result(told.view.session) is None
+    assert last_result(told.view) is None
     told.does(c.Start(), finish(action_id="1.2", ok=True, result=OUTPUTS["generate_sql"]), c.Start())
     told.does(finish(action_id="1.3", ok=True, result=OUTPUTS["execute_sql"]))
-    result = last_result(told.view.session)
+    result = last_result(told.view)
     assert result
     assert result["rows"] == [[163]]

@@ -11,26 +11,52 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from cli.chat import render
+from cli.chat import journal, render, trace
 from cli.chat.choices import Say, Send
 from cli.chat.edit import edit
-from cli.chat.export import CannotExport, export, format_of
-from cli.chat.gist import gist
-from cli.chat.state import Code, Plan, View
+from cli.chat.state import View
 from cli.chat.text import HELP, Unreadable, editable, read_plan, short
+from cli.export import CannotExport, export, format_of
+from cli.gist import gist
 from cli.tail import Printer
 from cli.visible import print_visible, visible
 from parley.events import EVENT_CLASSES, EVENTS, Event, SessionEvent, facts
 from parley.events.values import Check, ModelCall, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
+from parley.protocol.views import CodeView, PlanView
 from shared.domain import commands as c
 from tests.unit.test_cli_chat_view import Told, coded, delta, greeting
 
 AT = datetime(2030, 1, 1, 12, tzinfo=UTC)
 ENVELOPE = {"id": "s1:x", "session_id": "s1", "version": 1, "at": AT, "actor": "user:ann"}
 STEP = Step(text="Look it up", tool="search", arguments={"q": "x"})
-PLAN = Plan(3, 1, "Count words", (Step(text="Read\nthe file"), STEP), "Fast.", "Goal: Count words", "h")
+PLAN = PlanView(
+    version=3,
+    number=1,
+    kind="text",
+    goal="Count words",
+    steps=(Step(text="Read\nthe file"), STEP),
+    notes="Fast.",
+    text="Goal: Count words",
+    hash="h",
+    status="pending_approval",
+    by="planner",
+)
+
+
+def code_view(code: str) -> CodeView:
+    fields = {"explanation": "", "hash": "h", "status": "review", "by": "generator", "plan_version": 3}
+    return CodeView.model_validate({"version": 5, "number": 1, "code": code, **fields})
+
+
+def at(**sections: object) -> View:
+    """A terminal in a session that stands so."""
+    stands = Told().does(c.Say(text="Count")).stands
+    assert stands
+    return View(session_id="s1", stands=stands.model_copy(update=sections))
+
+
 words = st.text(st.characters(categories=("L", "N", "Zs"), exclude_characters="\x85\u2028\u2029"), min_size=1).map(
     lambda text: " ".join(text.split())
 )
@@ -59,7 +85,7 @@ async def _no(text: str, suffix: str) -> str | None:
 
 
 def test_an_edit_sends_only_a_change() -> None:
-    view = View(session_id="s1", plan=PLAN)
+    view = at(plan=PLAN)
 
     async def same(text: str, suffix: str) -> str | None:
         return text
@@ -84,7 +110,7 @@ def test_code_is_edited_as_code() -> None:
         assert suffix == ".py"
         return f"{text}print(2)\n"
 
-    view = View(session_id="s1", plan=PLAN, code=Code(5, 1, "print(1)\n", "h"))
+    view = at(plan=PLAN, code=code_view("print(1)\n"))
     expected = m.Edit(type="edit", target="code", version=5, content="print(1)\nprint(2)\n")
     assert asyncio.run(edit(view, more)) == Send(expected)
 
@@ -149,14 +175,14 @@ def test_tail_tells_once_what_an_event_accounts_for(kind: type[Event], capsys: p
     assert " ".join(capsys.readouterr().out.split()).count("2 tokens of m, $0.1000, 1.0 s") == 2
 
 
-def journal() -> list[SessionEvent]:
+def stored() -> list[SessionEvent]:
     told = Told()
     coded(told)
     return list(told.view.events)
 
 
 def test_an_export_holds_plan_and_code_in_every_format() -> None:
-    events = journal()
+    events = stored()
     markdown = export(events, "md")
     assert "1. Add\n2. Test" in markdown
     assert "```python\nprint(1)\n```" in markdown
@@ -195,17 +221,18 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
     monkeypatch.setenv("NO_COLOR", "1")
     told = Told()
     views = [told.view, coded(told)]
-    told.hears(s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60))
+    error = s.Error(session_id="s1", code="x", message="no " * 60, hint="do " * 60)
     shown: list[object] = [render.asked(view, {}) for view in views]
     shown += [
         render.live(view, elapsed=3, url="ws://127.0.0.1:8001/ws", rows=24, console=Console(width=width))
         for view in views
     ]
-    shown += [render.told(message) for message in told.messages] + [
+    shown += [
+        render.told(error),
         render.manual(),
         render.greeting(greeting()),
     ]
-    shown += [render.happened(event, View(), mine=False) for event in told.view.events]
+    shown += [journal.happened(event, told.view, mine=False) for event in told.events] + journal.lines(told.view)
     lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
     assert lines
     assert max(map(_plain_length, lines)) <= width
@@ -216,7 +243,7 @@ def _plain_length(line: str) -> int:
 
 
 def test_without_colour_there_is_no_colour(monkeypatch: pytest.MonkeyPatch) -> None:
-    code = render.code(Code(5, 1, "import os\n", "h"))
+    code = render.code(code_view("import os\n"))
     assert "\x1b[3" in drawn(code, width=80)
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[3" not in drawn(code, width=80)
@@ -224,7 +251,7 @@ def test_without_colour_there_is_no_colour(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_in_a_pipe_code_is_written_exactly_as_it_is() -> None:
     line = f"x = {'1 + ' * 60}1"
-    out = drawn(render.code(Code(5, 1, f"{line}\n", "h")), width=40, terminal=False)
+    out = drawn(render.code(code_view(f"{line}\n")), width=40, terminal=False)
     assert line in out.splitlines()
     assert "\x1b" not in out
 
@@ -246,5 +273,5 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
     event = facts.ActionsFinished.model_validate(
         ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
     )
-    out = drawn(render.happened(event, View(), mine=False), width=60, terminal=False)
+    out = drawn(trace.outcome(event.outcomes[0], "run_code"), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -2,21 +2,20 @@
 
 import asyncio
 import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
 
-from cli.chat import lists, render, trace
+from cli.chat import journal, lists, render, trace
 from cli.chat.choices import Local, More, Say, Send, understand
 from cli.chat.slash import command
-from cli.chat.state import Ask, View
-from cli.chat.view import fold
+from cli.chat.state import View
 from parley.client import Parley, ParleyDown
 from parley.events import facts
-from parley.events.values import ActionSpec, SessionSettings
+from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
-from parley.protocol import server as s
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
 from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionPage
@@ -53,17 +52,11 @@ def asking() -> Told:
     return told
 
 
-def events(told: Told, kind: type[Any]) -> list[Any]:
-    return [
-        message.event for message in told.messages if isinstance(message, s.Event) and isinstance(message.event, kind)
-    ]
-
-
-def last(told: Told, kind: type[Any]) -> str:
+def last(told: Told, kind: type[Any], *, mine: bool = False) -> str:
     """The newest event of this kind as the chat shows it."""
-    shown = render.happened(events(told, kind)[-1], told.view, mine=False)
-    assert shown is not None
-    return drawn(shown)
+    event = [message for message in told.events if isinstance(message.event, kind)][-1]
+    shown = journal.happened(event, told.view, mine=mine)
+    return drawn(shown) if shown else ""
 
 
 def test_a_turn_tells_what_it_is_for_and_what_it_does() -> None:
@@ -138,7 +131,7 @@ def test_yes_always_no_and_why() -> None:
     assert isinstance(understand("maybe", view), Say)
     asked = understand("reason", view)
     assert isinstance(asked, More)
-    why = View(session_id="s1", ask=asked.ask)
+    why = replace(view, own=asked.ask)
     assert sent(understand("too dear", why)) == no.model_copy(update={"reason": "too dear"})
     assert understand("", why) == More(view.ask)
 
@@ -192,7 +185,9 @@ def test_what_is_in_a_persons_hands() -> None:
     assert told.view.working
     told.does(finish(action_id="2.1", ok=True, result="x"))
     told.does(c.VerifyTurn(status="success", next_action="complete", reasoning="Done."))
-    assert told.view.ask == Ask("escalated", told.session.version)
+    assert told.view.ask
+    assert told.view.ask.kind == "escalated"
+    assert "hand the session back" in told.view.ask.message
 
 
 @pytest.mark.parametrize("line", ["/take", "/take x {", "/take x [1]", "/back", "/remember x perhaps"])
@@ -255,14 +250,19 @@ def test_lists() -> None:
     assert "SELECT 1" in drawn(asyncio.run(lists.listed("library", "", Asked(page))))
 
 
-def test_a_snapshot_in_the_middle_of_an_approval_asks_for_it() -> None:
+def test_what_happened_is_told_with_who_did_it() -> None:
+    told = Told()
+    told.does(c.Say(text="calc"), c.DraftPlan(goal="A calculator", steps=(Step(text="Add"),)))
+    told.does(c.Approve(version=2))
+    assert last(told, facts.PlanApproved).split() == ["·", "You", "approved", "plan", "1"]
+    lines = [" ".join(line.plain.split()) for line in journal.lines(told.view)]
+    assert lines == ["1 · You calc", "2 · planner wrote Plan 1 (1 step)", "3 · You approved plan 1"]
+    assert last(told, facts.MessageReceived, mine=True) == ""
+
+
+def test_the_journal_tells_what_became_of_turns_and_actions() -> None:
     told = asking()
-    view = fold(View(session_id="s1"), last_snapshot(told))
-    assert view.ask
-    assert (view.ask.kind, view.workflow) == ("actions", "agentflow")
-
-
-def last_snapshot(told: Told) -> s.Snapshot:
-    from services.gateway.views import messages  # noqa: PLC0415
-
-    return messages.snapshot(told.session)
+    told.does(c.Deny(version=told.session.version, action_id="1.1", reason="too dear"))
+    assert "– 1.1 cancel_order · declined: too dear" in last(told, facts.ApprovalDenied)
+    text = "\n".join(line.plain for line in journal.lines(told.view))
+    assert "1.1 cancel_order · declined: too dear" in text

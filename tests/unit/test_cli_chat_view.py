@@ -1,5 +1,6 @@
 """The chat's reducer: messages in, what is asked next out; and choices out, messages in the other direction."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -8,11 +9,13 @@ from cli.chat.choices import Local, More, Say, Send, approve, choices, chosen, u
 from cli.chat.slash import COMMANDS, command
 from cli.chat.state import View
 from cli.chat.view import fold
-from parley.events import facts
+from parley.client.screen import Screen
+from parley.events import SessionEvent, facts
 from parley.events.values import ActionSpec, Check, Step
 from parley.protocol import client as m
 from parley.protocol import server as s
-from services.gateway.views import derive, messages
+from parley.protocol.screen import SCREEN_MESSAGES, ScreenDelta, ScreenEvent, ScreenSnapshot
+from services.gateway.views import derive, screen
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decide
@@ -24,12 +27,14 @@ PLAN = c.DraftPlan(goal="A calculator", steps=(Step(text="Add"), Step(text="Test
 
 
 class Told:
-    """A session and a screen that hears of it what the gateway would tell."""
+    """A session and a terminal that hears of it what the gateway would tell; `messages` are those of protocol 1."""
 
     def __init__(self) -> None:
         self.session = Session("s1")
-        self.view = fold(View(), greeting())
+        self.screen = Screen()
+        self.view = fold(View(), greeting(), self.screen)
         self.messages: list[s.ServerMessage] = []
+        self.events: list[ScreenEvent] = []
 
     def does(self, *commands: AnyCommand) -> View:
         for number, given in enumerate(commands):
@@ -40,14 +45,27 @@ class Told:
                 else _person(number, before)
             )
             event = decide(before, given, by)
-            self.session = evolve(before, event)
-            for message in derive.told(before, event, self.session):
-                self.hears(message)
+            self._happens(before, event)
         return self.view
 
-    def hears(self, message: s.ServerMessage) -> View:
-        self.messages.append(message)
-        self.view = fold(self.view, s.SERVER_MESSAGES.validate_python(s.dump(message)))
+    def happens(self, event: SessionEvent) -> View:
+        """An event that another service would have made."""
+        self._happens(self.session, event)
+        return self.view
+
+    def _happens(self, before: Session, event: SessionEvent) -> None:
+        self.session = evolve(before, event)
+        self.messages += derive.told(before, event, self.session)
+        message = screen.happened(before, event, self.session)
+        self.hears(message)
+        self.events.append(message)
+
+    def hears(self, message: ScreenEvent | ScreenSnapshot | ScreenDelta) -> View:
+        """A message, after its way over the wire."""
+        read = SCREEN_MESSAGES.validate_json(message.model_dump_json(by_alias=True))
+        assert isinstance(read, type(message))
+        self.screen.take(read)
+        self.view = fold(self.view, read, self.screen)
         return self.view
 
 
@@ -83,7 +101,7 @@ def sent(doing: object) -> m.ClientMessage:
 
 
 def test_a_new_socket_asks_for_a_request_and_a_line_is_one() -> None:
-    view = fold(View(), greeting())
+    view = fold(View(), greeting(), Screen())
     assert view.session_id == "s1"
     assert view.ask
     assert view.ask.kind == "start"
@@ -121,7 +139,7 @@ def test_feedback_can_be_asked_for_and_given_up() -> None:
     more = understand("2", view)
     assert isinstance(more, More)
     assert more.ask.kind == "feedback"
-    back = understand("", View(session_id="s1", ask=more.ask))
+    back = understand("", replace(view, own=more.ask))
     assert view.ask
     assert back == More(view.ask)
 
@@ -150,7 +168,7 @@ def test_feedback_on_code_sets_the_generator_to_work_feedback_on_a_plan_the_plan
 def test_a_question_offers_its_options_and_takes_other_words() -> None:
     told = Told()
     view = told.does(c.Say(text="calc"), c.Ask(text="Where?", options=("Terminal", "Window")))
-    assert [choice.label for choice in choices(view.ask)] == ["Terminal", "Window"]
+    assert [choice.label for choice in choices(view)] == ["Terminal", "Window"]
     assert chosen("2", view) == " Window"
     assert told.session.question
     question = told.session.question.action_id
@@ -165,7 +183,7 @@ def test_after_approved_code_come_the_options_of_continue() -> None:
     view = told.does(c.Approve(version=told.session.code.version))
     assert view.ask
     assert view.ask.kind == "rest"
-    labels = [choice.label for choice in choices(view.ask)]
+    labels = [choice.label for choice in choices(view)]
     assert sent(understand(str(labels.index("Run the code") + 1), view)) == m.ContinueChoice(
         type="continue", content="Run the code"
     )
@@ -184,31 +202,35 @@ def test_stopped_work_can_go_on() -> None:
 @pytest.mark.parametrize("retryable", [True, False])
 def test_a_failure_offers_retry_only_where_it_helps(*, retryable: bool) -> None:
     view = Told().does(c.Say(text="calc"), c.Fail(reason="no plan", retryable=retryable))
-    words = [choice.word for choice in choices(view.ask)]
+    words = [choice.word for choice in choices(view)]
     assert words == (["retry", "complete"] if retryable else ["complete"])
 
 
 def test_actions_are_decided_one_by_one_and_words_are_no_yes() -> None:
-    actions = tuple(
-        s.ActionView(
-            action_id=name,
-            tool="write",
-            arguments={},
-            text="",
-            effect="write",
-            status="planned",
-            approval="writes",
-            hash=name * 3,
-        )
-        for name in ("a", "b")
-    )
-    view = fold(fold(View(), greeting()), s.ApprovalRequest(session_id="s1", version=4, actions=actions, message="?"))
-    assert sent(understand("1", view)) == m.Approval(type="approval", approved=True, action_id="a", hash="aaa")
-    assert sent(understand("2", view)) == m.Approval(
-        type="approval", approved=True, action_id="a", hash="aaa", remember=True
-    )
-    assert sent(understand("3", view)) == m.Approval(type="approval", approved=False, action_id="a")
+    view = two_writes(Told())
+    assert view.ask
+    first, second = view.ask.actions
+    yes = m.Approval(type="approval", approved=True, action_id="1.1", hash=first.hash)
+    assert sent(understand("1", view)) == yes
+    assert sent(understand("2", view)) == yes.model_copy(update={"remember": True})
+    assert sent(understand("3", view)) == m.Approval(type="approval", approved=False, action_id="1.1")
     assert isinstance(understand("sure", view), Say)
+    assert second.action_id == "1.2"
+
+
+def test_only_what_parley_would_carry_out_is_offered() -> None:
+    view = two_writes(Told())
+    assert [choice.word for choice in choices(view)][-2:] == ["skip", "stop"]
+    looks_on = replace(view, can=("fork",))
+    assert choices(looks_on) == ()
+
+
+def test_while_an_answer_is_on_its_way_nothing_is_asked() -> None:
+    told = Told()
+    view = replace(told.does(c.Say(text="calc"), PLAN), answering=True)
+    assert view.ask is None
+    assert view.working
+    assert view.asked
 
 
 def test_a_word_during_work_goes_to_whoever_works_but_a_stray_digit_does_not() -> None:
@@ -218,21 +240,7 @@ def test_a_word_during_work_goes_to_whoever_works_but_a_stray_digit_does_not() -
     assert isinstance(understand("1", view), Say)
 
 
-def test_events_are_taken_once_and_old_ones_ask_for_nothing() -> None:
-    told = Told()
-    told.does(c.Say(text="calc"), PLAN)
-    snapshot = messages.snapshot(told.session)
-    events = [message for message in told.messages if isinstance(message, s.Event)]
-    view = View(session_id="s1")
-    for message in (greeting(), snapshot, *events, *events):
-        view = fold(view, s.SERVER_MESSAGES.validate_python(s.dump(message)))
-    assert [event.version for event in view.events] == [1, 2]
-    assert view.ask
-    assert view.ask.kind == "plan"
-    assert view.plan == told.view.plan
-
-
-def test_a_snapshot_alone_is_enough_to_go_on() -> None:
+def test_who_comes_later_is_asked_the_same() -> None:
     told = Told()
     for step in ("plan", "code", "rest"):
         if step == "plan":
@@ -243,15 +251,16 @@ def test_a_snapshot_alone_is_enough_to_go_on() -> None:
         else:
             assert told.session.code
             told.does(c.Approve(version=told.session.code.version))
-        view = fold(View(session_id="s1"), messages.snapshot(told.session))
+        later = Screen()
+        later.take(snapshot := screen.snapshot(told.session))
+        view = fold(View(session_id="s1"), snapshot, later)
         assert view.ask
-        assert told.view.ask
-        assert (view.ask.kind, choices(view.ask)) == (told.view.ask.kind, choices(told.view.ask)), step
-
-
-def test_what_tells_of_another_session_changes_nothing() -> None:
-    view = fold(View(), greeting())
-    assert fold(view, s.Completed(session_id="other", version=3, content="x")) is view
+        assert (view.ask, choices(view)) == (told.view.ask, choices(told.view)), step
+        assert view.version < view.known == told.view.version
+        for event in told.events:
+            later.take(again := screen.told_again(event.event))
+            view = fold(view, again, later)
+        assert (view.ask, view.events, view.plan) == (told.view.ask, told.view.events, told.view.plan)
 
 
 def test_spending_and_renaming_leave_the_review_open() -> None:
@@ -259,34 +268,46 @@ def test_spending_and_renaming_leave_the_review_open() -> None:
     view = told.does(c.Say(text="calc"), PLAN)
     ask = view.ask
     view = told.does(c.Rename(title="Mine"))
-    assert (view.ask, view.title) == (ask, "Mine")
+    assert view.ask == ask
+    assert view.stands
+    assert view.stands.title == "Mine"
 
 
-def delta(offset: int, text: str, draft: str = "d1") -> s.Delta:
-    return s.Delta(session_id="s1", draft_id=draft, kind="plan", offset=offset, text=text)
+def delta(offset: int, text: str, draft: str = "d1", *, work: int = 1) -> ScreenDelta:
+    return ScreenDelta(session_id="s1", draft_id=draft, kind="plan", offset=offset, text=text, work=work)
 
 
 def test_deltas_are_joined_by_their_offsets() -> None:
-    view = Told().does(c.Say(text="calc"))
-    for message in (delta(0, "1. Re"), delta(5, "ad"), delta(5, "ad the"), delta(0, "2.", "d2")):
-        view = fold(view, message)
+    told = Told()
+    told.does(c.Say(text="calc"))
+    for message in (delta(0, "1. Re"), delta(5, "ad"), delta(5, "ad the")):
+        view = told.hears(message)
+    assert view.draft
+    assert view.draft.text == "1. Read the"
+    view = told.hears(delta(0, "2.", "d2"))
     assert view.draft
     assert (view.draft.text, view.draft.start) == ("2.", 0)
 
 
 def test_a_draft_whose_beginning_was_missed_begins_later() -> None:
-    view = Told().does(c.Say(text="calc"))
+    told = Told()
+    told.does(c.Say(text="calc"))
     for message in (delta(10, "read"), delta(14, " it")):
-        view = fold(view, message)
+        view = told.hears(message)
     assert view.draft
     assert (view.draft.text, view.draft.start) == ("read it", 10)
 
 
-def test_the_finished_plan_replaces_its_draft() -> None:
+def test_a_draft_is_over_with_its_plan_or_when_the_work_is_anothers() -> None:
     told = Told()
     told.does(c.Say(text="calc"))
-    told.view = fold(told.view, delta(0, "1. "))
+    assert told.hears(delta(0, "1. ")).draft
     assert told.does(PLAN).draft is None
+    told = Told()
+    told.does(c.Say(text="calc"))
+    assert told.hears(delta(0, "1. ")).draft
+    assert told.does(c.Rename(title="Mine")).draft
+    assert told.does(c.Stop()).draft is None
 
 
 def test_one_action_less_is_asked_about_after_each_decision() -> None:
@@ -294,8 +315,7 @@ def test_one_action_less_is_asked_about_after_each_decision() -> None:
     coded(told)
     assert told.session.code
     told.does(c.Approve(version=told.session.code.version))
-    spec = [ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2)]
-    waiting = evolve_turn(told, tuple(spec))
+    waiting = two_writes(told)
     assert waiting.ask
     assert [action.action_id for action in waiting.ask.actions] == ["1.1", "1.2"]
     view = told.does(c.Approve(version=told.session.version, action_id="1.1"))
@@ -304,22 +324,23 @@ def test_one_action_less_is_asked_about_after_each_decision() -> None:
     assert told.does(c.Approve(version=told.session.version, action_id="1.2")).working
 
 
-def evolve_turn(told: Told, actions: tuple[ActionSpec, ...]) -> View:
+def two_writes(told: Told) -> View:
     """A turn that needs approval, as an agent's planner would plan it."""
-    event = facts.TurnPlanned(
-        id="x",
-        session_id="s1",
-        version=told.session.version + 1,
-        at=AT,
-        actor="planner",
-        turn=1,
-        sub_goal="write",
-        actions=actions,
+    if not told.session.version:
+        told.does(c.Say(text="Write", workflow="agentflow"))
+    actions = tuple(ActionSpec(id=f"1.{n}", tool="write", effect="write", approval_reason="writes") for n in (1, 2))
+    return told.happens(
+        facts.TurnPlanned(
+            id="x",
+            session_id="s1",
+            version=told.session.version + 1,
+            at=AT,
+            actor="planner",
+            turn=1,
+            sub_goal="write",
+            actions=actions,
+        )
     )
-    before, told.session = told.session, evolve(told.session, event)
-    for message in derive.told(before, event, told.session):
-        told.hears(message)
-    return told.view
 
 
 @pytest.mark.parametrize(

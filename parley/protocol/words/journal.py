@@ -18,8 +18,10 @@ JOURNAL: Mapping[str, str] = {
     # what was made
     "answer_follows": "The answer follows.",
     "answered_from": "Source: {tools}",
+    "answered": "answered: {text}",
     "asked": "{by} asked",
     "code": "Code {number}",
+    "edited": "edited {what}",
     "confidence": "Confidence {percent} %",
     "failed_while": "Failed while {stage}",
     "path": "Path {number}",
@@ -29,6 +31,7 @@ JOURNAL: Mapping[str, str] = {
     "recall_off": "Don't use earlier sessions from the next request on",
     "source": "Source:",
     "turn": "turn {number}",
+    "wrote": "wrote {what}",
     # what people said
     "feedback": "asked for changes",
     "guidance": "while it worked",

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Literal
 
-from cli.chat.gist import gist
+from cli.gist import gist
 from parley.events import EVENTS, SessionEvent, facts
 
 Format = Literal["md", "json", "py"]

@@ -3,13 +3,22 @@
 from collections.abc import Sequence
 from typing import assert_never
 
+from rich.text import Text
+
 from cli.chat.text import short
+from cli.visible import visible
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ModelCall
 from parley.protocol.words import NOTES
 from shared.domain.outcomes import OutcomeEvent
 
 WIDTH = 160
+
+
+def line(event: SessionEvent) -> Text:
+    """Who, and what."""
+    style = "bold" if event.actor.startswith("user:") else "cyan"
+    return Text.assemble(("· ", "dim"), (f"{visible(event.actor.removeprefix('user:'))} ", style), (gist(event), "dim"))
 
 
 def gist(event: SessionEvent) -> str:
