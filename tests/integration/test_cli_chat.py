@@ -131,7 +131,7 @@ async def sitting(
     terminal = Terminal()
     output = Vt100_Output(terminal, lambda: Size(rows=40, columns=columns), term="xterm", enable_cpr=False)
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
-        async with Parley(url, patience=0) as gateway, gateway.connect(session_id) as connection:
+        async with Parley(url, patience=0) as gateway, gateway.connect(session_id, view=2) as connection:
             screen = Screen(url)
             talk = Talk(gateway, connection, screen, yes=yes)
             screen.on_interrupt = talk.interrupt
