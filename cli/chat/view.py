@@ -42,7 +42,9 @@ def _stands(view: View, screen: Screen) -> View:
 
 
 def what_is_asked(stands: ScreenView) -> Ask | None:  # noqa: PLR0911  one line a section
-    """The section that waits for a person; None while Parley is at work."""
+    """The section that waits for a person; None while Parley is at work, as on a remark about it."""
+    if stands.work:
+        return None
     if stands.failure:
         return Ask("failed", stands.failure.reason)
     if review := stands.review:

@@ -106,10 +106,13 @@ class Terminal(io.StringIO):
 
     async def shows(self, *words: str) -> None:
         """Wait until all of them have been on the screen, in this order."""
-        async with asyncio.timeout(15):
-            while not re.search(".*".join(map(re.escape, words)), self.text, re.DOTALL):
-                self._written.clear()
-                await self._written.wait()
+        try:
+            async with asyncio.timeout(15):
+                while not re.search(".*".join(map(re.escape, words)), self.text, re.DOTALL):
+                    self._written.clear()
+                    await self._written.wait()
+        except TimeoutError:
+            raise AssertionError(f"{words} are not on the screen:\n{self.text[-4000:]}") from None
 
 
 class Sitting:
@@ -225,12 +228,12 @@ async def test_a_second_terminal_sees_where_things_stand_and_what_the_first_does
         async with sitting(url, session_id=services.ids[0]) as second:
             await second.shows(f"Session {services.ids[0]}", "A calculator", "Plan 1", "1 Approve")
             first.types("1" + ENTER)
-            await second.shows("local approved the plan", "print(1.5 + 2)")
+            await second.shows("You approved plan 1", "print(1.5 + 2)")
             second.types("/journal" + ENTER)
-            await second.shows("1 · local A calculator")
+            await second.shows("1 · You A calculator")
             second.types(CTRL_D)
         first.types(CTRL_D)
-        assert second.terminal.text.count("local approved the plan") == 2  # as it happened, and in the journal
+        assert second.terminal.text.count("You approved plan 1") == 2  # as it happened, and in the journal
 
 
 async def test_a_failure_can_be_retried_and_yes_approves_by_itself() -> None:
@@ -239,7 +242,7 @@ async def test_a_failure_can_be_retried_and_yes_approves_by_itself() -> None:
         person.types("fail please" + ENTER)
         await person.shows("Failed while planning", "1 Retry")
         person.types("another thing" + ENTER)
-        await person.shows("local approved the plan", "local approved the code", "Run the code")
+        await person.shows("You approved plan 1", "You approved code 1", "Run the code")
         person.types(CTRL_D)
 
 
@@ -286,7 +289,7 @@ async def test_a_script_with_yes_gets_its_code() -> None:
 async def test_a_script_may_answer_line_by_line_and_go_on_later() -> None:
     async with parley() as (url, services):
         code, out, _ = await script(url, stdin="A calculator\nShow the result\n1\n")
-        assert code == 3  # the code is in review now
+        assert code == 3, out  # the code is in review now
         assert "Plan 2" in " ".join(out.split())
         code, out, _ = await script(url, "--session", services.ids[0], stdin="approve\nRun the code\n")
         assert code == 0

@@ -262,7 +262,7 @@ def test_what_happened_is_told_with_who_did_it() -> None:
 
 def test_the_journal_tells_what_became_of_turns_and_actions() -> None:
     told = asking()
-    told.does(c.Deny(version=told.session.version, action_id="1.1", reason="too dear"))
+    told.does(c.Reject(version=told.session.version, action_id="1.1", reason="too dear"))
     assert "– 1.1 cancel_order · declined: too dear" in last(told, facts.ApprovalDenied)
     text = "\n".join(line.plain for line in journal.lines(told.view))
     assert "1.1 cancel_order · declined: too dear" in text
