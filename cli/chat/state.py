@@ -61,8 +61,8 @@ class View:
 
     @property
     def ask(self) -> Ask | None:
-        """What the next line answers."""
-        return None if self.answering else self.own or self.asked
+        """What the next line answers; None as long as not all has been heard that led to it."""
+        return None if self.answering or self.version < self.known else self.own or self.asked
 
     @property
     def paused(self) -> bool:

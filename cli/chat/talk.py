@@ -96,7 +96,7 @@ class Talk:
     @property
     def ready(self) -> bool:
         """Something is asked, all that led to it has been shown, and it is not what I have answered just now."""
-        return self.view.ask is not None and self.view.version >= self.view.known and not self._looking
+        return self.view.ask is not None and not self._looking
 
     # --- from the gateway
 

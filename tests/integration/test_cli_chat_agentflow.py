@@ -111,7 +111,7 @@ async def test_two_writes_are_two_cards_and_a_no_has_its_reason() -> None:
         person.types("reason" + ENTER)
         await person.shows("Why not?")
         person.types("she changed her mind" + ENTER)
-        await person.shows("declined action 2.2: she changed her mind", "Not cancelled.")
+        await person.shows("2.2 cancel_order · declined: she changed her mind", "Not cancelled.")
         person.types(CTRL_D)
         assert person.terminal.text.count('orders/#W2/status: "pending"') == 1
         assert (await services.session()).policies == {"cancel_order": "never"}
@@ -129,7 +129,9 @@ async def test_a_person_takes_over_and_hands_back() -> None:
         person.types('/take cancel_ordre {"order_id": "#W1"}' + ENTER)
         await person.shows("There is no tool cancel_ordre. Do you mean cancel_order")
         person.types('/take cancel_order {"order_id": "#W1"}' + ENTER)
-        await person.shows("Turn 2: cancel_order, by hand", "✓ 2.1 cancel_order", "Your turn is over", "/take TOOL")
+        await person.shows(
+            "Turn 2: cancel_order, by hand", "✓ 2.1 cancel_order", "Act again, or hand the session back", "/take TOOL"
+        )
         person.types("/back I did it myself" + ENTER)
         await person.shows("Turn 3: Cancel")
         person.types(CTRL_D)

@@ -42,7 +42,7 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
         person.types(ENTER)  # as proposed
         await person.shows("✓ generate_sql", "text_to_sql.execute_sql · read", "'pending'", "Edit it first")
         person.types("edit" + ENTER)
-        await person.shows("changed what comes next", "with sql set", "'delivered'", "Edit it first")
+        await person.shows("You changed the rest of the path", "Set by hand: sql", "'delivered'", "Edit it first")
         person.types("yes" + ENTER)
         await person.shows("✓ execute_sql", "163", "1 row", "Answer", "163 orders are pending.")
         person.types(f"/csv {tmp_path}/rows.csv" + ENTER)
@@ -50,9 +50,9 @@ async def test_a_question_its_query_changed_by_hand_and_its_answer_kept(
         person.types("/path" + ENTER)
         await person.shows("planned text_to_sql", "walked", "values set by you", "together")
         person.types("/accept" + ENTER)
-        await person.shows("Accepted: its path is an example")
+        await person.shows("You said that this answer is correct")
         person.types("/save" + ENTER)
-        await person.shows("kept in your")
+        await person.shows("You saved this answer to the library")
         person.types(CTRL_D)
     assert (tmp_path / "rows.csv").read_text() == "orders\n163\n"
 
@@ -67,7 +67,7 @@ async def test_the_rest_of_a_path_is_typed() -> None:
         person.types("/path generate_sql execute" + ENTER)
         await person.shows("has no node “execute”", "Pick numbers or names of tables")
         person.types("/path generate_sql, format_final_response" + ENTER)
-        await person.shows("changed what comes next", "▶ generate_sql", "Answer")
+        await person.shows("You changed the rest of the path", "▶ generate_sql", "Answer")
         person.types(CTRL_D)
 
 
