@@ -7,12 +7,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from pydantic import TypeAdapter
-
-from parley.protocol.journal import AnyEntry, EntryUpdate
+from parley.protocol.journal import AnyEntry, Kept, keep, read
 from parley.protocol.screen import ScreenDelta, ScreenEvent, ScreenSnapshot, ScreenView
-
-_ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
 
 
 @dataclass(frozen=True)
@@ -33,7 +29,7 @@ class Screen:
         self.version = 0
         self.can: tuple[str, ...] = ()
         self.draft: Draft | None = None
-        self.journal: dict[str, dict[str, Any]] = {}  # by key, in the order in which they came
+        self.journal: Kept = {}
         self._view: dict[str, Any] = {}
 
     @property
@@ -44,11 +40,11 @@ class Screen:
     def entry(self, key: str) -> AnyEntry | None:
         """The journal's entry with this key as it is now."""
         found = self.journal.get(key)
-        return _ENTRY.validate_python(found) if found else None
+        return read(found) if found else None
 
     def entries(self) -> Iterator[AnyEntry]:
         """The whole journal, in the order in which it came."""
-        return map(_ENTRY.validate_python, self.journal.values())
+        return map(read, self.journal.values())
 
     def take(self, message: ScreenSnapshot | ScreenEvent | ScreenDelta) -> None:
         match message:
@@ -63,11 +59,7 @@ class Screen:
                 self._happened(message)
 
     def _happened(self, message: ScreenEvent) -> None:
-        for entry in message.entries:
-            if not isinstance(entry, EntryUpdate):
-                self.journal[entry.key] = entry.model_dump(mode="json")
-            elif entry.key in self.journal:
-                self.journal[entry.key] |= entry.set
+        keep(self.journal, message.entries)
         self._change(message.changed)
         self.can = self.can if message.can is None else message.can
         self.version = max(self.version, message.event.version)

@@ -4,9 +4,10 @@ An entry is pure of its event. A later event may replace fields of an entry by i
 in the events: `version`, `spec_in`, `result_in` and the like name the event that has them.
 """
 
-from typing import Annotated, Literal
+from collections.abc import Iterable
+from typing import Annotated, Any, Literal
 
-from pydantic import AwareDatetime, Field, JsonValue
+from pydantic import AwareDatetime, Field, JsonValue, TypeAdapter
 
 from parley.events.facts import Intent
 from parley.events.values import Artefact, Check, Line, Recalled
@@ -208,3 +209,20 @@ EntryOrUpdate = Annotated[
     | EntryUpdate,
     Field(discriminator="kind"),
 ]
+
+type Kept = dict[str, dict[str, Any]]  # entries as JSON by key, in the order in which they came
+_ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
+
+
+def keep(kept: Kept, told: Iterable[EntryOrUpdate]) -> None:
+    """Put what an event adds into the journal: new entries at its end, updates into the entries that they are about."""
+    for entry in told:
+        if not isinstance(entry, EntryUpdate):
+            kept[entry.key] = entry.model_dump(mode="json")
+        elif entry.key in kept:
+            kept[entry.key] |= entry.set
+
+
+def read(kept: dict[str, Any]) -> AnyEntry:
+    """A kept entry as it is now."""
+    return _ENTRY.validate_python(kept)

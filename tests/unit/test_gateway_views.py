@@ -160,7 +160,10 @@ def test_exports() -> None:
     assert (name, media, body) == ("n-code-more-s1.py", "text/x-python; charset=utf-8", "print(1)\n")
     text = export(it.session, it.events, "md").body
     assert "```python\nprint(1)\n```" in text
-    assert "**ann:** A calculator" in text
+    assert "**You**: A calculator" in text
+    assert "**planner** wrote Plan 1 (" in text
+    assert "**You** approved plan 1." in text
+    assert "**generator** wrote Code 1 (1 line)." in text
     assert '"journal"' in export(it.session, it.events, "json").body
 
 
@@ -177,11 +180,11 @@ def test_an_export_tells_of_turns() -> None:
     it.does(c.GiveAnswer(text="Paid.", confidence=1))
     text = export(it.session, it.events, "md").body
     told = [
-        "**planner** plans turn 1: Pay it (`pay`, `look`)",
-        "**ann:** yes to action 1.1",
-        "Action 1.1 is done.",
-        "Action 1.2 failed: not there",
-        "Turn 1: partial, complete. It is paid.",
+        "**You**: Pay",
+        "**Turn 1: Pay it** (partly done, request done) It is paid.",
+        "- `pay`: done",
+        "- `look`: failed · not there",
+        "**generator**: Paid.",
         "## Answer\n\nPaid.",
     ]
     positions = [text.index(line) for line in told]

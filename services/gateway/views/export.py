@@ -5,9 +5,12 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from parley.events import SessionEvent, dump_event, facts
+from parley.events import SessionEvent, dump_event
+from parley.protocol import journal as j
+from parley.protocol.words import JOURNAL
 from services.gateway.trouble import Trouble
 from services.gateway.views import messages
+from services.gateway.views.entries import entries
 from shared.domain.session import Session
 
 MEDIA = {"md": "text/markdown; charset=utf-8", "json": "application/json", "py": "text/x-python; charset=utf-8"}
@@ -44,7 +47,7 @@ def _program(session: Session, events: Sequence[SessionEvent]) -> str:
 
 def _markdown(session: Session, events: Sequence[SessionEvent]) -> str:
     parts = [f"# {session.title}", f"Session `{session.id}`, version {session.version}.", "## Conversation"]
-    parts += [line for event in events if (line := _line(event))]
+    parts += _conversation(session.owner, events)
     if session.plan:
         parts += [f"## Plan {session.plan.number} ({session.plan.status})", session.plan.text]
     if session.code:
@@ -61,49 +64,47 @@ def _fence(code: str) -> str:
     return "`" * max(3, 1 + max(map(len, re.findall(r"`+", code)), default=0))
 
 
-def _line(event: SessionEvent) -> str:
-    """What a reader of the conversation wants to know of this event; "" for the rest."""
-    who = event.actor.removeprefix("user:")
-    match event:
-        case facts.MessageReceived() | facts.QuestionAnswered() | facts.AnswerGiven() | facts.RemarkAnswered():
-            line = f"**{who}:** {event.text}"
-        case facts.QuestionAsked():
-            line = f"**Parley** asks: {event.text}"
-        case facts.PlanDrafted() | facts.PlanEdited():
-            line = f"**{who}** wrote a plan: {event.goal}"
-        case facts.CodeDrafted() | facts.CodeEdited():
-            line = f"**{who}** wrote code."
-        case facts.SessionFailed():
-            line = f"Failed while {event.phase}: {event.reason}"
-        case facts.PlanApproved(turn=int()):
-            line = f"**{who}:** plan approved, turn {event.turn} ({_tools(event)})"
-        case facts.PlanApproved() | facts.CodeApproved() | facts.PlanRejected() | facts.CodeRejected():
-            line = f"**{who}:** {event.type.replace('.', ' ')}"
-        case _:
-            line = _of_a_turn(event, who)
-    return line
+def _conversation(owner: str, events: Sequence[SessionEvent]) -> list[str]:
+    """The journal as it came out, a paragraph an entry."""
+    kept: j.Kept = {}
+    for event in events:
+        j.keep(kept, entries(event))
+    return [told for entry in map(j.read, kept.values()) if (told := _told(entry, owner))]
 
 
-def _of_a_turn(event: SessionEvent, who: str) -> str:
-    match event:
-        case facts.TurnPlanned() | facts.TurnRequested():
-            tools = f" ({_tools(event)})" if event.actions else ""
-            line = f"**{who}** plans turn {event.turn}: {event.sub_goal}{tools}"
-        case facts.TurnChanged() if event.reason:
-            line = f"Not carried out as planned: {event.reason}."
-        case facts.ActionsFinished():
-            line = "\n\n".join(
-                f"Action {one.action_id} is done." if one.ok else f"Action {one.action_id} failed: {one.error}"
-                for one in event.outcomes
-            )
-        case facts.ApprovalGiven() | facts.ApprovalDenied():
-            line = f"**{who}:** {'yes' if event.type == 'approval.given' else 'no'} to action {event.action_id}"
-        case facts.TurnVerified():
-            line = f"Turn {event.turn}: {event.status}, {event.next_action}. {event.reasoning}"
+def _told(entry: j.AnyEntry, owner: str) -> str:
+    """What a reader of the conversation wants to know; "" for the rest."""
+    who = f"**{_name(entry.by, owner)}**"
+    match entry:
+        case j.SaidEntry() | j.ReplyEntry() | j.AnswerEntry():
+            line = f"{who}: {entry.text}"
+        case j.PlanEntry() | j.CodeEntry():
+            wrote = JOURNAL["edited" if entry.by.startswith("user:") else "wrote"]
+            goal = f": {entry.goal}" if isinstance(entry, j.PlanEntry) else "."
+            line = f"{who} {wrote.format(what=f'{entry.title} ({entry.summary})')}{goal}"
+        case j.QuestionEntry():
+            answer = f"\n\n> {entry.answer}" if entry.answer else ""
+            line = f"**{JOURNAL['asked'].format(by='Parley')}**: {entry.text}{answer}"
+        case j.TurnEntry():
+            line = _turn(entry)
+        case j.ActionEntry() if entry.state != "dropped":
+            line = f"- `{entry.tool}`: {entry.word} · {entry.gist}"
+        case j.FailureEntry():
+            line = f"{entry.title}: {entry.reason}"
+        case j.NoteEntry() | j.PathChangeEntry() if entry.text:
+            line = f"{who} {entry.text}." if entry.by else f"{entry.text}."
         case _:
             line = ""
     return line
 
 
-def _tools(event: facts.PlanApproved | facts.TurnPlanned | facts.TurnRequested) -> str:
-    return ", ".join(f"`{action.tool}`" for action in event.actions)
+def _turn(entry: j.TurnEntry) -> str:
+    """With what became of it; its actions follow."""
+    goal = f": {entry.sub_goal}" if entry.sub_goal else ""
+    said = entry.verdict
+    return f"**Turn {entry.number}{goal}**" + (f" ({said.word}, {said.next}) {said.text}".rstrip() if said else "")
+
+
+def _name(by: str, owner: str) -> str:
+    """“You” for the session's owner."""
+    return JOURNAL["you"] if by == f"user:{owner}" else by.removeprefix("user:").replace("_", " ")
