@@ -111,7 +111,7 @@ def _over(action: j.ActionEntry, message: ScreenEvent, view: View, *, mine: bool
     if outcome and _path(view, view.screen.entry(f"turn:{action.turn}")):
         return flow.outcome(action.tool, _tokens(view, action), outcome)
     if outcome:
-        return trace.outcome(outcome, action.tool)
+        return trace.outcome(outcome, action.tool, action.gist)
     if action.state in _QUIET or (mine and action.state == "approved"):
         return None
     return line(action, view)
@@ -158,7 +158,8 @@ def line(entry: j.AnyEntry, view: View) -> Text:  # noqa: PLR0911  one line a ki
             verdict = f" · {entry.verdict.word}, {entry.verdict.next}" if entry.verdict else ""
             return _line("", f"Turn {entry.number}: {short(entry.sub_goal)}{verdict}", view)
         case j.ActionEntry():
-            gist = entry.gist if entry.word in entry.gist.casefold() else f"{entry.word}: {entry.gist}"
+            said = entry.state == "finished" or entry.word in entry.gist.casefold()
+            gist = entry.gist if said else f"{entry.word}: {entry.gist}"
             mark, style = _MARKS.get(entry.tone, "·"), _STYLES[entry.tone]
             head = (f"{mark} {visible(entry.action_id)} ", style)
             return Text.assemble(head, visible(entry.tool), (f" · {short(gist, WIDTH)}", "dim"))

@@ -25,9 +25,9 @@ from parley.protocol.words import DRAFTS, JOURNAL, PHASES, TERMINAL, WELCOME
 _FRAMES = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 
 
-def greeting(message: s.Greeting) -> RenderableType:
-    """Who is there, and with which model; a banner while it is the rehearsal model."""
-    lines: list[RenderableType] = [Text(visible(message.message))]
+def greeting(message: s.Greeting, *, begins: bool = True) -> RenderableType:
+    """Who is there, and with which model; a banner while it is the rehearsal model. `begins`: with a new session."""
+    lines: list[RenderableType] = [Text(visible(message.message))] if begins else []
     if message.rehearsal:
         words = f"{WELCOME['demo']} {TERMINAL['demo_how']}"
         lines.append(Framed(Text(words), TERMINAL["demo_title"], "yellow"))

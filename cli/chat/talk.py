@@ -127,7 +127,7 @@ class Talk:
         self.view = replace(view, answering=bool(self._answers & self._connection.pending))
         if isinstance(message, s.Greeting):
             if not before.greeting:
-                self._front.show(render.greeting(message))
+                self._front.show(render.greeting(message, begins=self._joined is not None))
         elif isinstance(message, ScreenSnapshot):
             self._joined = message.version or 0 if self._joined is None else self._joined
         elif isinstance(message, ScreenEvent):

@@ -18,8 +18,10 @@ from parley.protocol import journal as j
 from parley.protocol.screen import ActionSection
 from parley.protocol.tools import Change, Preview
 from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
+from shared.domain.people import RUN_CODE
+from shared.flows import split
 
-RESULT, VALUE, WORDS = 400, 120, 300  # characters that are shown of a result, of one value, of a reason
+VALUE, WORDS = 120, 300  # characters that are shown of one value, of words
 
 
 Turn = facts.TurnPlanned | facts.TurnRequested | facts.PlanApproved
@@ -38,7 +40,7 @@ def turn(entry: j.TurnEntry, event: Turn, title: str) -> RenderableType:
         count = len(entry.recalled)
         recalled = JOURNAL["recalled_one"] if count == 1 else JOURNAL["recalled"].format(count=count)
         parts.append(_inset(Text(f"{recalled}: {told}", style="dim")))
-    parts += [_inset(_call(action)) for action in event.actions]
+    parts += [_inset(_call(action)) for action in event.actions if action.tool != RUN_CODE]
     if not event.actions:
         parts.append(_inset(Text(JOURNAL["answer_follows"], style="dim")))
     return Group(*parts)
@@ -122,8 +124,8 @@ def _change(change: Change) -> Text:
 # --- what came of it
 
 
-def outcome(event: Outcome, tool: str) -> RenderableType:
-    """What a program wrote, or the beginning of what a tool gave back."""
+def outcome(event: Outcome, tool: str, gist: str) -> RenderableType:
+    """What a program wrote, or what a tool gave back in the words of the journal."""
     result = event.result if isinstance(event.result, dict) else {}
     if {"stdout", "stderr"} & result.keys():
         return _program(event, result)
@@ -131,9 +133,7 @@ def outcome(event: Outcome, tool: str) -> RenderableType:
     head = Text.assemble(
         (f"{mark} {visible(event.action_id)} ", style), visible(tool), (f" · {event.seconds:.1f} s", "dim")
     )
-    text = event.result if isinstance(event.result, str) else json.dumps(event.result, ensure_ascii=False)
-    lines = [Text(short(text, RESULT), style="dim")] if event.result is not None else []
-    lines += [Text(short(event.error, WORDS), style="red")] if event.error else []
+    lines = [Text(short(gist, WORDS), style="dim" if event.ok else "red")]
     if event.size is not None:
         lines.append(Text(JOURNAL["beginning"].format(size=f"{event.size:,} bytes"), style="dim"))
     return Group(head, *(Padding(line, (0, 0, 0, 4), expand=False) for line in lines))
@@ -162,7 +162,7 @@ def verdict(line: j.VerdictLine) -> RenderableType:
 
 def answer(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) -> RenderableType:
     """The answer, how sure it is, and the tools it goes back to. A path's is what its nodes made."""
-    named = ", ".join(visible(tool).replace("_", " ") for tool in tools)
+    named = ", ".join(visible(split(tool)[1]).replace("_", " ") for tool in tools)
     source = [JOURNAL["answered_from"].format(tools=named)] if named else []
     told = Text(" · ".join([*source, "/path"] if walked else [entry.confidence_text, *source]), style="dim")
     return Framed(Group(Markdown(visible(entry.text), hyperlinks=False), told), "Answer", "green")

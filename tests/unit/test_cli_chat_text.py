@@ -273,5 +273,5 @@ def test_output_and_errors_of_a_run_are_shown() -> None:
     event = facts.ActionsFinished.model_validate(
         ENVELOPE | {"outcomes": [{"action_id": "1.1", "ok": False, "result": result, "error": "exit 1"}]}
     )
-    out = drawn(trace.outcome(event.outcomes[0], "run_code"), width=60, terminal=False)
+    out = drawn(trace.outcome(event.outcomes[0], "run_code", ""), width=60, terminal=False)
     assert out.splitlines()[1:] == ["3<U+001B>[2J", "careful", "exit 1"]

@@ -7,6 +7,7 @@ from parley.protocol.server import SERVER_MESSAGES, ServerMessage, dump
 from services.gateway.views import messages
 from services.gateway.views.derive import told
 from services.gateway.views.export import export
+from services.gateway.views.gist import chosen, gist
 from shared.domain import commands as c
 from shared.domain.commands import Work
 from shared.domain.decide import AnyCommand, decide
@@ -183,9 +184,17 @@ def test_an_export_tells_of_turns() -> None:
         "**You**: Pay",
         "**Turn 1: Pay it** (partly done, request done) It is paid.",
         "- `pay`: done",
-        "- `look`: failed · not there",
+        "- `look`: failed: not there",
         "**generator**: Paid.",
         "## Answer\n\nPaid.",
     ]
     positions = [text.index(line) for line in told]
     assert positions == sorted(positions)
+
+
+def test_a_run_is_told_by_what_it_wrote_and_tables_by_their_names() -> None:
+    assert gist({"stdout": "3.5\n", "stderr": "", "exit_code": 0}) == "3.5"
+    assert gist({"stdout": "", "stderr": "careful\n", "exit_code": 1}) == "careful"
+    assert gist({"stdout": "", "stderr": "", "exit_code": 0}) == "No output"
+    assert chosen('{"tables": ["orders", "users"]}') == "Use orders, users"
+    assert chosen("yes, and {the users") == "yes, and {the users"

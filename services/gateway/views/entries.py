@@ -10,6 +10,7 @@ from parley.events.values import ActionSpec, PathPlan
 from parley.protocol import journal as j
 from parley.protocol.views import PlannedPathView
 from parley.protocol.words import JOURNAL, VERDICTS
+from services.gateway.views.gist import chosen
 from services.gateway.views.notes import note
 from services.gateway.views.outcomes import base, counted, outcomes, update
 from services.gateway.views.phrases import ACTION_TONES, VERDICT_TONES, confidence_text, title, waiting, word_of
@@ -60,7 +61,7 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
                 answer=None,
             )
         case facts.QuestionAnswered():
-            yield update(f"question:{event.question_id}", answer=event.text)
+            yield update(f"question:{event.question_id}", answer=chosen(event.text))
         case facts.TurnPlanned() | facts.TurnRequested():
             yield _turn(event)
             yield from _actions(event, event.turn, event.actions)

@@ -88,7 +88,8 @@ def _told(entry: j.AnyEntry, owner: str) -> str:
         case j.TurnEntry():
             line = _turn(entry)
         case j.ActionEntry() if entry.state != "dropped":
-            line = f"- `{entry.tool}`: {entry.word} · {entry.gist}"
+            word = "" if entry.state == "finished" or entry.word in entry.gist.casefold() else f"{entry.word}: "
+            line = f"- `{entry.tool}`: {word}{entry.gist}"
         case j.FailureEntry():
             line = f"{entry.title}: {entry.reason}"
         case j.NoteEntry() | j.PathChangeEntry() if entry.text:

@@ -5,18 +5,22 @@ import re
 
 from pydantic import JsonValue
 
+from parley.protocol.words import JOURNAL, TABLES
+
 LONGEST = 240  # characters
 READ = 20_000  # characters of a text that is looked at as JSON
 
 
 def gist(value: JsonValue) -> str:
-    """Of a document its plain fields, which say more than its beginning; of a list how many there are."""
+    """Of a document its plain fields, which say more than its beginning; of a list how many; of a run what it wrote."""
     read = _parsed(value)
     match read:
         case None:
             return ""
         case list():
             return _line(f"{len(read)} in all: {_json(read)}")
+        case {"stdout": str() as out, "stderr": str() as err}:
+            return _line(out.strip() or err.strip() or JOURNAL["no_output"])
         case dict():
             plain = {name: one for name, one in read.items() if not isinstance(one, (dict, list))}
             return _line(" · ".join(f"{name}: {_plain(one)}" for name, one in plain.items()) if plain else _json(read))
@@ -24,6 +28,14 @@ def gist(value: JsonValue) -> str:
             return _line(read)
         case _:
             return _line(_json(read))
+
+
+def chosen(answer: str) -> str:
+    """An answer as a person would say it: of a form for tables their names."""
+    match _parsed(answer):
+        case {"tables": [*names]}:
+            return TABLES["use_one"].format(table=", ".join(map(str, names)) or "no table")
+    return answer
 
 
 def _parsed(value: JsonValue) -> JsonValue:
