@@ -6,7 +6,7 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, JsonValue
 
 from parley.client import Screen
-from parley.protocol.pages import SessionSummary
+from parley.protocol.pages import SessionRow
 from parley.protocol.screen import ActionSection, ScreenView
 
 Wait = Literal[
@@ -81,7 +81,7 @@ class Summary(Told):
     updated_at: datetime
 
     @classmethod
-    def of(cls, one: SessionSummary) -> Self:
+    def of(cls, one: SessionRow) -> Self:
         return cls(
             session_id=one.id,
             title=one.title or one.request[:200],

@@ -6,6 +6,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from parley.client import Connection, Parley
+from parley.client.connection import Received
 from parley.client.socket import Link
 from parley.events import SessionEvent
 from parley.protocol import client as c
@@ -25,7 +26,7 @@ class Talk:
 
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
-        self._came: asyncio.Queue[s.AnyServerMessage] = asyncio.Queue()
+        self._came: asyncio.Queue[Received] = asyncio.Queue()
         self.events: list[SessionEvent] = []
 
     async def listen(self) -> None:
@@ -39,7 +40,7 @@ class Talk:
     async def says(self, message: c.ClientMessage) -> None:
         await self._connection.send(message)
 
-    async def until(self, fits: Callable[[s.AnyServerMessage], Any], what: str) -> Any:
+    async def until(self, fits: Callable[[Received], Any], what: str) -> Any:
         """The next message that fits. Raises Failed for an error, and when it takes too long."""
         try:
             async with asyncio.timeout(PATIENCE):

@@ -7,7 +7,7 @@ from rich.text import Text
 from cli.chat.text import short
 from cli.visible import visible
 from parley.client import Parley, ParleyError
-from parley.protocol.pages import LibraryPage, MemoryPage, SessionSummary
+from parley.protocol.pages import LibraryPage, MemoryPage, SessionRow
 from parley.protocol.tools import ToolPage
 from parley.protocol.words import STATES, TERMINAL
 
@@ -44,7 +44,7 @@ def tools(page: ToolPage) -> RenderableType:
     return Group(*lines, Text(f"{len(page.tools)} of {page.total} tools", style="dim"))
 
 
-def inbox(sessions: tuple[SessionSummary, ...]) -> RenderableType:
+def inbox(sessions: tuple[SessionRow, ...]) -> RenderableType:
     """The sessions that wait for a person, and how to go there."""
     if not sessions:
         return Text(TERMINAL["nothing_waits"])

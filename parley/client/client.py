@@ -14,7 +14,7 @@ from parley.client.screen import Screen
 from parley.events import SessionEvent
 from parley.events.values import Knowledge, SessionSettings, Workflow
 from parley.protocol.client import CLIENT_MESSAGES
-from parley.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionPage
+from parley.protocol.pages import JournalPage, LibraryPage, MemoryPage, SessionRows
 from parley.protocol.screen import ScreenEvent, ScreenSnapshot
 from parley.protocol.server import Error, Event, Snapshot
 from parley.protocol.tools import Preview, ToolPage
@@ -78,15 +78,15 @@ class Parley:
 
     async def sessions(
         self, query: str = "", *, states: Sequence[str] = (), limit: int = 50, offset: int = 0
-    ) -> SessionPage:
+    ) -> SessionRows:
         """My sessions, newest first, with every word of `query`."""
         return await self._rest.get(
-            SessionPage, "/api/sessions", q=query, state=list(states), limit=limit, offset=offset
+            SessionRows, "/api/sessions", q=query, state=list(states), limit=limit, offset=offset
         )
 
-    async def inbox(self) -> SessionPage:
+    async def inbox(self) -> SessionRows:
         """My sessions in which a person is asked for something."""
-        return await self._rest.get(SessionPage, "/api/inbox")
+        return await self._rest.get(SessionRows, "/api/inbox")
 
     async def memories(self, query: str = "") -> MemoryPage:
         """Memories of my earlier requests that the planner may be given, newest first, with every word of `query`."""

@@ -11,7 +11,9 @@ class Message(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
-class SessionSummary(Message):
+class SessionRow(Message):
+    """A session in a list, and of its request the beginning."""
+
     id: str
     owner: str
     title: str
@@ -21,13 +23,25 @@ class SessionSummary(Message):
     state: str
     paused: bool
     version: int
-    position: int
     created_at: AwareDatetime
     updated_at: AwareDatetime
+    parent: str | None
+
+
+class SessionRows(Message):
+    """Sessions, newest first; `total` counts those that are not among them, too."""
+
+    sessions: tuple[SessionRow, ...]
+    total: int
+
+
+class SessionSummary(SessionRow):
+    """The whole row as plan_store has it."""
+
+    position: int
     work_service: Service | None
     work_version: int | None
     work_since: AwareDatetime | None
-    parent: str | None
 
 
 class SessionPage(Message):

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import ExitStack, asynccontextmanager, suppress
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import structlog
 import uvicorn
@@ -34,6 +35,7 @@ from services.gateway.readiness import Readiness
 from services.gateway.rest import acting, chat, entering, figures, health, planning, reading, refusals, writing
 from services.gateway.rest.answers import Answers
 from services.gateway.rest.bodies import LoginFirst
+from services.gateway.rest.models import PROBLEM
 from services.gateway.rest.page import PAGE, SafeHeaders, serve_page
 from services.gateway.state import Gateway
 from services.gateway.transport import ServerConfig
@@ -61,6 +63,16 @@ class _Application(FastAPI):
 
     def build_middleware_stack(self) -> ASGIApp:
         return SafeHeaders(super().build_middleware_stack())
+
+    def openapi(self) -> dict[str, Any]:
+        """Refusals in the media type that they have; FastAPI knows only one."""
+        schema = super().openapi()
+        for path in schema["paths"].values():
+            for operation in path.values():
+                for status, answer in operation["responses"].items():
+                    if status >= "4" and "application/json" in answer.get("content", {}):
+                        answer["content"][PROBLEM] = answer["content"].pop("application/json")
+        return schema
 
 
 def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, page: Path = PAGE) -> FastAPI:

@@ -15,8 +15,9 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from services.gateway.live import frames
 from services.gateway.live.frames import WebSocketProtocol, linger
-from services.gateway.rest.models import Problem
+from services.gateway.rest.models import PROBLEM, Problem
 from services.gateway.rest.page import HEADERS
+from services.gateway.trouble import Trouble
 from shared.settings import Settings
 
 MAX_FRAME = 1024 * 1024  # bytes of a WebSocket message; beyond, the connection ends with 1009
@@ -288,7 +289,7 @@ class HttpProtocol(HttpToolsProtocol):
 
 
 def _response(refusal: Refusal, default_headers: list[tuple[bytes, bytes]]) -> bytes:
-    problem = Problem(code=refusal.code, message=refusal.message, hint=refusal.hint)
-    answer = JSONResponse(problem.model_dump(), refusal.status, {**HEADERS, "Connection": "close"})
+    problem = Problem.of(Trouble(refusal.code, refusal.message, refusal.hint), refusal.status)
+    answer = JSONResponse(problem.model_dump(), refusal.status, {**HEADERS, "Connection": "close"}, PROBLEM)
     headers = (b"%b: %b\r\n" % header for header in (*default_headers, *answer.raw_headers))
     return b"".join((STATUS_LINE[refusal.status], *headers, b"\r\n", bytes(answer.body)))

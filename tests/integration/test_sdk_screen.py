@@ -54,9 +54,7 @@ async def test_where_an_event_is_missing_the_session_is_resumed_once() -> None:
         await line.says(screen.snapshot(early.session), screen.told_again(first.event))
         await line.says(delta(0, "1. Ad"), third, third)  # the second is lost
         heard.append(await line.hears())
-        await line.says(
-            screen.snapshot(story.session), screen.told_again(second.event), screen.told_again(third.event)
-        )
+        await line.says(screen.snapshot(story.session), screen.told_again(second.event), screen.told_again(third.event))
         await line.waits()
 
     async with gateway(act) as url, Connection(Endpoint(url), session_id="s1", view=2) as client:

@@ -232,7 +232,8 @@ def test_nothing_is_wider_than_the_window(width: int, monkeypatch: pytest.Monkey
         render.manual(),
         render.greeting(greeting()),
     ]
-    shown += [journal.happened(event, told.view, mine=False) for event in told.events] + journal.lines(told.view)
+    shown += [journal.happened(event, told.view, mine=False) for event in told.events]
+    shown += journal.lines(told.view)
     lines = [line for what in shown if what is not None for line in drawn(what, width=width).splitlines()]
     assert lines
     assert max(map(_plain_length, lines)) <= width

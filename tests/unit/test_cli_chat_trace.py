@@ -18,7 +18,7 @@ from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionPage
+from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionRows
 from shared.story import finish
 from tests.unit.test_cli_chat_view import AT, Told, sent
 
@@ -218,8 +218,8 @@ class Asked(Parley):
             raise ParleyDown("The executor does not answer.")
         return self._page
 
-    async def inbox(self) -> SessionPage:
-        return SessionPage(sessions=(), total=0)
+    async def inbox(self) -> SessionRows:
+        return SessionRows(sessions=(), total=0)
 
     async def memories(self, query: str = "") -> MemoryPage:
         told = {"request": "Cancel #W1", "outcome": "answered: done", "lesson": "ask for the reason", "score": 0.0}

@@ -13,8 +13,8 @@ from services.gateway.live.following import Follower, while_connected
 from services.gateway.rest import walks
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.flow_models import ChatReply, ChatRequest
+from services.gateway.rest.models import Problem
 from services.gateway.rest.reading import REFUSALS
-from services.gateway.rest.refusals import problem
 from services.gateway.rest.replies import chat_reply
 from services.gateway.state import Behind, Here, MeWaiting
 from services.gateway.trouble import Trouble
@@ -87,4 +87,4 @@ async def _told(follower: Follower, version: int, timeout: float) -> AsyncIterat
             yield f"data: {text}\n\n" if text else STILL_THERE
         yield f"event: result\ndata: {chat_reply(follower.session).model_dump_json(by_alias=True)}\n\n"
     except Trouble as trouble:
-        yield f"event: error\ndata: {problem(trouble).model_dump_json()}\n\n"
+        yield f"event: error\ndata: {Problem.of(trouble).model_dump_json()}\n\n"

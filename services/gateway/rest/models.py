@@ -1,11 +1,14 @@
 """What REST answers where no message of the protocol and no answer of plan_store says it already."""
 
-from typing import Annotated
+from typing import Annotated, Self
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import Line, Text, Workflow
 from parley.protocol.bounds import Arguments, SentKnowledge, Settings
+from services.gateway.trouble import Trouble
+
+PROBLEM = "application/problem+json"  # the media type of RFC 9457
 
 
 class Answer(BaseModel):
@@ -13,16 +16,35 @@ class Answer(BaseModel):
 
 
 class Problem(Answer):
-    """Why a request was refused: `code` for programs, the rest for people. Nothing has changed.
+    """Why a request was refused, as RFC 9457 has it, and as `/ws` tells it: `code` for programs, the rest for people.
 
-    After `timed_out` the session goes on: `session_id` is its id.
+    Nothing has changed. After `timed_out` the session goes on: `session_id` is its id.
     """
 
+    type: str
+    title: str
+    status: int
+    detail: str
     code: str
     message: str
     hint: str = ""
     reply_to: str | None = None
     session_id: str | None = None
+
+    @classmethod
+    def of(cls, trouble: Trouble, status: int | None = None) -> Self:
+        """`status` where it is another one than the code's own."""
+        return cls(
+            type=f"urn:parley:problem:{trouble.code}",
+            title=trouble.code.replace("_", " ").capitalize(),
+            status=status or trouble.status,
+            detail=f"{trouble.message} {trouble.hint}".strip(),
+            code=trouble.code,
+            message=trouble.message,
+            hint=trouble.hint,
+            reply_to=trouble.reply_to,
+            session_id=trouble.session_id,
+        )
 
 
 class AboutMe(Answer):

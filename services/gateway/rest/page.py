@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.auth import COOKIE_DAYS
+from services.gateway.rest.assets import Assets
 from services.gateway.state import is_secure
 
 PAGE = Path(__file__).parents[1] / "page"
@@ -59,6 +60,8 @@ def serve_page(app: FastAPI, directory: Path = PAGE) -> str:
 
     for path in ("/", "/index.html", "/s/{session_id}"):
         app.add_api_route(path, page, include_in_schema=False)
+    if (directory / "assets").is_dir():
+        app.mount("/assets", Assets(directory=directory / "assets"))
     app.frontend("/", directory=directory, fallback=None)
     return "ok"
 

@@ -6,9 +6,11 @@ from fastapi import APIRouter, Path, Query, Response
 
 from parley.events import SessionEvent
 from parley.events.values import SESSION_ID, Line
+from parley.protocol.pages import SessionRows
 from parley.protocol.server import Snapshot
 from services.gateway.access.users import User, may_read, missing
 from services.gateway.ports import Core, load, query
+from services.gateway.rest.lists import IfNoneMatch, rows
 from services.gateway.rest.models import AboutMe, Problem, SessionQuery
 from services.gateway.state import Behind, Here, Me
 from services.gateway.trouble import Trouble
@@ -64,20 +66,22 @@ async def me(user: Me, here: Here) -> AboutMe:
     )
 
 
-@router.get("/sessions")
-async def sessions(user: Me, core: Behind, wanted: Annotated[SessionQuery, Query()]) -> api.SessionPage:
+@router.get("/sessions", response_model=SessionRows)
+async def sessions(
+    user: Me, core: Behind, wanted: Annotated[SessionQuery, Query()], seen: IfNoneMatch = ""
+) -> Response:
     """My sessions and those shared with me, newest first; `q` searches titles and requests."""
     request = api.ListSessions(
         user=user.scope, query=wanted.q, states=wanted.state, limit=wanted.limit, offset=wanted.offset
     )
-    return await query(core.store, api.SESSION_LIST, request)
+    return rows(await query(core.store, api.SESSION_LIST, request), seen)
 
 
-@router.get("/inbox")
-async def inbox(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> api.SessionPage:
+@router.get("/inbox", response_model=SessionRows)
+async def inbox(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0, seen: IfNoneMatch = "") -> Response:
     """Those of my sessions in which a person is asked for something: an approval, an answer, help."""
     waiting = api.ListSessions(user=user.scope, phases=WAITING, limit=limit, offset=offset)
-    return await query(core.store, api.SESSION_LIST, waiting)
+    return rows(await query(core.store, api.SESSION_LIST, waiting), seen)
 
 
 @router.get("/memories")

@@ -1,6 +1,7 @@
 """Refusals over HTTP: one shape for all of them, as `models.Problem`."""
 
 import asyncio
+from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
@@ -12,7 +13,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.quota import Quota
 from services.gateway.inbound import explained
-from services.gateway.rest.models import Problem
+from services.gateway.rest.models import PROBLEM, Problem
 from services.gateway.trouble import AWAY, FAILED, Trouble, as_trouble
 from shared.domain.errors import Refused
 from shared.log import Unstorable, UpgradeNeeded
@@ -38,17 +39,11 @@ def answer(trouble: Trouble) -> JSONResponse:
     headers = {"WWW-Authenticate": "Bearer"} if trouble.status == 401 else {}
     if trouble.retry_after is not None:
         headers["Retry-After"] = str(trouble.retry_after)
-    return JSONResponse(problem(trouble).model_dump(), status_code=trouble.status, headers=headers)
+    return _sent(Problem.of(trouble), headers)
 
 
-def problem(trouble: Trouble) -> Problem:
-    return Problem(
-        code=trouble.code,
-        message=trouble.message,
-        hint=trouble.hint,
-        reply_to=trouble.reply_to,
-        session_id=trouble.session_id,
-    )
+def _sent(body: Problem, headers: Mapping[str, str] | None = None) -> JSONResponse:
+    return JSONResponse(body.model_dump(), status_code=body.status, headers=headers, media_type=PROBLEM)
 
 
 async def _refused(request: Request, error: Exception) -> JSONResponse:
@@ -66,7 +61,7 @@ async def slowly(connection: HTTPConnection, error: Exception) -> None:
 async def _invalid(request: Request, error: Exception) -> JSONResponse:
     """Also a field that is too long is a matter of the field: 413 is for the body."""
     problems = error.errors() if isinstance(error, RequestValidationError) else ()
-    return JSONResponse(problem(explained(problems)).model_dump(), status_code=422)
+    return _sent(Problem.of(explained(problems), 422))
 
 
 async def _http_error(request: Request, error: Exception) -> JSONResponse:
@@ -75,9 +70,8 @@ async def _http_error(request: Request, error: Exception) -> JSONResponse:
         return told(error.__cause__)
     status = error.status_code if isinstance(error, HTTPException) else 500
     detail = str(error.detail) if isinstance(error, HTTPException) else "failed"
-    body = Problem(code=CODES.get(status, "refused"), message=detail)
     headers = error.headers if isinstance(error, HTTPException) else None  # which methods there are
-    return JSONResponse(body.model_dump(), status_code=status, headers=headers)
+    return _sent(Problem.of(Trouble(CODES.get(status, "refused"), detail), status), headers)
 
 
 class BodyLimit:

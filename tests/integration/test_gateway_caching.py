@@ -1,0 +1,98 @@
+"""What a browser asks for again: files that never change, compressed at build, and lists that may have stayed the same."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from parley.protocol.pages import SessionPage, SessionSummary
+from services.gateway.app import build
+from services.gateway.rest.assets import accepted
+from services.gateway.rest.lists import REQUEST, rows
+from tests.support.gateway import World, gateway_settings, serving
+
+SCRIPT = b"console.log('parley');\n" * 100
+
+
+@pytest_asyncio.fixture
+async def http(tmp_path: Path) -> AsyncIterator[httpx2.AsyncClient]:
+    """A gateway whose page is one script."""
+    (tmp_path / "assets").mkdir()
+    (tmp_path / "index.html").write_text("<p>Parley</p>")
+    for suffix, body in {"": SCRIPT, ".br": b"as brotli", ".gz": b"as gzip"}.items():
+        (tmp_path / "assets" / f"index-1a2b.js{suffix}").write_bytes(body)
+    (tmp_path / "assets" / "small.css").write_text("p {}")
+    world = World()
+    app = build(gateway_settings(), world.bus, world.store, world.log, page=tmp_path)
+    async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as client:
+        yield client
+
+
+@pytest.mark.parametrize(
+    ("wanted", "encoding", "body"),
+    [
+        ("gzip, deflate, br", "br", b"as brotli"),
+        ("gzip", "gzip", b"as gzip"),
+        ("br;q=0, gzip", "gzip", b"as gzip"),
+        ("identity", None, SCRIPT),
+    ],
+)
+async def test_a_script_is_sent_as_small_as_the_browser_can_read(
+    http: httpx2.AsyncClient, wanted: str, encoding: str | None, body: bytes
+) -> None:
+    async with http.stream("GET", "/assets/index-1a2b.js", headers={"accept-encoding": wanted}) as answer:
+        raw = b"".join([part async for part in answer.aiter_raw()])
+    assert (answer.status_code, answer.headers.get("content-encoding"), raw) == (200, encoding, body)
+    assert answer.headers["content-type"].startswith("text/javascript")
+    assert answer.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert answer.headers["vary"] == "Accept-Encoding"
+    assert answer.headers["x-content-type-options"] == "nosniff"
+
+
+async def test_what_was_not_compressed_goes_as_it_is(http: httpx2.AsyncClient) -> None:
+    answer = await http.get("/assets/small.css")
+    assert (answer.text, answer.headers.get("content-encoding")) == ("p {}", None)
+    assert (await http.head("/assets/small.css")).headers["content-length"] == "4"
+
+
+async def test_a_file_that_there_is_not_is_no_page(http: httpx2.AsyncClient) -> None:
+    assert (await http.get("/assets/index-of-yesterday.js")).status_code == 404
+    assert (await http.get("/assets/../index.html")).text == "<p>Parley</p>"
+
+
+async def test_the_page_itself_is_never_kept(http: httpx2.AsyncClient) -> None:
+    assert (await http.get("/")).headers["cache-control"] == "no-store"
+
+
+@pytest.mark.parametrize(
+    ("header", "found"),
+    [("", {""}), ("br", {"br"}), ("gzip;q=0.5, br;q=0.0", {"gzip"}), ("BR , GZIP", {"br", "gzip"})],
+)
+def test_encodings_are_read(header: str, found: set[str]) -> None:
+    assert accepted(header) == found
+
+
+def page(**more: object) -> SessionPage:
+    one = {"id": "s", "owner": "ann", "title": "T", "request": "r" * 50_000, "workflow": "flow", "phase": "resting"}
+    two = {"state": "completed", "paused": False, "version": 3, "position": 7, "parent": None, "work_since": None}
+    when = {"created_at": "2026-01-01T00:00:00Z", "updated_at": "2026-01-01T00:00:00Z"}
+    row = SessionSummary.model_validate(one | two | when | {"work_service": None, "work_version": None} | more)
+    return SessionPage(sessions=(row,), total=1)
+
+
+def test_a_list_has_short_rows() -> None:
+    body = bytes(rows(page(), "").body)
+    assert len(body) < REQUEST + 400
+    assert b"position" not in body
+
+
+def test_a_list_that_is_the_same_is_not_sent_again() -> None:
+    first = rows(page(), "")
+    tag = first.headers["etag"]
+    for seen in (tag, f'"other", {tag}', f"W/{tag}"):
+        again = rows(page(position=9), seen)
+        assert (again.status_code, bytes(again.body), again.headers["etag"]) == (304, b"", tag)
+    assert rows(page(title="U"), tag).status_code == 200
+    assert first.headers["cache-control"] == "private, no-cache"

@@ -1,0 +1,65 @@
+"""Refusals over REST are problems as RFC 9457 has them, whoever refuses: routes, the framework, the door, the transport."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from http import HTTPStatus
+from typing import Any
+
+import httpx2
+import pytest
+import pytest_asyncio
+
+from tests.support.gateway import TOKEN, World, serving
+
+MEDIA_TYPE = "application/problem+json"
+LOGGED_IN = {"Authorization": f"Bearer {TOKEN}"}
+# method, path, body, status, code
+REFUSED: list[tuple[str, str, Any, int, str]] = [
+    ("GET", "/api/sessions/nobody", None, 404, "not_found"),
+    ("GET", "/api/nowhere", None, 404, "not_found"),
+    ("POST", "/api/sessions", {"request": 7}, 422, "bad_message"),
+    ("POST", "/api/sessions", {"request": "x" * 2_000_000}, 413, "too_large"),
+    ("GET", "/api/sessions?limit=0", None, 422, "bad_message"),
+]
+
+
+@pytest_asyncio.fixture
+async def address() -> AsyncIterator[str]:
+    world = World(parley_auth="token", parley_token=TOKEN, parley_secret="s" * 40)
+    async with serving(world.app) as address:
+        yield address
+
+
+def checked(body: bytes, status: int, code: str) -> None:
+    problem = json.loads(body)
+    assert (problem["status"], problem["code"], problem["type"]) == (status, code, f"urn:parley:problem:{code}")
+    assert problem["title"]
+    assert problem["detail"] == f"{problem['message']} {problem['hint']}".strip()
+
+
+@pytest.mark.parametrize(("method", "path", "body", "status", "code"), REFUSED)
+async def test_a_refused_request(address: str, method: str, path: str, body: Any, status: int, code: str) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        answer = await http.request(method, path, json=body, headers=LOGGED_IN)
+    assert (answer.status_code, answer.headers["content-type"]) == (status, MEDIA_TYPE)
+    checked(answer.content, status, code)
+
+
+async def test_who_is_not_logged_in(address: str) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        answer = await http.get("/api/sessions")
+    assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE)
+    checked(answer.content, 401, "unauthorized")
+
+
+async def test_bytes_that_are_no_request(address: str) -> None:
+    host, port = address.split(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    writer.write(b"GET / HTTP/1.1\r\nHost: h\r\n\x00: 1\r\n\r\n")
+    async with asyncio.timeout(20):
+        head, _, body = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+    assert f"content-type: {MEDIA_TYPE}".encode() in head.lower()
+    assert str(HTTPStatus.BAD_REQUEST.value).encode() in head.splitlines()[0]
+    checked(body, 400, "bad_request")
