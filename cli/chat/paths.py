@@ -24,14 +24,14 @@ def walks(view: View) -> bool:
 def reroute(view: View, argument: str) -> Doing:
     """`/path node, node`: these nodes instead of those that have not begun."""
     plan = view.plan if view.ask and view.ask.kind == "plan" else None
+    reviewed = plan.path if plan else None
     path, standing = (view.stands.path, view.stands.path_standing) if view.stands else (None, None)
-    in_review = plan is not None and plan.path is not None
-    if path is None or not (in_review or standing):
+    if path is None or not (reviewed or standing):
         return Say(TERMINAL["no_path_now"])
-    last = standing.tool if standing and not in_review else ""
+    last = standing.tool if standing and not reviewed else ""
     flow = (last or (*path.walked, *path.remaining)[0]).partition(".")[0]
     wanted = [name if "." in name else f"{flow}.{name}" for name in argument.replace(",", " ").split()]
-    if plan and in_review:
+    if plan and reviewed:
         steps = tuple(Step(text=tool, tool=tool) for tool in wanted)
         return Send(c.Edit(type="edit", target="plan", version=plan.version, steps=steps))
     return _edit_path(view, wanted)
