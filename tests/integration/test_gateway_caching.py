@@ -1,4 +1,4 @@
-"""What a browser asks for again: files that never change, compressed at build, and lists that may have stayed the same."""
+"""What browsers ask for again: files that never change, compressed at build, and lists that may be the same."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

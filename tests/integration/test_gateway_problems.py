@@ -1,4 +1,4 @@
-"""Refusals over REST are problems as RFC 9457 has them, whoever refuses: routes, the framework, the door, the transport."""
+"""Refusals over REST are problems of RFC 9457, whoever refuses: routes, the framework, the door, the transport."""
 
 import asyncio
 import json

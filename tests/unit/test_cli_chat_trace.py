@@ -16,9 +16,10 @@ from parley.client import Parley, ParleyDown
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
+from parley.protocol.pages import SessionRows
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
-from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord, SessionRows
+from shared.store_api import LibraryEntry, LibraryPage, MemoryPage, MemoryRecord
 from shared.story import finish
 from tests.unit.test_cli_chat_view import AT, Told, sent
 
