@@ -13,6 +13,8 @@ from parley.protocol.words import NOTES
 from shared.domain.outcomes import OutcomeEvent
 
 WIDTH = 160
+_OfPlan = facts.PlanDrafted | facts.PlanEdited | facts.PlanApproved | facts.PlanRejected
+_OfCode = facts.CodeDrafted | facts.CodeEdited | facts.CodeApproved | facts.CodeRejected
 
 
 def line(event: SessionEvent) -> Text:
@@ -31,23 +33,21 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.MessageReceived():
             return short(event.text, WIDTH)
         case facts.PlanDrafted() | facts.PlanEdited():
-            return (
-                f"{'wrote' if isinstance(event, facts.PlanDrafted) else 'edited'} the plan “{short(event.goal)}” "
-                + (f"({_count(len(event.steps), 'step')})")
-            )
+            verb = "wrote" if isinstance(event, facts.PlanDrafted) else "edited"
+            return f"{verb} {_item(event)} “{short(event.goal)}” ({_count(len(event.steps), 'step')})"
         case facts.PlanApproved():
             tools = ", ".join(action.tool for action in event.actions)
-            return f"approved the plan: turn {event.turn} ({tools})" if tools else "approved the plan"
+            return f"approved {_item(event)}{f': turn {event.turn} ({tools})' if tools else ''}"
         case facts.PlanRejected() | facts.CodeRejected():
             what = "plan" if isinstance(event, facts.PlanRejected) else "code"
-            return NOTES[f"{what}_replanned"] if event.replan else f"declined the {what}"
+            return NOTES[f"{what}_replanned"] if event.replan else f"declined {_item(event)}"
         case facts.PlanCancelled():
             return NOTES["plan_discarded"]
         case facts.PlanDeleted():
             return NOTES["plan_deleted"]
         case facts.CodeDrafted() | facts.CodeEdited():
             verb = "wrote" if isinstance(event, facts.CodeDrafted) else "edited"
-            return f"{verb} the code ({_count(len(event.code.splitlines()), 'line')})"
+            return f"{verb} {_item(event)} ({_count(len(event.code.splitlines()), 'line')})"
         case facts.CodeVerified():
             return "checked the code: " + (
                 ", ".join(f"{c.name} {'ok' if c.ok else 'FAILED'}" for c in event.checks) or "–"
@@ -55,7 +55,7 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.RemarkAnswered():
             return f"replied: {short(event.text, WIDTH)}"
         case facts.CodeApproved():
-            return "approved the code"
+            return f"approved {_item(event)}"
         case facts.QuestionAsked():
             return f"asks: {short(event.text, WIDTH)}"
         case facts.QuestionAnswered():
@@ -117,6 +117,12 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
         case facts.WorkflowChanged():
             return f"next: workflow {event.workflow}"
     assert_never(event)
+
+
+def _item(event: _OfPlan | _OfCode) -> str:
+    """ "plan 3"; where an older release has not told its number, "the plan"."""
+    noun = "plan" if isinstance(event, _OfPlan) else "code"
+    return f"{noun} {event.number}" if event.number else f"the {noun}"
 
 
 def _came(event: OutcomeEvent) -> str:

@@ -165,6 +165,13 @@ def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
     assert "\n" not in told
 
 
+def test_a_gist_names_which_plan_and_code() -> None:
+    gists = [gist(event) for event in stored()]
+    assert gists[1] == "wrote plan 1 “A calculator” (2 steps)"
+    assert gists[2].startswith("approved plan 1")
+    assert gists[3] == "wrote code 1 (1 line)"
+
+
 @pytest.mark.parametrize("kind", [facts.SessionFailed, facts.UsageRecorded])
 def test_tail_tells_once_what_an_event_accounts_for(kind: type[Event], capsys: pytest.CaptureFixture[str]) -> None:
     fields = {"phase": "planning", "reason": "no"} if kind is facts.SessionFailed else {}
