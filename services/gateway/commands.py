@@ -1,10 +1,12 @@
 """What a client's message asks of the domain, given the session and what its screen shows. Pure."""
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Literal, NamedTuple, assert_never
+from typing import Any, Literal, NamedTuple
 
 from parley.events.values import Step, Workflow
 from parley.protocol import client as m
+from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
 from services.gateway.plan_text import read_plan
@@ -58,78 +60,49 @@ class Shown(NamedTuple):
     hash: str | None = None  # each action has its own
 
 
-def orders(  # noqa: C901, PLR0911, PLR0912  one line a message
+class Situation(NamedTuple):
+    """What a message is read against. `tools` are there for `take_over` and `remember`, `flows` for a path's edits."""
+
+    session: Session
+    shown: Shown | None
+    tools: Tools
+    flows: FlowPage
+
+
+Read = Callable[[Any, Situation], tuple[PersonCommand, ...]]
+
+
+def orders(
     message: SessionMessage,
     session: Session,
     shown: Shown | None,
     tools: Tools = NO_TOOLS,
     flows: FlowPage = NO_FLOWS,
 ) -> tuple[PersonCommand, ...]:
-    """The commands that carry this message out, in order; `tools` for `take_over`, `flows` for a path's edits.
+    """The commands that carry this message out, in order. Raises Trouble or a Refused."""
+    return COMMANDS[type(message)](message, Situation(session, shown, tools, flows))
 
-    Raises Trouble or a Refused.
-    """
-    match message:
-        case m.UserMessage():
-            _available(message.workflow)
-            return (
-                c.Say(
-                    text=message.content,
-                    workflow=message.workflow,
-                    settings=message.settings,
-                    knowledge=message.knowledge,
-                ),
-            )
-        case m.Approval():
-            return _approval(message, session, shown)
-        case m.Feedback():
-            return (_feedback(message, session),)
-        case m.Replan():
-            return (c.Reject(version=message.version, replan=True, target=message.plan_type),)
-        case m.Edit():
-            return (_edit(message, session, flows),)
-        case m.QuestionReply() | m.AnswerReply():
-            return (c.Answer(text=message.content, action_id=message.question_id),)
-        case m.ContinueChoice():
-            return (_continue(message),)
-        case m.Complete():
-            return (c.Complete(),)
-        case m.Run():
-            return (c.Run(stdin=message.stdin, args=message.args),)
-        case m.Stop():
-            return (c.Stop(reason=message.reason),)
-        case m.Pause():
-            return (c.Pause(),)
-        case m.Unpause():
-            return (c.Resume(),)
-        case m.Skip():
-            return (c.Skip(action_id=message.action_id),)
-        case m.Cancel():
-            return (c.CancelPlan(),)
-        case m.Retry():
-            return (c.Retry(),)
-        case m.TakeOver():
-            _with_a_person(session)
-            return (c.TakeOver(sub_goal=message.sub_goal, actions=own_actions(message.actions, session, tools)),)
-        case m.HandBack():
-            _with_a_person(session)
-            return (c.Say(text=message.content),)
-        case m.EditPath():
-            return (edited_path(message, session, flows),)
-        case m.Judge():
-            return (c.Judge(accepted=message.accepted, saved=message.saved),)
-        case m.SaveToLibrary():
-            return (c.Judge(accepted=True, saved=True),)
-        case m.Remember():
-            return (c.Remember(tool=known(message.tool, tools).name, policy=message.policy),)
-        case m.RaiseBudget():
-            return (c.RaiseBudget(tokens=message.tokens, cost=message.cost),)
-        case m.Rename():
-            return (c.Rename(title=message.title),)
-        case m.ChooseWorkflow():
-            _available(message.workflow)
-            return (c.ChooseWorkflow(workflow=message.workflow),)
-    assert_never(message)
+
+def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
+    _available(message.workflow)
+    return (
+        c.Say(text=message.content, workflow=message.workflow, settings=message.settings, knowledge=message.knowledge),
+    )
+
+
+def _take_over(message: m.TakeOver, at: Situation) -> tuple[PersonCommand, ...]:
+    _with_a_person(at.session)
+    return (c.TakeOver(sub_goal=message.sub_goal, actions=own_actions(message.actions, at.session, at.tools)),)
+
+
+def _hand_back(message: m.HandBack, at: Situation) -> tuple[PersonCommand, ...]:
+    _with_a_person(at.session)
+    return (c.Say(text=message.content),)
+
+
+def _choose_workflow(message: m.ChooseWorkflow, at: Situation) -> tuple[PersonCommand, ...]:
+    _available(message.workflow)
+    return (c.ChooseWorkflow(workflow=message.workflow),)
 
 
 def _available(workflow: Workflow | None) -> None:
@@ -229,3 +202,32 @@ def _continue(message: m.ContinueChoice) -> PersonCommand:
     }
     content = message.content.strip()
     return options.get(content.lower()) or c.Say(text=content)
+
+
+COMMANDS: Mapping[type[ClientMessage], Read] = {
+    m.UserMessage: _say,
+    m.Approval: lambda message, at: _approval(message, at.session, at.shown),
+    m.Feedback: lambda message, at: (_feedback(message, at.session),),
+    m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
+    m.Edit: lambda message, at: (_edit(message, at.session, at.flows),),
+    m.QuestionReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
+    m.AnswerReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
+    m.ContinueChoice: lambda message, at: (_continue(message),),
+    m.Complete: lambda message, at: (c.Complete(),),
+    m.Run: lambda message, at: (c.Run(stdin=message.stdin, args=message.args),),
+    m.Stop: lambda message, at: (c.Stop(reason=message.reason),),
+    m.Pause: lambda message, at: (c.Pause(),),
+    m.Unpause: lambda message, at: (c.Resume(),),
+    m.Skip: lambda message, at: (c.Skip(action_id=message.action_id),),
+    m.Cancel: lambda message, at: (c.CancelPlan(),),
+    m.Retry: lambda message, at: (c.Retry(),),
+    m.TakeOver: _take_over,
+    m.HandBack: _hand_back,
+    m.EditPath: lambda message, at: (edited_path(message, at.session, at.flows),),
+    m.Judge: lambda message, at: (c.Judge(accepted=message.accepted, saved=message.saved),),
+    m.SaveToLibrary: lambda message, at: (c.Judge(accepted=True, saved=True),),
+    m.Remember: lambda message, at: (c.Remember(tool=known(message.tool, at.tools).name, policy=message.policy),),
+    m.RaiseBudget: lambda message, at: (c.RaiseBudget(tokens=message.tokens, cost=message.cost),),
+    m.Rename: lambda message, at: (c.Rename(title=message.title),),
+    m.ChooseWorkflow: _choose_workflow,
+}

@@ -5,7 +5,7 @@ import secrets
 import time
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from parley.events import Due, SessionEvent
 from parley.protocol import client as m
@@ -17,7 +17,7 @@ from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
 from services.gateway.trouble import Trouble
 from shared.domain.commands import By
-from shared.domain.errors import AlreadyDone, OutOfTurn
+from shared.domain.errors import AlreadyDone, OutOfTurn, Refused
 from shared.domain.people import PersonCommand
 from shared.domain.session import SERVICE_OF, Session
 from shared.domain.workflows.flow import path_of
@@ -60,34 +60,59 @@ class _Strict:
         return await self._log.read(session_id, after=after, limit=limit, leader=leader)
 
 
-async def act(message: SessionMessage, session_id: str, sender: Sender, core: Core) -> Done:
+class Copy(Protocol):
+    """A session that is followed already."""
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """As last heard: it may be behind the log."""
+
+    async def newest(self) -> Loaded:
+        """As the log has it now, read through its leader."""
+
+
+async def act(message: SessionMessage, session_id: str, sender: Sender, core: Core, copy: Copy | None = None) -> Done:
     """Carry the message out once, however often it is sent with one id.
 
+    Where there is a `copy`, it is decided on that, and nothing is loaded. What the copy has not heard yet lets nothing
+    through, because an event is only appended behind the last one that was decided on; it can only make a refusal
+    wrong. So before a refusal, and when somebody else was faster, the log is read and it is decided once more.
     Raises Trouble, a domain Refused, or one of trouble.AWAY; the session is unharmed by any of them.
     """
     attributes = {names.COMMAND: message.type}
     with tracing.of_session(f"command {message.type}", session_id, kind="server", attributes=attributes):
-        return await _act(message, session_id, sender, core)
+        return await _act(message, session_id, sender, core, copy)
 
 
-async def _act(message: SessionMessage, session_id: str, sender: Sender, core: Core) -> Done:
+async def _act(message: SessionMessage, session_id: str, sender: Sender, core: Core, copy: Copy | None) -> Done:
     key = message.id or secrets.token_hex(8)
     deadline = time.monotonic() + core.patience
+    heard = copy.loaded if copy else None
     while True:
-        loaded = await load(core, session_id)
-        may_write(sender.user, loaded.session)
-        if f"{session_id}:{_last_id(message, key)}" in loaded.session.recent_commands:
-            return Done(session_id, loaded.session.version)
-        if loaded.session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
-            raise missing(session_id)
+        loaded = heard or (await copy.newest() if copy else await load(core, session_id))
         try:
-            tools = await _tools(message, loaded.session, core)
-            flows = await _flows(message, loaded.session, core)
-            commands = orders(message, loaded.session, sender.shown, tools, flows)
-            return await _carry_out(commands, loaded, key, user=sender.user, core=core)
+            return await _decided(message, loaded, key, sender, core)
         except Overtaken as lost:
             if time.monotonic() > deadline:
                 raise LogDown("Others keep changing this session.") from lost
+        except (Trouble, Refused):
+            if heard is None:
+                raise
+        heard = None
+
+
+async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Sender, core: Core) -> Done:
+    """The message, carried out on this state of the session. Raises Overtaken where that is not the newest."""
+    session = loaded.session
+    may_write(sender.user, session)
+    if f"{session.id}:{_last_id(message, key)}" in session.recent_commands:
+        return Done(session.id, session.version)
+    if session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
+        raise missing(session.id)
+    tools = await _tools(message, session, core)
+    flows = await _flows(message, session, core)
+    commands = orders(message, session, sender.shown, tools, flows)
+    return await _carry_out(commands, loaded, key, user=sender.user, core=core)
 
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:

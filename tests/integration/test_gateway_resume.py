@@ -172,11 +172,6 @@ async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPa
         assert "waited for" in (await her.until("log"))["content"]
         world.store.down = False
         await her.until("event", version=2)
-        world.store.down = True
-        await her.send("stop", session_id="s", id="m1")
-        assert (await her.until("log"))["session_id"] == "s"
-        world.store.down = False
-        assert (await her.event("session.stopped"))["id"] == "s:m1"
         assert "error" not in {message["type"] for message in her.heard}
 
 

@@ -47,7 +47,7 @@ SHARED = {
     ("GET", "/readyz"),
 }
 LISTS = {"/api/sessions", "/api/inbox", "/api/memories", "/api/plans", "/api/library", "/api/planning/proposals"}
-PAGE = ("/", "/index.html", "/s/{session_id}")  # one file for everybody, without a word of any session
+PAGE = ("/assets", "/", "/index.html", "/s/{session_id}")  # one file for everybody, without a word of any session
 ELSEWHERE = {  # each in a test of its own
     ("POST", "/login"),
     ("GET", "/api/usage"),

@@ -1,6 +1,7 @@
 """What a message asks of the domain, and what a person's plan text means."""
 
 from datetime import UTC, datetime
+from typing import get_args
 
 import pytest
 
@@ -9,7 +10,7 @@ from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
 from services.gateway.access.limits import TokenBucket
-from services.gateway.commands import SessionMessage, Shown, orders
+from services.gateway.commands import COMMANDS, SessionMessage, Shown, orders
 from services.gateway.plan_text import read_plan
 from services.gateway.trouble import Trouble
 from services.gateway.views.can import accepted
@@ -146,3 +147,9 @@ def test_the_bucket_fills_again() -> None:
     assert [bucket.take() for _ in range(3)] == [True, True, False]
     now[0] = 0.1
     assert [bucket.take() for _ in range(2)] == [True, False]
+
+
+def test_every_message_about_a_session_has_its_commands() -> None:
+    assert set(COMMANDS) == set(get_args(SessionMessage))
+    everything = set(get_args(get_args(m.AnyClientMessage)[0]))
+    assert everything - set(COMMANDS) == {m.Close, m.Resume, m.Fork}

@@ -60,9 +60,13 @@ class Room:
 
         Raises Trouble, UpgradeNeeded or one of AWAY.
         """
+        return (await self.newest()).session
+
+    async def newest(self) -> Loaded:
+        """The same with its position in the log."""
         return await self._core.patiently(self._newest)
 
-    async def _newest(self) -> Session:
+    async def _newest(self) -> Loaded:
         try:
             return await self._read_on()
         except UpgradeNeeded as newer:
@@ -71,7 +75,7 @@ class Room:
                 self._tell_upgrade(newer)
             raise
 
-    async def _read_on(self) -> Session:
+    async def _read_on(self) -> Loaded:
         async with self._lock:
             if self._loaded is None:
                 await self._listen()
@@ -82,7 +86,12 @@ class Room:
                 for raw in tail:
                     await self._take(raw, self._loaded)
                 more = len(tail) == PAGE
-            return self._loaded.session
+            return self._loaded
+
+    @property
+    def loaded(self) -> Loaded | None:
+        """As last heard, with its position in the log."""
+        return self._loaded
 
     @property
     def session(self) -> Session | None:

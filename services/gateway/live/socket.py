@@ -162,7 +162,8 @@ class Socket:
                 await self._sit_down(session_id, begins=begins)
             sender = handlers.Sender(self._user, self._shown.get(session_id))
             try:
-                await handlers.act(message, session_id, sender, self._core)
+                seat = self._seats.get(session_id)  # none in a session that nobody has begun
+                await handlers.act(message, session_id, sender, self._core, seat.room if seat else None)
             finally:  # also when it is refused: the screen may be behind
                 self._hub.nudge(session_id)
         if begins:

@@ -1,0 +1,106 @@
+"""A command is decided on what the gateway has of a session already: what that saves, and what it must not do."""
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from services.gateway.app import build
+from shared.domain import commands as c
+from shared.log import Loaded, Raw
+from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
+
+
+class Counted(World):
+    """Counts the loads from plan_store and the reads of the log's leader."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loads = self.reads = 0
+        load, read = self.store.load, self.log.read
+
+        async def counted_load(session_id: str, **more: Any) -> Loaded:
+            self.loads += 1
+            return await load(session_id, **more)
+
+        async def counted_read(session_id: str, **more: Any) -> list[Raw]:
+            self.reads += bool(more.get("leader"))
+            return await read(session_id, **more)
+
+        self.store.load = counted_load  # type: ignore[method-assign]
+        self.log.read = counted_read  # type: ignore[method-assign]
+
+
+@pytest.fixture
+def world() -> Counted:
+    return Counted()
+
+
+@pytest_asyncio.fixture
+async def address(world: Counted) -> AsyncIterator[str]:
+    async with serving(world.app) as address:
+        yield address
+
+
+async def test_a_first_message_costs_one_load(world: Counted, address: str) -> None:
+    async with client(address) as her:
+        await her.send("user_message", content="A calculator")
+        await her.event("message.received")
+        assert world.loads == 1
+
+
+async def test_a_command_where_somebody_looks_costs_none(world: Counted, address: str) -> None:
+    await world.story("s").plan()
+    async with client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+        world.loads = 0
+        world.store.down = True  # and it needs no plan_store
+        await her.send("approval", session_id="s", approved=True)
+        await her.event("plan.approved")
+        await her.send("stop", session_id="s")
+        await her.event("session.stopped")
+        assert world.loads == 0
+
+
+async def test_a_copy_that_is_behind_refuses_nothing_wrongly(world: Counted, address: str) -> None:
+    """The feed is silent: what somebody else appended is not heard, and only the log knows it."""
+    story = world.story("s")
+    await story.commit(c.Say(text="A calculator"))
+    async with client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=1)
+        world.bus.lossy = True
+        await story.drafts()
+        await her.send("approval", session_id="s", approved=True, version=2)
+        approved = await her.event("plan.approved")
+        assert approved["plan_version"] == 2
+
+
+async def test_a_copy_that_is_behind_lets_nothing_through(world: Counted, address: str) -> None:
+    story = world.story("s")
+    await story.plan()
+    async with client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+        world.bus.lossy = True
+        await story.commit(c.Reject(replan=True))
+        await her.send("approval", session_id="s", approved=True, version=2)
+        await her.error("not_now")
+
+
+async def test_a_message_that_another_gateway_has_carried_out_is_done_once(world: Counted, address: str) -> None:
+    await world.story("s").plan()
+    other = build(gateway_settings(), world.bus, FakeStore(world.log), world.log)
+    async with serving(other) as there, client(address) as her, client(there) as him:
+        for person in (her, him):
+            await person.send("resume", session_id="s")
+            await person.until("event", version=2)
+        world.bus.lossy = True
+        await him.send("rename", session_id="s", title="Mine", id="m1")
+        await him.event("session.renamed")
+        await her.send("rename", session_id="s", title="Mine", id="m1")
+        await her.event("session.renamed")
+        await her.send("rename", session_id="s", title="Other", id="m2")
+        assert (await her.event("session.renamed"))["version"] == 4
