@@ -89,6 +89,7 @@ async def test_what_a_confused_model_said_is_kept(person: Person, running: Parle
 async def test_an_unknown_session(person: Person) -> None:
     tab = await person.tab("/s/nobody-ever-had-this")
     await tab.sees("missing", "Not found")
+    await tab.gone("composer")
     await tab("missing").get_by_role("button", name="New conversation").click()
     await tab.sees("example")
 
@@ -136,7 +137,7 @@ async def test_who_is_not_logged_in_and_a_model_that_means_harm(browser: Browser
             tab = await person.tab(f"/?token={TOKEN}")
             await tab.sees("example")
             assert "token" not in tab.page.url
-            await tab.gone("banner")  # a model is configured
+            await tab.gone("demo")  # a model is configured
             await tab.say("Help me")
             question = await tab.sees("question", "Which one?")
             await expect(question.get_by_text("a good one")).to_have_attribute("href", "https://example.org/")

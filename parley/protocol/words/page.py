@@ -18,8 +18,8 @@ WELCOME: Mapping[str, str] = {
     "flow_what": "You'll see the path, the tables and the SQL before anything runs, and you can change each of them.",
     "how": "How to work on it",
     "demo": "Demo mode: scripted answers, no AI model.",
-    "demo_connect": "Connect one",
-    "demo_how": "Set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server and restart "
+    "demo_short": "Demo",
+    "demo_how": "To connect one, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server and restart "
     "Parley, for example:",
 }
 

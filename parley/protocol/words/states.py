@@ -18,6 +18,7 @@ STATES: Mapping[str, str] = {
     "answering": "writing the answer",
     "escalated": "needs you",
     "completed": "done",
+    "answered": "ready",
     "stopped": "stopped",
     "failed": "failed",
     "paused": "paused",

@@ -38,10 +38,6 @@ function Page({ client, onNew }: { client: SessionClient; onNew: () => void }) {
   useEffect(() => {
     if (view.state.forkId) go(view.state.forkId);
   }, [view.state.forkId]);
-  useEffect(() => {
-    const { snapshot } = view.state;
-    document.title = snapshot?.title ? `${snapshot.title} · Parley` : "Parley";
-  }, [view.state.snapshot]);
   if (view.link === "denied") return <Denied />;
   return (
     <SessionProvider client={client} view={view}>

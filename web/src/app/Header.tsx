@@ -8,6 +8,7 @@ import { count, money, plural, stateWords } from "../ui/format";
 import * as Icon from "../ui/icons";
 import { Tone, toneOf } from "../ui/Tone";
 import { useAct, useCan, useSession } from "./session";
+import { DemoChip } from "./DemoChip";
 import { TitleEditor } from "./TitleEditor";
 
 export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boolean }) {
@@ -35,10 +36,11 @@ export function Header({ onMenu, menuOpen }: { onMenu: () => void; menuOpen: boo
       )}
       {snapshot && (
         <Tone tone={snapshot.paused ? "wait" : toneOf(snapshot.phase, snapshot.reason)} data-testid="state" data-state={snapshot.state} title={snapshot.state}>
-          {snapshot.paused ? STATES.paused : stateWords(snapshot.state)}
+          {snapshot.paused ? STATES.paused : snapshot.reason === "answered" && snapshot.phase === "resting" ? STATES.answered : stateWords(snapshot.state)}
         </Tone>
       )}
       <UsageNote />
+      <DemoChip />
       <Inbox />
       <ColorToggle />
       {snapshot && <SessionMenu renaming={renaming} onRename={() => setRenaming(true)} />}

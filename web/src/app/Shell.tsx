@@ -3,7 +3,6 @@ import { Drawer } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
 import { SIGNS } from "../generated/words";
 import { Notices } from "../ui/Notices";
-import { Banner } from "./Banner";
 import { Conversation } from "./Conversation";
 import { Footer } from "./Footer";
 import { Header } from "./Header";
@@ -39,7 +38,6 @@ export function Shell({ onNew }: { onNew: () => void }) {
       )}
       <div className="column">
         <Header onMenu={wide ? fold.toggle : drawer.toggle} menuOpen={wide ? !folded : opened} />
-        <Banner />
         <Conversation />
         <Footer />
       </div>

@@ -14,7 +14,9 @@ export function StatusLine() {
   const service = worker(state.snapshot);
   const elapsed = useElapsed(service ? sinceOf(state) : null);
   const stop = () => stopping.send({ type: "stop" });
-  useStopKeys(can("stop"), service !== null, stop);
+  // A plan or code in review runs nothing: it is declined or discarded, not stopped.
+  const stoppable = can("stop") && (service !== null || !(state.snapshot?.review || state.snapshot?.feedback_request));
+  useStopKeys(stoppable, service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
   const words = answering(state.snapshot) ? PHASES.replying : named(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? named(PHASES, phase) ?? PHASES.working;
   const doing = service ? `${service} ${words}` : "";
@@ -53,7 +55,7 @@ export function StatusLine() {
           {ACTIONS.resume}
         </Button>
       )}
-      {can("stop") && (
+      {stoppable && (
         <Tooltip label={service ? SIGNS.stop_keys_working : SIGNS.stop_keys}>
           <Button
             size="compact-sm"

@@ -2,7 +2,7 @@
 import { SegmentedControl } from "@mantine/core";
 import { useEffect } from "react";
 import { carried, useChoice, type Workflow, WORKFLOWS } from "../compose/choice";
-import { prepare } from "../flow/flows";
+import { prepare } from "../flow/prepare";
 import { named, WELCOME } from "../generated/words";
 import { Logo } from "../ui/icons";
 import { useSession } from "./session";

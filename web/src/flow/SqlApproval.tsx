@@ -4,7 +4,7 @@ import { lazy, Suspense, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { ACTIONS, PATHS, REVIEW } from "../generated/words";
 import type { ActionSection } from "../protocol";
-import { approval, askedBecause, Refusal } from "../review/ActionsPanel";
+import { approval, askedBecause, Refusal } from "../review/approval";
 import { Check, Cross, Pen } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { toolOf } from "./spec";

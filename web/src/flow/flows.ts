@@ -18,7 +18,7 @@ function set(next: Known): void {
   for (const listener of listeners) listener();
 }
 
-async function ask(): Promise<void> {
+export async function ask(): Promise<void> {
   if (asking || known.flows) return;
   asking = true;
   try {
@@ -39,10 +39,4 @@ export function useFlows(): Known {
   const now = useSyncExternalStore(subscribe, () => known);
   useEffect(() => void ask(), []);
   return now;
-}
-
-/** Have what shows a path at hand before there is one: what comes late moves the page under a person's finger. */
-export function prepare(): void {
-  void ask();
-  for (const part of [import("./FlowCard"), import("./Graph"), import("./TablesQuestion"), import("./SqlApproval")]) part.catch(() => undefined);
 }

@@ -24,6 +24,9 @@ export function Inbox() {
   if (opened && !loaded) setLoaded(true);
   const { snapshot } = state;
   const waiting = useInbox(`${snapshot?.session_id} ${snapshot?.state}`, opened);
+  useEffect(() => {
+    document.title = tabTitle(waiting.total, snapshot?.title ?? "");
+  }, [waiting.total, snapshot?.title]);
   const chosen = useRef(false);
   const choose = () => {
     chosen.current = true;
@@ -52,6 +55,11 @@ export function Inbox() {
       )}
     </>
   );
+}
+
+/** "(2) A calculator · Parley": how many sessions need the person is seen from another tab. */
+export function tabTitle(waiting: number, title: string): string {
+  return `${waiting > 0 ? `(${waiting}) ` : ""}${title ? `${title} · ` : ""}Parley`;
 }
 
 /** Asked again when the session on the screen has `changed`, when the panel opens, and now and then. */

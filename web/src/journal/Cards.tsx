@@ -88,14 +88,15 @@ export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
   const { state } = useSession();
   const newest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
   const judged = newest ? state.snapshot?.answer : null;
+  const fruitful = entry.found === null || entry.found.table !== null || entry.found.whole !== null;
   if (entry.found)
     return (
-      <article className="card answer" data-testid="answer">
+      <article className={fruitful ? "card answer" : "card"} data-testid="answer">
         <Markdown text={entry.text} />
         <Suspense fallback={entry.found.table && <div className="chart-waiting" />}>
           <Findings found={entry.found} />
         </Suspense>
-        {judged && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
+        {judged && fruitful && <Judge accepted={judged.accepted} saved={judged.saved} newest={newest} />}
       </article>
     );
   return (

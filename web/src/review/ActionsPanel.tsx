@@ -1,9 +1,9 @@
 // Actions that run only after a yes: a card each, with what the action would change, bound to its exact arguments.
-import { Button, TextInput } from "@mantine/core";
+import { Button } from "@mantine/core";
 import { useEffect, useRef, useState } from "react";
 import { useAct, useSession } from "../app/session";
 import { SqlApproval, sqlOf } from "../flow/SqlApproval";
-import { ACTIONS, fill, JOURNAL, named, REASONS, REVIEW } from "../generated/words";
+import { ACTIONS, fill, REVIEW } from "../generated/words";
 import { previewAction } from "../net/api";
 import type { ActionSection } from "../protocol";
 import { type Asked, Changes } from "../ui/Changes";
@@ -11,6 +11,7 @@ import { Check, Cross } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { Tone } from "../ui/Tone";
 import { Arguments } from "../ui/Details";
+import { approval, askedBecause, Refusal } from "./approval";
 
 const PATIENCE = 2_000; // milliseconds: a decision does not wait for a preview that does not come
 
@@ -65,16 +66,6 @@ function headOf(actions: readonly ActionSection[]): string {
   return first?.effect === "read" ? REVIEW.approve_read : REVIEW.approve_change;
 }
 
-/** Why this is asked, in a sentence. */
-export function askedBecause({ approval, effect }: ActionSection): string {
-  if (!approval || !named(REASONS, approval)) return approval ? fill(JOURNAL.approval_needed, { reason: approval }) : "";
-  return effect === "read" ? REVIEW.asks_always : effect === "write" ? REVIEW.asks_write : REVIEW.asks_irreversible;
-}
-
-export function approval(action: ActionSection, more: { approved?: boolean; remember?: boolean; reason?: string } = {}) {
-  return { type: "approval", approved: true, action_id: action.action_id, hash: action.hash, ...more } as const;
-}
-
 function Approval({ action }: { action: ActionSection }) {
   const act = useAct();
   const { asked, ready } = usePreview(action);
@@ -115,34 +106,6 @@ function Approval({ action }: { action: ActionSection }) {
       )}
       <Problem error={act.error} />
     </div>
-  );
-}
-
-export function Refusal({ action, act, onClose }: { action: ActionSection; act: ReturnType<typeof useAct>; onClose: () => void }) {
-  const [reason, setReason] = useState("");
-  return (
-    <form
-      className="refusal"
-      onSubmit={(event) => {
-        event.preventDefault();
-        act.send(approval(action, { approved: false, reason: reason.trim() }));
-      }}
-      onKeyDown={(event) => {
-        if (event.key !== "Escape") return;
-        event.stopPropagation();
-        onClose();
-      }}
-    >
-      <TextInput label={REVIEW.why_not} placeholder="optional" autoFocus maxLength={2000} value={reason} onChange={(event) => setReason(event.currentTarget.value)} data-testid="refuse-reason" />
-      <div className="decision-buttons">
-        <Button type="submit" size="sm" color="red" loading={act.busy} data-testid="action-deny">
-          {ACTIONS.decline}
-        </Button>
-        <Button size="sm" variant="subtle" onClick={onClose}>
-          {ACTIONS.back}
-        </Button>
-      </div>
-    </form>
   );
 }
 

@@ -6,6 +6,7 @@ import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generat
 import type { CodeView } from "../protocol";
 import { codeVersions } from "../state/versions";
 import { Pen } from "../ui/icons";
+import { useKept } from "../ui/kept";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 import { Checks } from "./Checks";
@@ -26,7 +27,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
   const nameOf = useNameOf();
   const saving = useAct();
   const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useState<CodeEdit | null>(null);
+  const [edit, setEdit] = useKept<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (one) => one !== null);
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
   const [seen, setSeen] = useState(code.version);
 
@@ -64,7 +65,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
       <Suspense fallback={<pre className="code-waiting">{code.code}</pre>}>
         {edit ? (
           <>
-            <CodeEditor value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit((now) => now && { ...now, text })} />
+            <CodeEditor value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
             <p className="hint">{REVIEW.leave_editor}</p>
           </>
         ) : against ? (

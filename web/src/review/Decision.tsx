@@ -1,6 +1,6 @@
 // The buttons under a plan or code in review: yes to exactly this, say what to change, or something else instead.
 import { Button, Textarea } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useEffect, useEffectEvent, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { ACTIONS, REVIEW } from "../generated/words";
 import { Check, Redo, Speech } from "../ui/icons";
@@ -30,6 +30,8 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
   const reviewed = snapshot?.review?.target === (target === "text" ? "plan" : "code");
   const refused = snapshot?.feedback_request?.plan_type === target;
   const other = again ?? (target === "text" ? ACTIONS.different_plan : ACTIONS.different_code);
+  const approve = () => approving.send({ type: "approval", approved: true, version, hash });
+  useApproveKeys(!!reviewed && can("approval") && !blocked && !approving.busy, approve);
   return (
     <div className="decision">
       {(talking || refused) && <FeedbackForm onDone={() => setTalking(false)} onClose={refused ? null : () => setTalking(false)} />}
@@ -40,7 +42,7 @@ export function Decision({ target, version, hash, blocked, yes, again, children 
             leftSection={<Check />}
             disabled={!!blocked}
             loading={approving.busy}
-            onClick={() => approving.send({ type: "approval", approved: true, version, hash })}
+            onClick={approve}
           >
             {yes ?? (target === "text" ? ACTIONS.approve_plan : ACTIONS.approve_code)}
           </Button>
@@ -124,4 +126,18 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
       <Problem error={act.error} />
     </form>
   );
+}
+
+/** Ctrl+Enter (or Cmd+Enter) approves what is in review, from anywhere but a field that one writes in. */
+function useApproveKeys(enabled: boolean, approve: () => void): void {
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    const typing = event.target instanceof Element && event.target.closest("input, textarea, [contenteditable=true]");
+    if (!enabled || typing || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    event.preventDefault();
+    approve();
+  });
+  useEffect(() => {
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
 }

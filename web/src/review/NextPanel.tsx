@@ -10,7 +10,6 @@ import { Problem } from "../ui/Problem";
 export function NextPanel() {
   const { state } = useSession();
   const can = useCan();
-  const choosing = useAct();
   const completing = useAct();
   const { snapshot } = state;
   if (!snapshot || snapshot.phase !== "resting") return null;
@@ -34,7 +33,7 @@ export function NextPanel() {
         )}
         {can("continue") &&
           options.map((option) => (
-            <Button key={option} variant="default" data-testid="continue-option" loading={choosing.busy} onClick={() => choosing.send({ type: "continue", content: option })}>
+            <Button key={option} variant="default" data-testid="continue-option" onClick={() => document.querySelector<HTMLElement>("#composer textarea")?.focus()}>
               {named(OPTIONS, option) ?? option}
             </Button>
           ))}
@@ -44,7 +43,7 @@ export function NextPanel() {
           </Button>
         )}
       </div>
-      <Problem error={choosing.error ?? completing.error} />
+      <Problem error={completing.error} />
     </section>
   );
 }
