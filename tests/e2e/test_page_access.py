@@ -79,14 +79,19 @@ async def test_a_conversation_by_keyboard_alone(person: Person, running: Parley)
     await expect(tab("status")).to_have_text("Done")
 
 
-async def test_ctrl_dot_stops_a_review(person: Person) -> None:
+async def test_ctrl_dot_stops_what_runs_and_no_review(person: Person, running: Parley) -> None:
     tab = await person.tab()
-    await tab.ask()
-    await tab.page.keyboard.press("Escape")
-    await tab.page.keyboard.press("Escape")  # at a review this closes things, and ends nothing
-    await tab.sees("approve")
+    await running.fault(task="text_plan", token_delay=0.4, times=1)
+    await tab.say("Help me create a simple calculator")
+    await tab.sees("draft")
     await tab.page.keyboard.press("Control+.")
     await tab.state("stopped")
+    await tab.press("retry")
+    await tab.sees("approve")
+    for key in ("Escape", "Escape", "Control+."):  # at a review these close things, and end nothing
+        await tab.page.keyboard.press(key)
+    await tab.page.keyboard.press("Control+Enter")
+    await tab.state("code_approval")
 
 
 async def main_states(tab: Tab, running: Parley) -> AsyncIterator[str]:

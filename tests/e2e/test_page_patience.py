@@ -6,8 +6,10 @@ The gateway is the real one, over a bus and a store in memory.
 import pytest
 from playwright.async_api import Browser, expect
 
+from parley.events import Due, SessionEvent
 from services.gateway.live import socket
 from shared.domain import commands as c
+from shared.log import LogDown, Unsure
 from tests.e2e.browser import Person, Tab
 from tests.support.gateway import World, serving
 
@@ -28,6 +30,14 @@ async def test_a_yes_arrives_once_when_the_log_answers_again(
     world = World()
     world.log.clustered = clustered
     await world.story("s").plan()
+    append = world.log.append
+
+    async def appends(event: SessionEvent, *, after: int, due: Due) -> int:
+        if world.store.down:
+            raise Unsure("Nobody leads the log.") if clustered else LogDown("The log does not answer.")
+        return await append(event, after=after, due=due)
+
+    monkeypatch.setattr(world.log, "append", appends)
     async with serving(world.app) as address, Person(browser, f"http://{address}") as person:
         person.forgiven = LISTS
         tab = await person.tab("/s/s")
