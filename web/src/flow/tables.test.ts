@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { answered, answerOf, filtered, tablesOf } from "./tables";
+import { answerOf, filtered, tablesOf } from "./tables";
 
 const form = {
   kind: "tables",
@@ -22,7 +22,6 @@ it("finds tables by name, reason and column", () => {
   expect(filtered(tables, " ")).toHaveLength(2);
 });
 
-it("says a choice in words", () => {
-  expect(answered(answerOf(["orders", "users"]))).toBe("Use orders, users");
-  expect(answered("only orders, please")).toBe("only orders, please");
+it("sends a choice as names", () => {
+  expect(answerOf(["orders", "users"])).toBe('{"tables":["orders","users"]}');
 });

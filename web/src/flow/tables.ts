@@ -36,14 +36,3 @@ export function filtered(tables: readonly TableChoice[], query: string): readonl
 }
 
 export const answerOf = (names: readonly string[]): string => JSON.stringify({ tables: names });
-
-/** What was answered, in words: the names, if it was a choice of tables. */
-export function answered(text: string): string {
-  try {
-    const read = JSON.parse(text) as unknown;
-    if (isObject(read) && Array.isArray(read.tables)) return `Use ${read.tables.map(String).join(", ") || "no table"}`;
-  } catch {
-    // words
-  }
-  return text;
-}

@@ -2,7 +2,6 @@
 import { lazy, Suspense } from "react";
 import { useSession } from "../app/session";
 import { Judge } from "../flow/Judge";
-import { answered } from "../flow/tables";
 import { fill, JOURNAL, REVIEW } from "../generated/words";
 import { clock } from "../ui/format";
 import { InlineText } from "../ui/InlineText";
@@ -77,7 +76,7 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
       <Markdown text={entry.text} />
       {entry.answer !== null && (
         <div className="said said-mine">
-          <p>{answered(entry.answer)}</p>
+          <p>{entry.answer}</p>
         </div>
       )}
     </article>
