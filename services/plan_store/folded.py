@@ -1,6 +1,7 @@
 """A session as it lies in its row, and back: the folded state with the times that belong to it."""
 
 import hashlib
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
@@ -12,7 +13,7 @@ from shared.domain.session import SESSION, Session, put_back
 from shared.domain.state_names import state_name
 from shared.log import Loaded
 
-SEARCHED = 10_000  # characters of title and requests that a search looks at
+SEARCHED = 20_000  # characters of a session that a search looks at
 LONGEST = 10 * 365 * 24 * 3600  # seconds: a time-out beyond that is none
 
 
@@ -92,11 +93,23 @@ def _digest(body: bytes) -> str:
     return hashlib.sha256(body).hexdigest()[:32]
 
 
+def searched(session: Session) -> Iterator[str]:
+    """The words that a session is found by, those first that a person would look for."""
+    words, plan = session.words, session.plan
+    yield from (session.title, words.request)
+    yield from (earlier.request for earlier in reversed(words.earlier))
+    yield from (*words.feedback, *words.feedback_in_code, *words.unread)
+    yield from (text for said in words.dialogue for text in (said.question, said.answer))
+    if plan:
+        yield from (plan.goal, *(step.text for step in plan.steps), plan.notes)
+    yield from (words.reply, session.answer.text)
+    yield from (earlier.outcome for earlier in reversed(words.earlier))
+
+
 def row(folded: Folded) -> dict[str, Any]:
     """The row of `sessions` of a sealed session."""
     session, times = folded.session, folded.times
     assert times is not None  # noqa: S101  whoever stores has folded at least one message
-    requests = (session.title, session.words.request, *(r.request for r in reversed(session.words.earlier)))
     return {
         "id": session.id,
         "position": folded.position,
@@ -105,7 +118,7 @@ def row(folded: Folded) -> dict[str, Any]:
         "owner": session.owner,
         "title": session.title,
         "request": session.words.request,
-        "search_text": "\n".join(requests)[:SEARCHED].casefold(),
+        "search_text": "\n".join(searched(session))[:SEARCHED].casefold(),
         "workflow": session.workflow,
         "phase": session.phase,
         "state": state_name(session),

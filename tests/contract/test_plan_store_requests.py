@@ -369,3 +369,15 @@ async def test_without_a_database_every_request_says_so(log: InMemoryLog) -> Non
     assert await refused(client, api.SESSION_LOAD, session_id="any") == "database_down"
     assert await refused(client, api.SESSION_LIST) == "database_down"
     await database.close()
+
+
+async def test_a_search_finds_what_was_said_planned_and_answered(client: Client, log: InMemoryLog) -> None:
+    story = Conversation(log)
+    await story.plan()
+    await story.commit(c.Reject(), c.Say(text="Add a power operator"))
+    for words, found in (("power OPERATOR", 1), ("calculator", 1), ("two numbers", 1), ("spaceship", 0)):
+        await client.ask(api.SESSION_GET, session_id=story.id)
+        assert (await client.ask(api.SESSION_LIST, query=words)).total == found, words
+    await story.drafts("A calculator with powers")
+    await client.ask(api.SESSION_GET, session_id=story.id)
+    assert (await client.ask(api.SESSION_LIST, query="with powers")).total == 1

@@ -122,6 +122,7 @@ PAGE: Mapping[str, str] = {
     "other_tool": "Another tool",
     "search": "Search",
     "search_none": "No matches.",
+    "search_sessions": "Search all that was said",
     "sessions_none": "Your conversations will appear here.",
     "take_over": "Take over",
     "tool": "Tool",

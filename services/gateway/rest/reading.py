@@ -70,7 +70,7 @@ async def me(user: Me, here: Here) -> AboutMe:
 async def sessions(
     user: Me, core: Behind, wanted: Annotated[SessionQuery, Query()], seen: IfNoneMatch = ""
 ) -> Response:
-    """My sessions and those shared with me, newest first; `q` searches titles and requests."""
+    """My sessions and those shared with me, newest first; `q` searches what was said, planned and answered."""
     request = api.ListSessions(
         user=user.scope, query=wanted.q, states=wanted.state, limit=wanted.limit, offset=wanted.offset
     )

@@ -33,7 +33,7 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
       <TextInput
         type="search"
         aria-label={SIGNS.sessions_search}
-        placeholder={PAGE.search}
+        placeholder={PAGE.search_sessions}
         data-testid="session-search"
         leftSection={<Search size={16} />}
         value={query}
