@@ -32,7 +32,24 @@ from services.gateway.live.hub import Hub
 from services.gateway.live.socket import Socket
 from services.gateway.ports import Bus, Core, Store
 from services.gateway.readiness import Readiness
-from services.gateway.rest import acting, chat, entering, figures, health, planning, reading, refusals, writing
+from services.gateway.rest import (
+    account,
+    artefacts,
+    chat,
+    dead_letters,
+    flows,
+    health,
+    journal,
+    library,
+    memories,
+    messages,
+    metrics,
+    plans,
+    refusals,
+    sessions,
+    tools,
+    usage,
+)
 from services.gateway.rest.answers import Answers
 from services.gateway.rest.bodies import LoginFirst
 from services.gateway.rest.models import PROBLEM
@@ -54,6 +71,23 @@ from shared.watchdog.service import WATCHDOG
 
 STORE_WAIT = 20.0  # seconds that a client waits for plan_store: it may be starting again
 REHEARSAL = "rehearsal"
+RESOURCES = (
+    account,
+    sessions,
+    messages,
+    journal,
+    plans,
+    tools,
+    artefacts,
+    flows,
+    library,
+    memories,
+    chat,
+    usage,
+    dead_letters,
+    health,
+    metrics,
+)  # each a module of rest/ with its router
 
 log_ = structlog.get_logger("gateway")
 
@@ -89,15 +123,9 @@ def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, pag
         docs_url=None,
         redoc_url=None,
     )
-    app.include_router(entering.router)
-    app.include_router(reading.router)
-    app.include_router(acting.router)
-    app.include_router(writing.router)
-    app.include_router(planning.router)
-    app.include_router(chat.router)
+    for resource in RESOURCES:
+        app.include_router(resource.router)
     app.include_router(login_link.router)
-    app.include_router(health.router)
-    app.include_router(figures.router)
     app.add_api_websocket_route("/ws", socket)
     _serve_openapi(app)
     app.add_api_route("/api/{path:path}", refusals.nowhere, methods=refusals.METHODS, include_in_schema=False)
@@ -106,7 +134,7 @@ def build(settings: Settings, bus: Bus, store: Store, log: ReplicatedLog, *, pag
     app.add_middleware(refusals.BodyLimit, limit=MAX_MESSAGE)
     app.add_middleware(Answers)
     app.add_middleware(LoginFirst)
-    app.add_middleware(figures.Measured)
+    app.add_middleware(metrics.Measured)
     app.state.gateway = Gateway(
         settings=settings,
         core=core,

@@ -17,7 +17,7 @@ from services.gateway.access import quota
 from services.gateway.access.quota import MESSAGE_BYTES, Quota, Quotas
 from services.gateway.live import hub
 from services.gateway.live.following import while_connected
-from services.gateway.rest import reading
+from services.gateway.rest import journal
 from services.gateway.rest.answers import Answers
 from services.gateway.trouble import Trouble
 from shared.domain import commands as c
@@ -288,8 +288,8 @@ async def test_large_answers_count_until_they_are_read() -> None:
 
 
 async def test_a_session_that_is_too_large_is_not_exported(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "WHOLE", 1)
-    monkeypatch.setattr(reading, "PAGES", 2)
+    monkeypatch.setattr(journal, "WHOLE", 1)
+    monkeypatch.setattr(journal, "PAGES", 2)
     world = World()
     story = world.story("s")
     await story.plan()

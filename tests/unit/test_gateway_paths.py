@@ -3,8 +3,8 @@
 from parley.events.values import ActionSpec, NodeProposal, PathPlan, Step
 from parley.protocol import server as s
 from services.gateway.rest.flow_models import ChatMessage, ChatRequest
-from services.gateway.rest.replies import chat_reply, flow_view, path_reply
-from services.gateway.rest.walks import REMEMBERED, first
+from services.gateway.rest.flow_replies import chat_reply, flow_view, path_reply
+from services.gateway.rest.flow_requests import REMEMBERED, first
 from services.gateway.views.can import accepted
 from services.gateway.views.parts import path_view
 from shared.domain import commands as c

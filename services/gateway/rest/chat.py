@@ -10,17 +10,17 @@ from starlette.types import Receive, Scope, Send
 from parley.protocol import client as m
 from services.gateway.handlers import session_id_for
 from services.gateway.live.following import Follower, while_connected
-from services.gateway.rest import walks
+from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
 from services.gateway.rest.flow_models import ChatReply, ChatRequest
+from services.gateway.rest.flow_replies import chat_reply
 from services.gateway.rest.models import Problem
-from services.gateway.rest.reading import REFUSALS
-from services.gateway.rest.replies import chat_reply
+from services.gateway.rest.refusals import REFUSALS
 from services.gateway.state import Behind, Here, MeWaiting
 from services.gateway.trouble import Trouble
 from shared.domain.session import Session
 
-router = APIRouter(prefix="/api", responses=REFUSALS | walks.REFUSALS, route_class=JsonRoute)
+router = APIRouter(prefix="/api", responses=REFUSALS | flow_requests.REFUSALS, route_class=JsonRoute)
 
 STREAM = "text/event-stream"
 STILL_THERE = ": still at work\n\n"
@@ -51,7 +51,7 @@ async def chat(asked: ChatRequest, request: Request, user: MeWaiting, core: Behi
     follower = Follower(here.hub, session_id, user, quota)
     streaming = False
     try:
-        version = await walks.say(asked, partial(_words, asked), user, core, follower)
+        version = await flow_requests.say(asked, partial(_words, asked), user, core, follower)
         if streaming := asked.stream:
             return Told(follower, version, asked.timeout)
         return chat_reply(await while_connected(request, follower.come_to(version, asked.timeout)))
@@ -63,8 +63,8 @@ async def chat(asked: ChatRequest, request: Request, user: MeWaiting, core: Behi
 def _words(asked: ChatRequest, session: Session) -> m.UserMessage:
     *before, last = asked.messages
     if asked.session_id is None:
-        return walks.first(asked, last.content, before, confirm=asked.confirm)
-    return walks.following(asked, last.content, session)
+        return flow_requests.first(asked, last.content, before, confirm=asked.confirm)
+    return flow_requests.following(asked, last.content, session)
 
 
 class Told(StreamingResponse):

@@ -19,6 +19,20 @@ from shared.domain.errors import Refused
 from shared.log import Unstorable, UpgradeNeeded
 
 METHODS = ["GET", "POST", "PUT", "PATCH", "DELETE"]
+REFUSALS: dict[int | str, dict[str, object]] = {
+    status: {"model": Problem, "description": description}
+    for status, description in {
+        401: "Not logged in",
+        403: "Not yours, or from a foreign page",
+        404: "There is no such thing",
+        409: "The session does not allow it now",
+        413: "Too large",
+        422: "It could never be right",
+        429: "Too many requests of yours, or failed logins from your address",
+        501: "Not available yet",
+        503: "The bus or the store is away",
+    }.items()
+}
 CODES = {404: "not_found", 405: "not_available", 413: "too_large"}
 
 

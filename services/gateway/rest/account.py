@@ -1,13 +1,27 @@
-"""REST: a ticket for a socket, and the end of a login."""
+"""REST: who I am here, a ticket for a socket, and the end of a login."""
 
 from fastapi import APIRouter, Request, Response
 
 from services.gateway.access.tickets import SECONDS
-from services.gateway.rest.models import Ticket
-from services.gateway.rest.reading import REFUSALS
-from services.gateway.state import Here, LoggedIn, is_secure
+from services.gateway.rest.models import AboutMe, Ticket
+from services.gateway.rest.refusals import REFUSALS
+from services.gateway.state import Here, LoggedIn, Me, is_secure
 
 router = APIRouter(prefix="/api", responses=REFUSALS)
+
+
+@router.get("/me")
+async def me(user: Me, here: Here) -> AboutMe:
+    """Who I am here, and what this Parley can do."""
+    return AboutMe(
+        user=user.id,
+        everything=user.everything,
+        auth=here.settings.parley_auth,
+        model=here.greeting.model,
+        rehearsal=here.greeting.rehearsal,
+        can_run_code=here.greeting.can_run_code,
+        workflows=here.greeting.workflows,
+    )
 
 
 @router.post("/tickets", status_code=201)

@@ -1,18 +1,19 @@
-"""REST: the flows there are, a path planned for a request, the library and the proposals of planners."""
+"""REST: the flows there are, a path planned for a request, and the proposals of planners."""
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Query, Request
+from fastapi import APIRouter, Path, Request
 
 from services.gateway.flows import flow_page, known_flow
 from services.gateway.handlers import session_id_for
 from services.gateway.live.following import Follower, while_connected
 from services.gateway.ports import query
-from services.gateway.rest import walks
+from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.flow_models import FlowList, FlowView, LibraryQuery, PathReply, PlanRequest
-from services.gateway.rest.reading import REFUSALS, Limit, Offset
-from services.gateway.rest.replies import flow_view, path_reply
+from services.gateway.rest.flow_models import FlowList, FlowView, PathReply, PlanRequest
+from services.gateway.rest.flow_replies import flow_view, path_reply
+from services.gateway.rest.parameters import Limit, Offset
+from services.gateway.rest.refusals import REFUSALS
 from services.gateway.state import Behind, Here, Me, MeWaiting
 from shared import store_api as api
 
@@ -34,7 +35,7 @@ async def one_flow(name: FlowName, user: Me, core: Behind) -> FlowView:
     return flow_view(known_flow(name, await flow_page(core.bus)))
 
 
-@router.post("/planning/plan", tags=["planning"], responses=walks.REFUSALS)
+@router.post("/planning/plan", tags=["planning"], responses=flow_requests.REFUSALS)
 async def plan(asked: PlanRequest, request: Request, user: MeWaiting, core: Behind, here: Here) -> PathReply:
     """Plan the path of a request and do not walk it: a session is begun whose path waits for a yes.
 
@@ -44,8 +45,8 @@ async def plan(asked: PlanRequest, request: Request, user: MeWaiting, core: Behi
     quota.may_work(session_id)
     follower = Follower(here.hub, session_id, user, quota)
     try:
-        message = walks.first(asked, asked.request, asked.messages, confirm="path")
-        version = await walks.say(asked, lambda _: message, user, core, follower)
+        message = flow_requests.first(asked, asked.request, asked.messages, confirm="path")
+        version = await flow_requests.say(asked, lambda _: message, user, core, follower)
         return path_reply(await while_connected(request, follower.come_to(version, asked.timeout)))
     finally:
         follower.leave()
@@ -56,10 +57,3 @@ async def proposals(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 
     """The nodes that planners of my sessions missed in a flow, newest first: for review, they are never run."""
     wanted = api.ListProposals(user=user.id, limit=limit, offset=offset)
     return await query(core.store, api.PROPOSAL_LIST, wanted)
-
-
-@router.get("/library", tags=["library"])
-async def library(user: Me, core: Behind, asked: Annotated[LibraryQuery, Query()]) -> api.LibraryPage:
-    """The answers I accepted, with the paths that led to them, newest first; `saved`: only those I keep (or not)."""
-    wanted = api.ListLibrary(user=user.id, query=asked.q, saved=asked.saved, limit=asked.limit, offset=asked.offset)
-    return await query(core.store, api.LIBRARY_LIST, wanted)

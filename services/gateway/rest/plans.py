@@ -1,0 +1,62 @@
+"""REST: the plans and the code of sessions, with all their versions."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+
+from parley.events.values import Line
+from services.gateway.ports import query
+from services.gateway.rest.parameters import Limit, Offset, SessionId, Version
+from services.gateway.rest.refusals import REFUSALS
+from services.gateway.rest.sessions import readable
+from services.gateway.state import Behind, Me
+from shared import store_api as api
+
+router = APIRouter(prefix="/api", responses=REFUSALS)
+
+
+@router.get("/plans")
+async def plans(
+    user: Me,
+    core: Behind,
+    status: Annotated[list[Line] | None, Query(max_length=20)] = None,
+    limit: Limit = 50,
+    offset: Offset = 0,
+) -> api.PlanPage:
+    """The newest plan of each of my sessions, newest first."""
+    wanted = api.ListPlans(user=user.scope, statuses=tuple(status or ()), limit=limit, offset=offset)
+    return await query(core.store, api.PLAN_LIST, wanted)
+
+
+@router.get("/sessions/{session_id}/plans")
+async def plan_versions(session_id: SessionId, user: Me, core: Behind) -> api.PlanHistory:
+    """Every version of the session's plan, oldest first."""
+    await readable(core, session_id, user)
+    return await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session_id))
+
+
+@router.get("/sessions/{session_id}/plans/diff")
+async def plan_diff(
+    session_id: SessionId,
+    user: Me,
+    core: Behind,
+    old: Annotated[int, Query(alias="from", ge=1, le=2**48)],
+    new: Annotated[int, Query(alias="to", ge=1, le=2**48)],
+) -> api.PlanDiff:
+    """What changed between two versions of the plan, step by step and as a unified diff."""
+    await readable(core, session_id, user)
+    return await query(core.store, api.PLAN_DIFF, api.DiffPlans(session_id=session_id, old=old, new=new))
+
+
+@router.get("/sessions/{session_id}/plans/{version}")
+async def plan(session_id: SessionId, version: Version, user: Me, core: Behind) -> api.PlanRecord:
+    """One version of the plan."""
+    await readable(core, session_id, user)
+    return await query(core.store, api.PLAN_GET, api.GetPlan(session_id=session_id, version=version))
+
+
+@router.get("/sessions/{session_id}/codes")
+async def code_versions(session_id: SessionId, user: Me, core: Behind) -> api.CodeHistory:
+    """Every version of the session's code, oldest first."""
+    await readable(core, session_id, user)
+    return await query(core.store, api.CODE_VERSIONS, api.CodeVersions(session_id=session_id))
