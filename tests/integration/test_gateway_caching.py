@@ -51,6 +51,18 @@ async def test_a_script_is_sent_as_small_as_the_browser_can_read(
     assert answer.headers["x-content-type-options"] == "nosniff"
 
 
+@pytest.mark.parametrize("encoding", ["br", "gzip", "identity"])
+async def test_a_script_that_the_browser_has_is_not_sent_again(http: httpx2.AsyncClient, encoding: str) -> None:
+    wanted = {"accept-encoding": encoding}
+    head = await http.head("/assets/index-1a2b.js", headers=wanted)
+    size = {"br": len(b"as brotli"), "gzip": len(b"as gzip"), "identity": len(SCRIPT)}[encoding]
+    assert (head.status_code, head.headers["content-length"], head.content) == (200, str(size), b"")
+    again = await http.get("/assets/index-1a2b.js", headers=wanted | {"if-none-match": head.headers["etag"]})
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", head.headers["etag"])
+    assert again.headers["cache-control"] == "public, max-age=31536000, immutable"
+    assert again.headers["vary"] == "Accept-Encoding"
+
+
 async def test_what_was_not_compressed_goes_as_it_is(http: httpx2.AsyncClient) -> None:
     answer = await http.get("/assets/small.css")
     assert (answer.text, answer.headers.get("content-encoding")) == ("p {}", None)

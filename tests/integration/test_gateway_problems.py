@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator
 from http import HTTPStatus
 from typing import Any
@@ -44,6 +45,32 @@ async def test_a_refused_request(address: str, method: str, path: str, body: Any
         answer = await http.request(method, path, json=body, headers=LOGGED_IN)
     assert (answer.status_code, answer.headers["content-type"]) == (status, MEDIA_TYPE)
     checked(answer.content, status, code)
+
+
+async def test_every_route_of_the_api_refuses_a_stranger_with_a_problem(address: str) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        described = (await http.get("/openapi.json")).json()["paths"]
+        routes = [(path, method) for path in described if path.startswith("/api/") for method in described[path]]
+        assert len(routes) > 20
+        for path, method in routes:
+            answer = await http.request(method, re.sub(r"{\w+}", "1", path))
+            assert (answer.status_code, answer.headers["content-type"]) == (401, MEDIA_TYPE), (path, method)
+            checked(answer.content, 401, "unauthorized")
+
+
+async def test_every_described_refusal_of_the_api_is_a_problem(address: str) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        described = (await http.get("/openapi.json")).json()["paths"]
+    refusals = [
+        answer["content"]
+        for path, operations in described.items()
+        for operation in operations.values()
+        for status, answer in operation["responses"].items()
+        if path.startswith("/api/") and status >= "4"
+    ]
+    assert refusals
+    problem = {"schema": {"$ref": "#/components/schemas/Problem"}}
+    assert all(content == {MEDIA_TYPE: problem} for content in refusals)
 
 
 async def test_who_is_not_logged_in(address: str) -> None:
