@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any, override
 
 import httpx2
 import pytest
@@ -11,7 +12,8 @@ from parley.protocol.pages import SessionPage, SessionSummary
 from services.gateway.app import build
 from services.gateway.rest.assets import accepted
 from services.gateway.rest.lists import REQUEST, rows
-from tests.support.gateway import World, gateway_settings, serving
+from shared.store_api import SESSION_LIST
+from tests.support.gateway import FakeStore, World, gateway_settings, serving
 
 SCRIPT = b"console.log('parley');\n" * 100
 
@@ -108,3 +110,32 @@ def test_a_list_that_is_the_same_is_not_sent_again() -> None:
         assert (again.status_code, bytes(again.body), again.headers["etag"]) == (304, b"", tag)
     assert rows(page(title="U"), tag).status_code == 200
     assert first.headers["cache-control"] == "private, no-cache"
+
+
+class OneSession(FakeStore):
+    """A plan_store whose lists all have the same session, under this title."""
+
+    title = "T"
+
+    @override
+    async def ask(self, verb: str, **arguments: Any) -> Any:
+        if verb == SESSION_LIST.name:
+            return page(title=self.title).model_dump(mode="json")
+        return await super().ask(verb, **arguments)
+
+
+@pytest.mark.parametrize("path", ["/api/sessions?limit=100", "/api/inbox"])
+async def test_a_poll_is_answered_with_304_until_a_row_changes(path: str) -> None:
+    world = World()
+    store = OneSession(world.log)
+    app = build(gateway_settings(), world.bus, store, world.log)
+    async with serving(app) as address, httpx2.AsyncClient(base_url=f"http://{address}") as http:
+        first = await http.get(path)
+        seen = {"if-none-match": first.headers["etag"]}
+        again = await http.get(path, headers=seen)
+        store.title = "U"
+        changed = await http.get(path, headers=seen)
+    assert (first.status_code, first.headers["cache-control"]) == (200, "private, no-cache")
+    assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", first.headers["etag"])
+    assert again.headers["cache-control"] == "private, no-cache"
+    assert (changed.status_code, changed.json()["sessions"][0]["title"]) == (200, "U")
