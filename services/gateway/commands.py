@@ -72,7 +72,7 @@ class Situation(NamedTuple):
 Read = Callable[[Any, Situation], tuple[PersonCommand, ...]]
 
 
-def orders(
+def to_commands(
     message: SessionMessage,
     session: Session,
     shown: Shown | None,

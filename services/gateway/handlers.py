@@ -11,7 +11,7 @@ from parley.events import Due, SessionEvent
 from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
 from services.gateway.access.users import User, may_read, may_write, missing
-from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, orders
+from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, to_commands
 from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
@@ -111,19 +111,19 @@ async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Se
         raise missing(session.id)
     tools = await _tools(message, session, core)
     flows = await _flows(message, session, core)
-    commands = orders(message, session, sender.shown, tools, flows)
+    commands = to_commands(message, session, sender.shown, tools, flows)
     return await _carry_out(commands, loaded, key, user=sender.user, core=core)
 
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
-    """What `orders` must know of the tools: nothing, but where a person names one."""
+    """What `to_commands` must know of the tools: nothing, but where a person names one."""
     if isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)
     return NO_TOOLS
 
 
 async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowPage:
-    """What `orders` must know of the flows: nothing, but where a person changes a path."""
+    """What `to_commands` must know of the flows: nothing, but where a person changes a path."""
     walking = isinstance(message, m.EditPath) and walked_now(session)
     if walking or (isinstance(message, m.Edit) and path_of(session.plan)):
         return await flow_page(core.bus, session.id)

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from parley.protocol import client as m
+from services.gateway import handlers
+from services.gateway.access.users import LOCAL
 from services.gateway.app import build
 from shared.domain import commands as c
+from shared.domain.errors import Refused
 from shared.log import Loaded, Raw
 from tests.support.gateway import FakeStore, World, client, gateway_settings, serving
 
@@ -104,3 +108,16 @@ async def test_a_message_that_another_gateway_has_carried_out_is_done_once(world
         await her.event("session.renamed")
         await her.send("rename", session_id="s", title="Other", id="m2")
         assert (await her.event("session.renamed"))["version"] == 4
+
+
+async def test_a_refusal_costs_one_read_of_the_leader(world: Counted, address: str) -> None:
+    await world.story("s").plan()
+    gateway = world.app.state.gateway
+    channel = gateway.hub.enter("s")
+    await channel.fresh()
+    world.loads = world.reads = 0
+    approval = m.Approval(type="approval", session_id="s", approved=True, version=1)
+    with pytest.raises(Refused):
+        await handlers.act(approval, "s", handlers.Sender(LOCAL), gateway.core, channel)
+    assert (world.loads, world.reads) == (0, 1)
+    await gateway.hub.leave("s")

@@ -181,7 +181,7 @@ async def test_closing_leaves_the_session(world: World) -> None:
             await her.send("close")
             assert await her.closed() == 1000
         hub = world.app.state.gateway.hub
-        assert not hub._rooms
+        assert not hub._channels
         assert not [subject for subject, _ in world.bus.subscribed if subject.startswith(("feed.", "delta."))]
         assert (await world.story("s").load()).phase == "awaiting_approval"
 

@@ -107,13 +107,13 @@ async def test_a_session_that_is_given_more_to_do_again_and_again_is_counted_onc
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     world, leaving = World(max_running_sessions_per_user=1), asyncio.Event()
-    close = hub.Room.close
+    close = hub.Channel.close
 
-    async def slowly(room: hub.Room) -> None:
+    async def slowly(channel: hub.Channel) -> None:
         await leaving.wait()
-        await close(room)
+        await close(channel)
 
-    monkeypatch.setattr(hub.Room, "close", slowly)  # the last watch is still leaving when the next one begins
+    monkeypatch.setattr(hub.Channel, "close", slowly)  # the last watch is still leaving when the next one begins
     async with serving(world.app) as address, rest(address) as http:
         body: dict[str, Any] = {"request": "A calculator", "id": "one"}
         session_id = (await http.post("/sessions", json=body)).json()["session_id"]

@@ -158,7 +158,7 @@ async def test_an_unknown_session(world: World) -> None:
         await her.error("not_found")
         await her.send("stop", session_id="nobody")
         await her.error("not_found")
-        assert not world.app.state.gateway.hub._rooms
+        assert not world.app.state.gateway.hub._channels
 
 
 async def test_who_waits_for_an_election_is_told_so(monkeypatch: pytest.MonkeyPatch) -> None:

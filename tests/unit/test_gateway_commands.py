@@ -10,7 +10,7 @@ from parley.protocol import client as m
 from parley.protocol.client import CLIENT_MESSAGES
 from parley.protocol.tools import ToolSpec
 from services.gateway.access.limits import TokenBucket
-from services.gateway.commands import COMMANDS, SessionMessage, Shown, orders
+from services.gateway.commands import COMMANDS, SessionMessage, Shown, to_commands
 from services.gateway.plan_text import read_plan
 from services.gateway.trouble import Trouble
 from services.gateway.views.can import accepted
@@ -35,7 +35,7 @@ IN_REVIEW = _after(c.Say(text="A calculator"), c.DraftPlan(goal="G", steps=(Step
 def _orders(message: str, session: Session = IN_REVIEW, shown: Shown | None = None) -> tuple[PersonCommand, ...]:
     parsed = CLIENT_MESSAGES.validate_json(message)
     assert isinstance(parsed, SessionMessage)
-    return orders(parsed, session, shown)
+    return to_commands(parsed, session, shown)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def _orders(message: str, session: Session = IN_REVIEW, shown: Shown | None = No
     ],
 )
 def test_continue(text: str, command: PersonCommand) -> None:
-    assert orders(m.ContinueChoice(type="continue", content=text), IN_REVIEW, None) == (command,)
+    assert to_commands(m.ContinueChoice(type="continue", content=text), IN_REVIEW, None) == (command,)
 
 
 def test_an_approval_names_what_was_shown() -> None:
@@ -70,9 +70,9 @@ def test_a_policy_is_remembered_for_a_tool_that_there_is() -> None:
     pay = ToolSpec(name="pay", description="Pay", parameters={}, effect="write")
     message = CLIENT_MESSAGES.validate_json('{"type": "remember", "tool": "pay", "policy": "deny"}')
     session = _after(c.Say(text="Pay", workflow="agentflow"))
-    assert orders(message, session, None, {"pay": pay}) == (c.Remember(tool="pay", policy="deny"),)  # type: ignore[arg-type]
+    assert to_commands(message, session, None, {"pay": pay}) == (c.Remember(tool="pay", policy="deny"),)  # type: ignore[arg-type]
     with pytest.raises(Invalid, match=r"no tool pay\. Do you mean repay"):
-        orders(message, session, None, {"repay": pay})  # type: ignore[arg-type]
+        to_commands(message, session, None, {"repay": pay})  # type: ignore[arg-type]
 
 
 def test_approving_actions() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from services.gateway.access import quota as quotas_module
 from services.gateway.access.quota import Quota, Quotas
-from services.gateway.live.outbox import CALM_SIZE, Letter, Outbox
+from services.gateway.live.outbox import CALM_SIZE, Outbox, OutgoingMessage
 from services.gateway.trouble import Trouble
 from tests.support.gateway import gateway_settings
 
@@ -161,8 +161,8 @@ def test_so_many_sessions_are_worked_on_at_once() -> None:
 # --- what is not read yet
 
 
-def letter(size: int, **more: Any) -> Letter:
-    return Letter(b"x" * size, "s", **more)
+def outgoing(size: int, **more: Any) -> OutgoingMessage:
+    return OutgoingMessage(b"x" * size, "s", **more)
 
 
 async def test_an_outbox_takes_one_message_of_any_size_and_not_too_many() -> None:
@@ -170,21 +170,21 @@ async def test_an_outbox_takes_one_message_of_any_size_and_not_too_many() -> Non
     outbox = Outbox(mine, messages=3, size=100)
     for size in (5_000, 10):  # the second one finds too much waiting
         assert not outbox.overflowed.is_set()
-        outbox.put(letter(size))
+        outbox.put(outgoing(size))
     assert (outbox.overflowed.is_set(), outbox.empty, mine.unread) == (True, True, 0)
     outbox = Outbox(mine, messages=3, size=100)
     for _ in range(4):
-        outbox.put(letter(1))
+        outbox.put(outgoing(1))
     assert outbox.overflowed.is_set()
 
 
 async def test_a_message_counts_until_it_has_been_sent() -> None:
     mine = quota()
     outbox = Outbox(mine)
-    outbox.put(letter(1_000))
+    outbox.put(outgoing(1_000))
     await outbox.get()
     assert mine.unread == 1_000
-    outbox.put(letter(10))
+    outbox.put(outgoing(10))
     await outbox.get()
     assert mine.unread == 10
     outbox.close()
@@ -194,18 +194,18 @@ async def test_a_message_counts_until_it_has_been_sent() -> None:
 async def test_a_newer_snapshot_takes_the_place_of_an_older_one() -> None:
     outbox = Outbox(quota())
     for size in (1, 2, 3):
-        outbox.put(letter(size, snapshot=True))
-        outbox.put(Letter(b"....", "other", snapshot=size == 1))
+        outbox.put(outgoing(size, snapshot=True))
+        outbox.put(OutgoingMessage(b"....", "other", snapshot=size == 1))
     assert [len((await outbox.get()).body) for _ in range(4)] == [4, 4, 3, 4]
 
 
 async def test_an_outbox_is_calm_again_when_its_messages_have_been_sent() -> None:
     outbox = Outbox(quota())
     await outbox.calm()
-    outbox.put(letter(CALM_SIZE + 1))
+    outbox.put(outgoing(CALM_SIZE + 1))
     await outbox.get()
     assert not outbox._calm.is_set()
-    outbox.put(letter(1))
+    outbox.put(outgoing(1))
     await outbox.get()
     await outbox.calm()
 
@@ -213,9 +213,9 @@ async def test_an_outbox_is_calm_again_when_its_messages_have_been_sent() -> Non
 def test_where_a_user_leaves_too_much_unread_the_fullest_outbox_gives_way() -> None:
     mine = quota(max_send_buffer_bytes_per_user=1_000)
     full, other = Outbox(mine), Outbox(mine)
-    full.put(letter(600))
-    other.put(letter(300))
-    other.put(letter(200))
+    full.put(outgoing(600))
+    other.put(outgoing(300))
+    other.put(outgoing(200))
     assert (full.overflowed.is_set(), other.overflowed.is_set(), mine.unread) == (True, False, 500)
 
 
@@ -223,8 +223,8 @@ def test_where_all_leave_too_much_unread_it_is_taken_from_whom_most_waits_for() 
     here = quotas(max_send_buffer_bytes=1_000, max_send_buffer_bytes_per_user=900)
     alice = [Outbox(here.of("alice")) for _ in range(3)]
     bob = Outbox(here.of("bob"))
-    bob.put(letter(300))
+    bob.put(outgoing(300))
     for outbox in alice:
-        outbox.put(letter(250))
+        outbox.put(outgoing(250))
     assert [outbox.overflowed.is_set() for outbox in (*alice, bob)].count(True) == 1
     assert (bob.overflowed.is_set(), here.unread) == (False, 800)

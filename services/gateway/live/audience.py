@@ -13,7 +13,7 @@ from shared.domain.session import Session
 Protocol = Literal[1, 2]
 
 
-class Told(NamedTuple):
+class EventMessages(NamedTuple):
     """Everything one event is to clients: the messages as JSON, each with what it shows for approval."""
 
     version: int
@@ -44,14 +44,14 @@ class Audience(NamedTuple):
                 return screen.snapshot(session, draft, writes=self.writes)
         assert_never(self.protocol)
 
-    def event(self, before: Session, event: SessionEvent, after: Session) -> Told:
+    def event(self, before: Session, event: SessionEvent, after: Session) -> EventMessages:
         """What it is to those who have heard all before it."""
         match self.protocol:
             case 1:
                 told: tuple[v1.ServerMessage, ...] = derive.told(before, event, after)
             case 2:
                 told = (screen.happened(before, event, after, writes=self.writes),)
-        return Told(event.version, tuple((dump(message), shows(message)) for message in told))
+        return EventMessages(event.version, tuple((dump(message), shows(message)) for message in told))
 
     def history(self, event: SessionEvent) -> v1.ServerMessage:
         """What it is to those who have a snapshot that is newer."""

@@ -11,7 +11,7 @@ from services.gateway.access.quota import Quota
 from services.gateway.access.users import User
 from services.gateway.live.hub import Hub
 from services.gateway.live.outbox import Outbox
-from services.gateway.live.seat import Seat
+from services.gateway.live.subscription import ChannelSubscription
 from services.gateway.trouble import Trouble, as_trouble
 from shared.domain.session import SERVICE_OF, Session
 
@@ -19,19 +19,19 @@ SILENCE = 15.0  # seconds after which a stream says that it is still there
 
 
 class Follower:
-    """In the session's room from the beginning; `leave` it in any case."""
+    """In the session's channel from the beginning; `leave` it in any case."""
 
     def __init__(self, hub: Hub, session_id: str, user: User, quota: Quota) -> None:
         self.session_id = session_id
         self._hub = hub
         self._outbox = Outbox(quota)
-        self._room = hub.enter(session_id)
-        self._seat = Seat(user, self._room, self._outbox)
+        self._channel = hub.enter(session_id)
+        self._subscription = ChannelSubscription(user, self._channel, self._outbox)
 
     async def look(self) -> Session:
         """The session as it is now; from here on nothing is missed. Raises Trouble or one of AWAY."""
-        session = await self._room.fresh()
-        self._seat.release(session.version)
+        session = await self._channel.fresh()
+        self._subscription.release(session.version)
         return session
 
     async def letters(self, version: int, timeout: float) -> AsyncIterator[str]:  # noqa: ASYNC109  told to clients
@@ -42,15 +42,15 @@ class Follower:
         self._hub.nudge(self.session_id)
         ends = time.monotonic() + timeout
         while not (self._outbox.empty and self._came_to(version)):
-            if self._room.newer and (trouble := as_trouble(self._room.newer)):
+            if self._channel.newer and (trouble := as_trouble(self._channel.newer)):
                 raise trouble
             if self._outbox.overflowed.is_set():
                 raise Trouble("slow_down", "You read too slowly.", "The session goes on.", session_id=self.session_id)
             left = ends - time.monotonic()
             try:
                 async with asyncio.timeout(min(left, SILENCE)):
-                    letter = await self._outbox.get()
-                yield letter.body.decode()
+                    outgoing = await self._outbox.get()
+                yield outgoing.body.decode()
             except TimeoutError:
                 if left <= SILENCE:
                     raise self._too_late(timeout) from None
@@ -65,11 +65,11 @@ class Follower:
     @property
     def session(self) -> Session:
         """As last heard."""
-        return self._room.session or Session(self.session_id)
+        return self._channel.session or Session(self.session_id)
 
     def leave(self) -> None:
         self._outbox.close()
-        self._hub.depart(self.session_id, self._seat)
+        self._hub.depart(self.session_id, self._subscription)
 
     def _came_to(self, version: int) -> bool:
         return self.session.version >= version and self.session.phase not in SERVICE_OF

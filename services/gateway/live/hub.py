@@ -1,6 +1,6 @@
-"""The feed, shared out: one room for each session that is open in this process, whoever looks at it.
+"""The feed, shared out: one channel for each session that is open in this process, whoever looks at it.
 
-A message on the feed is only a nudge. What is told comes from the log itself, read after the position the room is at
+A message on the feed is only a nudge. What is told comes from the log itself, read after the position the channel is at
 and accepted by the one rule of shared.log: a lost nudge, a foreign message or a restart of NATS cannot make a screen
 wrong, only late, and never by more than `POLL` seconds.
 """
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from parley.events import SessionEvent
 from parley.protocol.server import Delta
 from services.gateway.access.quota import Quota
-from services.gateway.live.audience import Audience, Told
+from services.gateway.live.audience import Audience, EventMessages
 from services.gateway.ports import Core, Subscription, load
 from services.gateway.trouble import AWAY, Trouble, as_trouble, error_message
 from shared.bus.errors import BusDown, MessageTooLarge
@@ -34,17 +34,17 @@ class Listener(Protocol):
     """Somebody who looks at a session. No method may wait."""
 
     def audience(self, session: Session) -> Audience: ...
-    def heard(self, told: Told) -> None: ...
+    def heard(self, told: EventMessages) -> None: ...
     def heard_delta(self, body: bytes) -> None: ...
     def heard_error(self, body: bytes) -> None: ...
 
 
-class Room:
+class Channel:
     """One open session: the session as last heard, and those who listen."""
 
     def __init__(self, session_id: str, core: Core) -> None:
         self.listeners: set[Listener] = set()
-        self.guests = 0
+        self.subscribers = 0
         self.id = session_id
         self._core = core
         self._loaded: Loaded | None = None
@@ -118,7 +118,7 @@ class Room:
         for subject, handler in wanted[len(self._subscriptions) :]:
             self._subscriptions.append(await self._core.bus.subscribe(subject, handler))
         if self._keeper is None:
-            self._keeper = asyncio.create_task(self._keep(), name=f"room {self.id}")
+            self._keeper = asyncio.create_task(self._keep(), name=f"channel {self.id}")
 
     async def _on_feed(self, subject: str, body: bytes) -> None:
         self.nudge()
@@ -182,31 +182,31 @@ class Room:
 
 
 class Hub:
-    """The rooms of this process. A room is there while somebody is in it."""
+    """The channels of this process. A channel is there while somebody is in it."""
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._rooms: dict[str, Room] = {}
+        self._channels: dict[str, Channel] = {}
         self._leaving: set[asyncio.Task[None]] = set()
         self._watches: dict[tuple[Quota, str], asyncio.Task[None]] = {}
         core.bus.on_reconnect(self._all_nudged)
 
-    def enter(self, session_id: str) -> Room:
-        """The session's room, until `leave`. `Room.fresh` opens it."""
-        room = self._rooms.get(session_id)
-        if room is None:
-            room = self._rooms[session_id] = Room(session_id, self._core)
-        room.guests += 1
-        return room
+    def enter(self, session_id: str) -> Channel:
+        """The session's channel, until `leave`. `Channel.fresh` opens it."""
+        channel = self._channels.get(session_id)
+        if channel is None:
+            channel = self._channels[session_id] = Channel(session_id, self._core)
+        channel.subscribers += 1
+        return channel
 
     async def leave(self, session_id: str, listener: Listener | None = None) -> None:
-        room = self._rooms[session_id]
+        channel = self._channels[session_id]
         if listener:
-            room.listeners.discard(listener)
-        room.guests -= 1
-        if room.guests == 0:
-            del self._rooms[session_id]
-            await room.close()
+            channel.listeners.discard(listener)
+        channel.subscribers -= 1
+        if channel.subscribers == 0:
+            del self._channels[session_id]
+            await channel.close()
 
     def depart(self, session_id: str, listener: Listener | None = None) -> None:
         """Leave without waiting for it: what is cancelled cannot wait any more."""
@@ -216,22 +216,22 @@ class Hub:
 
     def nudge(self, session_id: str) -> None:
         """Something was just appended by ourselves: do not wait for the feed to say so."""
-        if room := self._rooms.get(session_id):
-            room.nudge()
+        if channel := self._channels.get(session_id):
+            channel.nudge()
 
     def watch(self, session_id: str, quota: Quota) -> None:
-        """Stay in the session's room until no service works on it, whoever leaves: until then the quota counts it."""
+        """Stay in the session's channel until no service works on it, whoever leaves: till then the quota counts it."""
         if (quota, session_id) not in self._watches:
             self._watches[quota, session_id] = asyncio.create_task(self._until_rest(session_id, quota))
 
     async def _until_rest(self, session_id: str, quota: Quota) -> None:
-        room = self.enter(session_id)
+        channel = self.enter(session_id)
         try:
-            await _opened(room)
-            while not room.newer and not _rests(room.session, quota.at_work.get(session_id, 0)):
+            await _opened(channel)
+            while not channel.newer and not _rests(channel.session, quota.at_work.get(session_id, 0)):
                 with suppress(TimeoutError):
                     async with asyncio.timeout(POLL):
-                        await room.moved()
+                        await channel.moved()
         except (Trouble, UpgradeNeeded) as gone:
             log_.info("not_watched", session_id=session_id, error=repr(gone))
         finally:
@@ -256,13 +256,13 @@ class Hub:
             return None
 
     async def _all_nudged(self) -> None:
-        for room in self._rooms.values():
-            room.nudge()
+        for channel in self._channels.values():
+            channel.nudge()
 
 
 @retry_while_unavailable(*AWAY, longest=POLL)
-async def _opened(room: Room) -> None:
-    await room.fresh()
+async def _opened(channel: Channel) -> None:
+    await channel.fresh()
 
 
 def _rests(session: Session | None, version: int) -> bool:

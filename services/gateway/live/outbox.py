@@ -11,7 +11,7 @@ MAX_MESSAGES, MAX_SIZE = 2_000, 2 * 1024 * 1024  # size in bytes
 CALM, CALM_SIZE = 100, 256 * 1024  # with more than this waiting, nothing more is read or heard for this client
 
 
-class Letter(NamedTuple):
+class OutgoingMessage(NamedTuple):
     """One message as JSON, and what it puts before the person's eyes. A newer snapshot takes an older one's place."""
 
     body: bytes
@@ -28,20 +28,20 @@ class Outbox:
         self.size = 0  # bytes that wait, with those of the message that is being sent
         self._quota = quota
         self._messages, self._limit = messages, size
-        self._letters: deque[Letter] = deque()
+        self._waiting: deque[OutgoingMessage] = deque()
         self._sending = 0
         self._arrived = asyncio.Event()
         self._calm = asyncio.Event()
         self._calm.set()
 
-    def put(self, letter: Letter) -> None:
+    def put(self, message: OutgoingMessage) -> None:
         """Never waits. Where too much waits already, it overflows; one message of any size fits an empty outbox."""
-        if letter.snapshot:
-            self._drop_snapshots(letter.session_id)
-        if len(self._letters) >= self._messages:
+        if message.snapshot:
+            self._drop_snapshots(message.session_id)
+        if len(self._waiting) >= self._messages:
             self.overflow()
-        if self.hold(len(letter.body)):
-            self._letters.append(letter)
+        if self.hold(len(message.body)):
+            self._waiting.append(message)
             self._arrived.set()
             self._look()
 
@@ -62,25 +62,25 @@ class Outbox:
     def overflow(self) -> None:
         """Drop everything: the connection ends."""
         self.overflowed.set()
-        self._letters.clear()
+        self._waiting.clear()
         self._calm.set()
         size, self.size = self.size, 0
         self._quota.release(self, size)
 
     @property
     def empty(self) -> bool:
-        return not self._letters
+        return not self._waiting
 
-    async def get(self) -> Letter:
+    async def get(self) -> OutgoingMessage:
         """The next message; the one before it has been sent."""
         self._sent()
-        while not self._letters:
+        while not self._waiting:
             self._arrived.clear()
             await self._arrived.wait()
-        letter = self._letters.popleft()
-        self._sending = len(letter.body)
+        message = self._waiting.popleft()
+        self._sending = len(message.body)
         self._look()
-        return letter
+        return message
 
     def close(self) -> None:
         """Nobody takes anything any more."""
@@ -96,12 +96,12 @@ class Outbox:
         self._look()
 
     def _drop_snapshots(self, session_id: str) -> None:
-        for letter in [one for one in self._letters if one.snapshot and one.session_id == session_id]:
-            self._letters.remove(letter)
-            self.release(len(letter.body))
+        for message in [one for one in self._waiting if one.snapshot and one.session_id == session_id]:
+            self._waiting.remove(message)
+            self.release(len(message.body))
 
     def _look(self) -> None:
-        if len(self._letters) > CALM or self.size > CALM_SIZE:
+        if len(self._waiting) > CALM or self.size > CALM_SIZE:
             self._calm.clear()
         else:
             self._calm.set()

@@ -17,8 +17,8 @@ from services.gateway.commands import SessionMessage, Shown
 from services.gateway.inbound import parse
 from services.gateway.live.audience import Audience, Protocol, dump, shows
 from services.gateway.live.hub import PAGE, Hub
-from services.gateway.live.outbox import Letter, Outbox
-from services.gateway.live.seat import Seat
+from services.gateway.live.outbox import Outbox, OutgoingMessage
+from services.gateway.live.subscription import ChannelSubscription
 from services.gateway.ports import Core, query
 from services.gateway.trouble import FAILED, Trouble, as_trouble, error_message
 from shared.store_api import JOURNAL_READ, ReadJournal
@@ -47,7 +47,7 @@ class Socket:
         self._ws, self._user, self._login_ended = ws, user, login_ended
         self._core, self._hub, self._quota, self._protocol = core, hub, quota, protocol
         self._outbox = Outbox(quota)
-        self._seats: dict[str, Seat] = {}
+        self._subscriptions: dict[str, ChannelSubscription] = {}
         self._shown: dict[str, Shown] = {}
         self._current = handlers.new_session_id()
 
@@ -66,7 +66,7 @@ class Socket:
             for task in tasks:
                 task.cancel()
             ended = await asyncio.gather(*tasks, return_exceptions=True)
-            for session_id in tuple(self._seats):
+            for session_id in tuple(self._subscriptions):
                 await self._leave(session_id)
             slow = self._outbox.overflowed.is_set()
             self._outbox.close()
@@ -79,14 +79,14 @@ class Socket:
         body = dump(message)
         self._quota.answered(len(body))
         snapshot = isinstance(message, s.Snapshot | ScreenSnapshot)
-        self._outbox.put(Letter(body, message.session_id, shows(message), snapshot))
+        self._outbox.put(OutgoingMessage(body, message.session_id, shows(message), snapshot))
 
     async def _write(self) -> None:
         while True:
-            letter = await self._outbox.get()
-            await self._ws.send_text(letter.body.decode())
-            if letter.shows:
-                self._shown[letter.session_id] = letter.shows
+            outgoing = await self._outbox.get()
+            await self._ws.send_text(outgoing.body.decode())
+            if outgoing.shows:
+                self._shown[outgoing.session_id] = outgoing.shows
 
     async def _say_goodbye(self, *, slow: bool) -> None:
         code, reason = (TRY_AGAIN_LATER, "too slow") if slow else (1000, "")
@@ -158,12 +158,13 @@ class Socket:
         if begins:
             self._quota.may_work(session_id)  # refused before the session is loaded
         with self._told_if_slow(session_id):
-            if session_id not in self._seats:
+            if session_id not in self._subscriptions:
                 await self._sit_down(session_id, begins=begins)
             sender = handlers.Sender(self._user, self._shown.get(session_id))
             try:
-                seat = self._seats.get(session_id)  # none in a session that nobody has begun
-                await handlers.act(message, session_id, sender, self._core, seat.room if seat else None)
+                subscription = self._subscriptions.get(session_id)  # none in a session that nobody has begun
+                channel = subscription.channel if subscription else None
+                await handlers.act(message, session_id, sender, self._core, channel)
             finally:  # also when it is refused: the screen may be behind
                 self._hub.nudge(session_id)
         if begins:
@@ -173,13 +174,13 @@ class Socket:
 
     async def _sit_down(self, session_id: str, *, begins: bool) -> None:
         """Live from here on, without what was before; not in a session that nobody has begun."""
-        seat = self._enter(session_id)
+        subscription = self._enter(session_id)
         try:
-            session = await seat.room.fresh()
+            session = await subscription.channel.fresh()
             may_read(self._user, session)
             if begins and session.version:  # sent again after a lost connection: nothing new may ever come of it
-                self._send(seat.audience(session).snapshot(session))
-            seat.release(session.version)
+                self._send(subscription.audience(session).snapshot(session))
+            subscription.release(session.version)
         except BaseException:
             await self._leave(session_id)
             raise
@@ -187,24 +188,24 @@ class Socket:
             await self._leave(session_id)
 
     async def _resume(self, session_id: str, after: int) -> None:
-        """A snapshot, the events after `after`, then live: whatever happens meanwhile waits in the seat."""
-        seat = self._seats.get(session_id) or self._enter(session_id)
-        seat.hold()
+        """A snapshot, the events after `after`, then live: whatever happens meanwhile waits in the subscription."""
+        subscription = self._subscriptions.get(session_id) or self._enter(session_id)
+        subscription.hold()
         try:
             with self._told_if_slow(session_id):
-                session = await seat.room.fresh()
+                session = await subscription.channel.fresh()
             if session.version == 0:
                 raise missing(session_id)
             may_read(self._user, session)
             if session.work:
                 draft = await self._hub.draft(session_id)
-                session = await seat.room.fresh()
+                session = await subscription.channel.fresh()
             else:
                 draft = None
-            audience = seat.audience(session)
+            audience = subscription.audience(session)
             self._send(audience.snapshot(session, draft))
             await self._tell_history(audience, session_id, after, session.version)
-            seat.release(session.version)
+            subscription.release(session.version)
         except BaseException:
             await self._leave(session_id)
             raise
@@ -222,16 +223,18 @@ class Socket:
             after = page.events[-1].version
             await self._outbox.calm()
 
-    def _enter(self, session_id: str) -> Seat:
+    def _enter(self, session_id: str) -> ChannelSubscription:
         self._quota.open_sessions.take()
-        seat = self._seats[session_id] = Seat(self._user, self._hub.enter(session_id), self._outbox, self._protocol)
-        return seat
+        subscription = self._subscriptions[session_id] = ChannelSubscription(
+            self._user, self._hub.enter(session_id), self._outbox, self._protocol
+        )
+        return subscription
 
     async def _leave(self, session_id: str) -> None:
-        if seat := self._seats.pop(session_id, None):
+        if subscription := self._subscriptions.pop(session_id, None):
             self._quota.open_sessions.give()
-            seat.drop()
-            await self._hub.leave(session_id, seat)
+            subscription.drop()
+            await self._hub.leave(session_id, subscription)
 
 
 def _complain(ended: Sequence[object]) -> None:

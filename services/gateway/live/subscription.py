@@ -1,29 +1,29 @@
 """One socket's place in one session: every event once, in order, whatever comes from history and what from live."""
 
 from services.gateway.access.users import User, sees
-from services.gateway.live.audience import Audience, Protocol, Told
-from services.gateway.live.hub import Room
-from services.gateway.live.outbox import Letter, Outbox
+from services.gateway.live.audience import Audience, EventMessages, Protocol
+from services.gateway.live.hub import Channel
+from services.gateway.live.outbox import Outbox, OutgoingMessage
 from shared.domain.session import Session
 
 MAX_HELD = 5_000  # messages kept back while history is read
 
 
-class Seat:
+class ChannelSubscription:
     """Held, it keeps back what comes live; released, it goes on where history ended.
 
     It is silent while its user may not see the session: who sat down where nothing had begun sees nothing of what
     somebody else begins there.
     """
 
-    def __init__(self, user: User, room: Room, outbox: Outbox, protocol: Protocol = 1) -> None:
-        self.room = room
+    def __init__(self, user: User, channel: Channel, outbox: Outbox, protocol: Protocol = 1) -> None:
+        self.channel = channel
         self._protocol = protocol
         self._user, self._outbox = user, outbox
         self._sent = 0
-        self._held: list[Told | bytes] = []
+        self._held: list[EventMessages | bytes] = []
         self._live = False
-        room.listeners.add(self)
+        channel.listeners.add(self)
 
     def audience(self, session: Session) -> Audience:
         return Audience.of(self._user, session, self._protocol)
@@ -41,7 +41,7 @@ class Seat:
         """Forget what was held back: nobody will see it."""
         self._take_held()
 
-    def heard(self, told: Told) -> None:
+    def heard(self, told: EventMessages) -> None:
         self._take(told)
 
     def heard_delta(self, body: bytes) -> None:
@@ -50,8 +50,8 @@ class Seat:
     def heard_error(self, body: bytes) -> None:
         self._take(body)
 
-    def _take(self, item: Told | bytes) -> None:
-        if self.room.session and not sees(self._user, self.room.session):
+    def _take(self, item: EventMessages | bytes) -> None:
+        if self.channel.session and not sees(self._user, self.channel.session):
             return
         if self._live:
             self._pass_on(item)
@@ -60,19 +60,19 @@ class Seat:
         elif self._outbox.hold(_size(item)):
             self._held.append(item)
 
-    def _take_held(self) -> list[Told | bytes]:
+    def _take_held(self) -> list[EventMessages | bytes]:
         held, self._held = self._held, []
         self._outbox.release(sum(map(_size, held)))
         return held
 
-    def _pass_on(self, item: Told | bytes) -> None:
+    def _pass_on(self, item: EventMessages | bytes) -> None:
         if isinstance(item, bytes):
-            self._outbox.put(Letter(item, self.room.id))
+            self._outbox.put(OutgoingMessage(item, self.channel.id))
         elif item.version > self._sent:
             self._sent = item.version
             for body, shown in item.messages:
-                self._outbox.put(Letter(body, self.room.id, shown))
+                self._outbox.put(OutgoingMessage(body, self.channel.id, shown))
 
 
-def _size(item: Told | bytes) -> int:
+def _size(item: EventMessages | bytes) -> int:
     return len(item) if isinstance(item, bytes) else item.size
