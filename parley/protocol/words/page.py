@@ -19,8 +19,8 @@ WELCOME: Mapping[str, str] = {
     "how": "How to work on it",
     "demo": "Demo mode: scripted answers, no AI model.",
     "demo_short": "Demo",
-    "demo_how": "To connect one, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server and restart "
-    "Parley, for example:",
+    "demo_how": "To connect one, set OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL to any OpenAI-compatible server "
+    "and restart Parley, for example:",
 }
 
 COMPOSER: Mapping[str, str] = {
