@@ -20,7 +20,7 @@ from parley.protocol.journal import TurnEntry
 from parley.protocol.screen import ActionSection, TurnSection
 from parley.protocol.views import PathView, PlannedPathView, PlanView
 from parley.protocol.words import ACTION_STATES, JOURNAL, PATHS
-from shared.flows import PERSON, split
+from shared.domain.paths import PERSON, split
 
 ROWS, COLUMNS, CELL, WORDS = 20, 12, 40, 200  # that are shown of a result; characters of a cell, of words
 _MARKS: Mapping[str, tuple[str, str]] = {

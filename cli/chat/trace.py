@@ -18,8 +18,8 @@ from parley.protocol import journal as j
 from parley.protocol.screen import ActionSection
 from parley.protocol.tools import Change, Preview
 from parley.protocol.words import JOURNAL, PATHS, REASONS, REVIEW
+from shared.domain.paths import split
 from shared.domain.people import RUN_CODE
-from shared.flows import split
 
 VALUE, WORDS = 120, 300  # characters that are shown of one value, of words
 

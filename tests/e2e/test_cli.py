@@ -11,6 +11,7 @@ import httpx2
 import pytest
 from mcp import Client as Assistant
 
+from shared.domain.session import SERVICE_OF
 from tests.e2e.browser import Person
 from tests.e2e.command import Cli, ended
 from tests.e2e.running import Client, Json, Parley
@@ -132,7 +133,7 @@ async def test_rebuild_makes_the_same_rows(cli: Cli, running: Parley) -> None:
     async def settled() -> list[Json]:
         return await sessions(running)
 
-    before = await until(settled, lambda rows: all(row["work_service"] is None for row in rows))
+    before = await until(settled, lambda rows: not any(row["phase"] in SERVICE_OF for row in rows))
     journals = [await get(running, f"/api/sessions/{row['id']}/journal") for row in before]
     rebuilt = await ended(await cli.start("rebuild"))  # it passes the output of another process through
     assert rebuilt.code == 0, rebuilt
