@@ -87,6 +87,39 @@ async def test_what_is_typed_survives_a_reload(person: Person) -> None:
     await expect(tab("code-text").first).not_to_contain_text("# mine")
 
 
+async def test_edits_of_an_older_plan_are_made_to_the_newer_one(person: Person) -> None:
+    one = await person.tab()
+    await one.ask()
+    two = await person.tab(f"/s/{one.session_id}")
+    await two.sees("approve")
+    await two("step-text").nth(1).click()
+    await two("step-text-input").fill("Mine")
+    await two.page.keyboard.press("Escape")
+    await one.feedback("Add a step to write a short help text")
+    await one.sees("plan-review", "Plan 2")
+    await two.sees("apply-mine")
+    await two.page.reload()  # the older version is known only to the edit now
+    await two.press("apply-mine")
+    await expect(two("step-text").nth(1)).to_have_text("Mine")
+    await two.press("edit-save")
+    await two.sees("plan-review", "Plan 3")
+    await two.press("what-changed")
+    await two.sees("diff")
+
+
+async def test_a_question_mark_lists_the_keys(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask()
+    await tab("plan-goal").hover()
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.press("?")
+    await tab.sees("shortcuts", "Approve what is in review")
+    await tab.page.keyboard.press("Control+Enter")  # not behind a dialog
+    await tab.page.keyboard.press("Escape")
+    await tab.gone("shortcuts")
+    await tab.state("text_plan_approval")
+
+
 async def test_the_tab_counts_what_needs_the_person(person: Person) -> None:
     tab = await person.tab()
     await tab.ask()

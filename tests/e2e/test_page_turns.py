@@ -142,7 +142,7 @@ async def test_the_trace_tells_every_turn(ada: Customer) -> None:
     await expect(turns.nth(2).get_by_test_id("action")).to_have_count(2)
     await turns.nth(2).get_by_test_id("action").first.locator("summary").click()
     await expect(turns.nth(2).get_by_test_id("repairs").first).to_contain_text("another spelling of the field")
-    await expect(tab("progress")).to_contain_text("turn 3 of 5 · 2 of 3 goals done")
+    await expect(tab("progress")).to_contain_text("3 of 5 turns used · 2 of 3 goals done")
     await tab.press("progress-line")
     await expect(tab("sub-goal")).to_contain_text(["done", "done", "to do"])
 

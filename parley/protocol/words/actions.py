@@ -34,7 +34,9 @@ ACTIONS: Mapping[str, str] = {
     "save": "Save to library",
     "save_version": "Save as new version",
     "saved": "Saved to library",
+    "apply_mine": "Apply my edits to {name}",
     "show_newer": "Discard mine, show {name}",
+    "what_changed": "What changed",
     "skip": "Skip",
     "stop": "Stop",
 }

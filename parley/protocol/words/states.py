@@ -93,7 +93,8 @@ WORK: Mapping[str, str] = {
     "shared_store": "Shared store",
     "sub_goals": "Goals",
     "sub_goals_done": "{done} of {count} goals done",
-    "turn": "turn {number} of {most}",
+    "now": "now: {goal}",
+    "turn": "{number} of {most} turns used",
     "turn_limit": "up to {most} turns",
 }
 

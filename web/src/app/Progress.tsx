@@ -47,6 +47,7 @@ function Turns({ snapshot }: { snapshot: Snapshot }) {
   const { turns, max_turns, sub_goals, executed, planned } = snapshot.memory;
   const ordered = sub_goals.toSorted((a, b) => ORDER[a.status] - ORDER[b.status]);
   const done = sub_goals.filter((one) => one.status === "completed").length;
+  const next = sub_goals.find((one) => one.status === "pending");
   return (
     <div className="progress" data-testid="progress">
       {open && (
@@ -75,7 +76,7 @@ function Turns({ snapshot }: { snapshot: Snapshot }) {
           {turns === 0 ? fill(WORK.turn_limit, { most: max_turns }) : fill(WORK.turn, { number: turns, most: max_turns })}
           {sub_goals.length > 0 && ` · ${fill(WORK.sub_goals_done, { done, count: sub_goals.length })}`}
         </span>
-        <span className="progress-now">{sub_goals.find((one) => one.status === "pending")?.goal}</span>
+        {next && <span className="progress-now">{fill(WORK.now, { goal: next.goal })}</span>}
         <span aria-hidden="true">{open ? "▾" : "▴"}</span>
       </UnstyledButton>
     </div>

@@ -7,6 +7,7 @@ import { Conversation } from "./Conversation";
 import { Footer } from "./Footer";
 import { Header } from "./Header";
 import { SessionList } from "./SessionList";
+import { Shortcuts } from "./Shortcuts";
 
 export function Shell({ onNew }: { onNew: () => void }) {
   const wide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
@@ -42,6 +43,7 @@ export function Shell({ onNew }: { onNew: () => void }) {
         <Footer />
       </div>
       <Notices />
+      <Shortcuts />
     </div>
   );
 }

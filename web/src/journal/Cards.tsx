@@ -83,11 +83,13 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
   );
 }
 
+const DOUBTFUL = 0.4; // an answer less sure than this is not shown as a success
+
 export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
   const { state } = useSession();
   const newest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
   const judged = newest ? state.snapshot?.answer : null;
-  const fruitful = entry.found === null || entry.found.table !== null || entry.found.whole !== null;
+  const fruitful = entry.found ? entry.found.table !== null || entry.found.whole !== null : entry.confidence >= DOUBTFUL;
   if (entry.found)
     return (
       <article className={fruitful ? "card answer" : "card"} data-testid="answer">
@@ -99,7 +101,7 @@ export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
       </article>
     );
   return (
-    <article className="card answer" data-testid="answer">
+    <article className={fruitful ? "card answer" : "card"} data-testid="answer">
       <Markdown text={entry.text} />
       <p className="answer-foot">
         <span data-testid="confidence">{entry.confidence_text}</span>

@@ -128,11 +128,12 @@ function FeedbackForm({ onDone, onClose }: { onDone: () => void; onClose: (() =>
   );
 }
 
-/** Ctrl+Enter (or Cmd+Enter) approves what is in review, from anywhere but a field that one writes in. */
+/** Ctrl+Enter (or Cmd+Enter) approves what is in review: not out of a text that one writes, nor behind a dialog. */
 function useApproveKeys(enabled: boolean, approve: () => void): void {
   const onKey = useEffectEvent((event: KeyboardEvent) => {
-    const typing = event.target instanceof Element && event.target.closest("input, textarea, [contenteditable=true]");
-    if (!enabled || typing || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
+    const field = event.target instanceof Element ? event.target.closest("input, textarea, [contenteditable=true]") : null;
+    const writing = field !== null && !(field instanceof HTMLTextAreaElement && field.closest("#composer") && field.value === "");
+    if (!enabled || writing || document.querySelector("[role=dialog]") || event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
     approve();
   });

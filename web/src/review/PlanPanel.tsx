@@ -9,7 +9,7 @@ import { InlineText } from "../ui/InlineText";
 import { Problem } from "../ui/Problem";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { begin, differs, type PlanEdit, restore, stepsOf } from "./planEdit";
+import { begin, differs, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
 import { PlanSteps } from "./PlanSteps";
 import { useKept } from "../ui/kept";
 import { InPlace } from "./InPlace";
@@ -27,7 +27,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
 
   const base = versions.find((one) => one.version === edit.base);
-  const dirty = !!base && differs(edit, base);
+  const dirty = differs(edit, edit.was);
   const newer = edit.base !== plan.version;
   // A new version is shown at once, unless that would throw away what the person has typed.
   if (newer && (!dirty || !differs(edit, plan))) {
@@ -53,6 +53,9 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       {newer && dirty && (
         <p className="hint" role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}{" "}
+          <Button size="compact-xs" onClick={() => setEdit(rebase(edit, plan))} data-testid="apply-mine">
+            {fill(ACTIONS.apply_mine, { name: fill(JOURNAL.plan, { number: plan.number }) })}
+          </Button>{" "}
           <Button size="compact-xs" variant="light" onClick={() => setEdit(begin(plan))}>
             {fill(ACTIONS.show_newer, { name: fill(JOURNAL.plan, { number: plan.number }) })}
           </Button>

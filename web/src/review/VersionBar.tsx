@@ -1,6 +1,6 @@
 // Which version is shown, and which one it is compared with.
-import { NativeSelect } from "@mantine/core";
-import { fill, JOURNAL, REVIEW } from "../generated/words";
+import { Button, NativeSelect } from "@mantine/core";
+import { ACTIONS, fill, JOURNAL, REVIEW } from "../generated/words";
 
 export interface Choice {
   /** null: the newest. */
@@ -27,9 +27,15 @@ export function authorOf(actor: string, nameOf: (actor: string) => string): stri
 export function VersionBar({ versions, newest, choice, onChoice, disabled }: Props) {
   if (versions.length < 2) return null;
   const shown = choice.shown ?? newest;
+  const previous = versions.filter((one) => one.version < shown).at(-1);
   const number = (value: string) => (value === "" ? null : Number(value));
   return (
     <div className="version-bar">
+      {previous && choice.against === null && !disabled && (
+        <Button size="compact-xs" variant="subtle" onClick={() => onChoice({ ...choice, against: previous.version })} data-testid="what-changed">
+          {ACTIONS.what_changed}
+        </Button>
+      )}
       <NativeSelect
         size="xs"
         aria-label={REVIEW.version_shown}

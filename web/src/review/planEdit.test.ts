@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { add, begin, differs, moveTo, remove, restore, setText, stepsOf } from "./planEdit";
+import { add, begin, differs, moveTo, rebase, remove, restore, setText, stepsOf } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -33,4 +33,25 @@ it("sends no empty steps, and keeps tools and their arguments", () => {
 it("takes an older version up as an edit of the newest", () => {
   const restored = restore(begin(plan), { ...plan, version: 1, goal: "older" });
   expect([restored.base, restored.goal]).toEqual([3, "older"]);
+});
+
+it("makes the same changes to a newer version", () => {
+  const newer = { ...plan, version: 5, goal: "their goal", steps: [step("one"), step("new here"), step("two"), step("three")] };
+  let edit = setText(begin(plan), 1, "TWO");
+  edit = setText(add(edit, 2), 3, "after three");
+  edit = { ...remove(edit, 0), notes: "mine" };
+  const moved = rebase(edit, newer);
+  expect(texts(moved)).toEqual(["new here", "TWO", "three", "after three"]);
+  expect(differs(moved, moved.was)).toBe(true);
+  expect(moved).toMatchObject({ base: 5, goal: "their goal", notes: "mine" });
+});
+
+it("keeps both where both have changed the same step", () => {
+  const newer = { ...plan, version: 5, steps: [step("one"), step("two of theirs"), step("three")] };
+  expect(texts(rebase(setText(begin(plan), 1, "two of mine"), newer))).toEqual(["one", "two of mine", "two of theirs", "three"]);
+});
+
+it("adds a step of one's own at the beginning of a newer version, too", () => {
+  const edit = moveTo(setText(add(begin(plan), null), 3, "first"), 3, 0);
+  expect(texts(rebase(edit, { ...plan, version: 5, steps: [step("one"), step("two"), step("three"), step("four")] }))).toEqual(["first", "one", "two", "three", "four"]);
 });

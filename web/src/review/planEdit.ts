@@ -8,8 +8,9 @@ export interface EditedStep {
 }
 
 export interface PlanEdit {
-  /** The version that is being changed. */
+  /** The version that is being changed, and what it says. */
   base: number;
+  was: Content;
   goal: string;
   notes: string;
   steps: readonly EditedStep[];
@@ -20,12 +21,13 @@ type Content = Pick<PlanView, "version" | "goal" | "notes"> & { steps: readonly 
 
 export function begin(plan: Content): PlanEdit {
   const steps = plan.steps.map((step, key) => ({ key, step }));
-  return { base: plan.version, goal: plan.goal, notes: plan.notes, steps, next: steps.length };
+  const was = { version: plan.version, goal: plan.goal, notes: plan.notes, steps: plan.steps };
+  return { base: plan.version, was, goal: plan.goal, notes: plan.notes, steps, next: steps.length };
 }
 
 /** The content of another version, as an edit of the newest. */
 export function restore(edit: PlanEdit, older: Content): PlanEdit {
-  return { ...begin(older), base: edit.base };
+  return { ...begin(older), base: edit.base, was: edit.was };
 }
 
 /** The steps as they would be sent: what is empty is left out. */
@@ -59,4 +61,26 @@ export function moveTo(edit: PlanEdit, key: number, to: number): PlanEdit {
   if (!moved || to < 0 || to >= edit.steps.length) return edit;
   const others = edit.steps.filter((one) => one.key !== key);
   return { ...edit, steps: [...others.slice(0, to), moved, ...others.slice(to)] };
+}
+
+/** The same changes made to a newer version: what was changed there, too, is kept beside the person's own. */
+export function rebase(edit: PlanEdit, newer: Content): PlanEdit {
+  const base = edit.was;
+  const mine = new Map(edit.steps.map((one) => [one.key, one.step.text]));
+  const was = base.steps.map((step) => step.text);
+  const steps = newer.steps.flatMap((step): StepOutput[] => {
+    const key = was.indexOf(step.text);
+    const text = mine.get(key);
+    if (key < 0 || text === step.text) return [step]; // theirs, or as it was
+    return text === undefined ? [] : [{ ...step, text }]; // the person took it out, or wrote it anew
+  });
+  for (const [at, { key, step }] of edit.steps.entries()) {
+    const changedThere = key < was.length && step.text !== was[key] && !newer.steps.some((one) => one.text === was[key]);
+    if (key < was.length && !changedThere) continue;
+    const before = edit.steps.slice(0, at).findLast((one) => steps.some((other) => other.text === one.step.text));
+    steps.splice(before ? steps.findIndex((one) => one.text === before.step.text) + 1 : at === 0 ? 0 : steps.length, 0, step);
+  }
+  const goal = edit.goal === base.goal ? newer.goal : edit.goal;
+  const notes = edit.notes === base.notes ? newer.notes : edit.notes;
+  return { ...begin({ version: newer.version, goal, notes, steps }), was: begin(newer).was };
 }
