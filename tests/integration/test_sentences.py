@@ -64,8 +64,8 @@ async def test_what_the_documents_show_works(house: House, workflow: Workflow) -
 
 @pytest.mark.parametrize("workflow", EXAMPLES)
 async def test_the_examples_of_the_page_work(house: House, workflow: Workflow) -> None:
-    part = PAGE[PAGE.index(f"  {workflow}: {{") :]
-    examples = re.findall(r'text: "(.*?)" \}', part[: part.index("\n  },")])
+    part = PAGE[PAGE.index(f"  {workflow}: [") :]
+    examples = re.findall(r'text: "(.*?)" \}', part[: part.index("\n  ],")])
     assert len(examples) == 3
     for text in examples:
         await works(house.talk(recall=False), workflow, text)
