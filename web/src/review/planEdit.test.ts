@@ -35,23 +35,46 @@ it("takes an older version up as an edit of the newest", () => {
   expect([restored.base, restored.goal]).toEqual([3, "older"]);
 });
 
+const later = (...steps: string[]) => ({ ...plan, version: 5, steps: steps.map(step) });
+
 it("makes the same changes to a newer version", () => {
-  const newer = { ...plan, version: 5, goal: "their goal", steps: [step("one"), step("new here"), step("two"), step("three")] };
   let edit = setText(begin(plan), 1, "TWO");
   edit = setText(add(edit, 2), 3, "after three");
   edit = { ...remove(edit, 0), notes: "mine" };
-  const moved = rebase(edit, newer);
+  const moved = rebase(edit, { ...later("one", "new here", "two", "three"), goal: "their goal" });
   expect(texts(moved)).toEqual(["new here", "TWO", "three", "after three"]);
   expect(differs(moved, moved.was)).toBe(true);
   expect(moved).toMatchObject({ base: 5, goal: "their goal", notes: "mine" });
 });
 
 it("keeps both where both have changed the same step", () => {
-  const newer = { ...plan, version: 5, steps: [step("one"), step("two of theirs"), step("three")] };
-  expect(texts(rebase(setText(begin(plan), 1, "two of mine"), newer))).toEqual(["one", "two of mine", "two of theirs", "three"]);
+  expect(texts(rebase(setText(begin(plan), 1, "mine"), later("one", "theirs", "three")))).toEqual(["one", "theirs", "mine", "three"]);
 });
 
-it("adds a step of one's own at the beginning of a newer version, too", () => {
-  const edit = moveTo(setText(add(begin(plan), null), 3, "first"), 3, 0);
-  expect(texts(rebase(edit, { ...plan, version: 5, steps: [step("one"), step("two"), step("three"), step("four")] }))).toEqual(["first", "one", "two", "three", "four"]);
+it("keeps an order that the person made, and steps of one's own at the beginning", () => {
+  expect(texts(rebase(moveTo(begin(plan), 2, 0), later("one", "two", "three", "four")))).toEqual(["three", "one", "two", "four"]);
+  const first = moveTo(setText(add(begin(plan), null), 3, "first"), 3, 0);
+  expect(texts(rebase(first, later("one", "two", "three", "four")))).toEqual(["first", "one", "two", "three", "four"]);
+});
+
+it("does not take one step for another that says the same", () => {
+  const twice = { ...plan, steps: ["print", "read", "print"].map(step) };
+  const edit = setText(begin(twice), 2, "print total");
+  expect(texts(rebase(edit, later("print", "read", "print", "stop")))).toEqual(["print", "read", "print total", "stop"]);
+});
+
+it("loses nothing of an older version that was taken up again", () => {
+  const edit = restore(begin(plan), { ...plan, version: 1, steps: ["old a", "two"].map(step) });
+  const moved = rebase(edit, later("one", "two", "three", "four"));
+  expect(texts(moved)).toEqual(["four", "old a", "two"]);
+});
+
+it("can be made again, to a version that is newer still", () => {
+  const once = rebase(setText(add(begin(plan), 0), 3, "NEW"), later("one", "two", "three", "four"));
+  expect(texts(once)).toEqual(["one", "NEW", "two", "three", "four"]);
+  expect(texts(rebase(once, { ...later("X", "one", "two", "three", "four"), version: 7 }))).toEqual(["X", "one", "NEW", "two", "three", "four"]);
+});
+
+it("lets go of what the newer version took out and the person left alone", () => {
+  expect(texts(rebase(setText(begin(plan), 0, "ONE"), later("one", "three")))).toEqual(["ONE", "three"]);
 });

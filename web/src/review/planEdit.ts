@@ -5,6 +5,8 @@ import type { PlanView, StepInput, StepOutput } from "../protocol";
 export interface EditedStep {
   key: number;
   step: StepOutput;
+  /** Which step of `was` it is, or has been; null: none of them. */
+  origin: number | null;
 }
 
 export interface PlanEdit {
@@ -20,14 +22,15 @@ export interface PlanEdit {
 type Content = Pick<PlanView, "version" | "goal" | "notes"> & { steps: readonly StepOutput[] };
 
 export function begin(plan: Content): PlanEdit {
-  const steps = plan.steps.map((step, key) => ({ key, step }));
+  const steps = plan.steps.map((step, key) => ({ key, step, origin: key }));
   const was = { version: plan.version, goal: plan.goal, notes: plan.notes, steps: plan.steps };
   return { base: plan.version, was, goal: plan.goal, notes: plan.notes, steps, next: steps.length };
 }
 
 /** The content of another version, as an edit of the newest. */
 export function restore(edit: PlanEdit, older: Content): PlanEdit {
-  return { ...begin(older), base: edit.base, was: edit.was };
+  const restored = begin(older);
+  return { ...restored, steps: restored.steps.map((one) => ({ ...one, origin: null })), base: edit.base, was: edit.was };
 }
 
 /** The steps as they would be sent: what is empty is left out. */
@@ -47,7 +50,7 @@ export function setText(edit: PlanEdit, key: number, text: string): PlanEdit {
 /** A new empty step after the one with `key` (null: at the end); its key is the edit's `next` before. */
 export function add(edit: PlanEdit, key: number | null): PlanEdit {
   const at = key === null ? edit.steps.length : edit.steps.findIndex((one) => one.key === key) + 1;
-  const fresh: EditedStep = { key: edit.next, step: { text: "", tool: null, arguments: null } };
+  const fresh: EditedStep = { key: edit.next, step: { text: "", tool: null, arguments: null }, origin: null };
   return { ...edit, next: edit.next + 1, steps: [...edit.steps.slice(0, at), fresh, ...edit.steps.slice(at)] };
 }
 
@@ -63,24 +66,36 @@ export function moveTo(edit: PlanEdit, key: number, to: number): PlanEdit {
   return { ...edit, steps: [...others.slice(0, to), moved, ...others.slice(to)] };
 }
 
-/** The same changes made to a newer version: what was changed there, too, is kept beside the person's own. */
+/**
+ * The same changes made to a newer version. What the person wrote is all kept, in its order; of what they left alone, what
+ * the newer version took out goes; and what is new there comes after what it follows there.
+ */
 export function rebase(edit: PlanEdit, newer: Content): PlanEdit {
-  const base = edit.was;
-  const mine = new Map(edit.steps.map((one) => [one.key, one.step.text]));
-  const was = base.steps.map((step) => step.text);
-  const steps = newer.steps.flatMap((step): StepOutput[] => {
-    const key = was.indexOf(step.text);
-    const text = mine.get(key);
-    if (key < 0 || text === step.text) return [step]; // theirs, or as it was
-    return text === undefined ? [] : [{ ...step, text }]; // the person took it out, or wrote it anew
-  });
-  for (const [at, { key, step }] of edit.steps.entries()) {
-    const changedThere = key < was.length && step.text !== was[key] && !newer.steps.some((one) => one.text === was[key]);
-    if (key < was.length && !changedThere) continue;
-    const before = edit.steps.slice(0, at).findLast((one) => steps.some((other) => other.text === one.step.text));
-    steps.splice(before ? steps.findIndex((one) => one.text === before.step.text) + 1 : at === 0 ? 0 : steps.length, 0, step);
+  const { was } = edit;
+  const there = matched(was.steps, newer.steps);
+  const steps: Omit<EditedStep, "key">[] = [];
+  for (const { step, origin } of edit.steps) {
+    const now = origin === null ? null : (there[origin] ?? null);
+    const mine = origin === null || step.text !== was.steps[origin]?.text;
+    if (mine || now !== null) steps.push({ step, origin: now });
   }
-  const goal = edit.goal === base.goal ? newer.goal : edit.goal;
-  const notes = edit.notes === base.notes ? newer.notes : edit.notes;
-  return { ...begin({ version: newer.version, goal, notes, steps }), was: begin(newer).was };
+  for (const [at, step] of newer.steps.entries()) {
+    if (there.includes(at)) continue;
+    const before = steps.findLastIndex((one) => one.origin !== null && one.origin < at);
+    steps.splice(before + 1, 0, { step, origin: at });
+  }
+  const goal = edit.goal === was.goal ? newer.goal : edit.goal;
+  const notes = edit.notes === was.notes ? newer.notes : edit.notes;
+  return { ...begin(newer), goal, notes, steps: steps.map((one, key) => ({ ...one, key })), next: steps.length };
+}
+
+/** For each step where the same text stands in the newer version; null where it does not. Each place is taken once. */
+function matched(steps: readonly StepOutput[], newer: readonly StepOutput[]): (number | null)[] {
+  const taken = new Set<number>();
+  return steps.map(({ text }) => {
+    const at = newer.findIndex((one, index) => one.text === text && !taken.has(index));
+    if (at < 0) return null;
+    taken.add(at);
+    return at;
+  });
 }
