@@ -188,7 +188,7 @@ async def test_unsaved_edits_survive_a_newer_version(person: Person) -> None:
     hint = two.page.get_by_role("alert").filter(has_text="Plan 2 is here")
     await expect(hint).to_be_visible()
     assert "My own words" in await two("step-text-input").input_value()
-    await hint.get_by_role("button").click()
+    await hint.get_by_role("button", name="Discard mine").click()
     await two.sees("plan-review", "Plan 2")
     assert await one.steps() == await two.steps()
 
