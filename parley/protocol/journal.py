@@ -178,22 +178,7 @@ class EntryUpdate(View):
     set: dict[str, JsonValue]
 
 
-AnyEntry = Annotated[
-    SaidEntry
-    | ReplyEntry
-    | PlanEntry
-    | CodeEntry
-    | QuestionEntry
-    | TurnEntry
-    | ActionEntry
-    | PathChangeEntry
-    | AnswerEntry
-    | FailureEntry
-    | NoteEntry
-    | TokensEntry,
-    Field(discriminator="kind"),
-]
-EntryOrUpdate = Annotated[
+_Entry = (
     SaidEntry
     | ReplyEntry
     | PlanEntry
@@ -206,9 +191,9 @@ EntryOrUpdate = Annotated[
     | FailureEntry
     | NoteEntry
     | TokensEntry
-    | EntryUpdate,
-    Field(discriminator="kind"),
-]
+)
+AnyEntry = Annotated[_Entry, Field(discriminator="kind")]
+EntryOrUpdate = Annotated[_Entry | EntryUpdate, Field(discriminator="kind")]
 
 type Kept = dict[str, dict[str, Any]]  # entries as JSON by key, in the order in which they came
 _ENTRY: TypeAdapter[AnyEntry] = TypeAdapter(AnyEntry)
