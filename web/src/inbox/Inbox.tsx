@@ -33,7 +33,6 @@ export function Inbox() {
     close();
   };
   const closed = () => {
-    // only now: until it is gone the panel takes the focus back
     if (!chosen.current) button.current?.focus();
     chosen.current = false;
   };

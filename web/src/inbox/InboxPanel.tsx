@@ -1,5 +1,5 @@
 import { Drawer } from "@mantine/core";
-import { type KeyboardEvent, useRef } from "react";
+import { type KeyboardEvent, useEffect, useRef } from "react";
 import { go, pathOf } from "../app/route";
 import { fill, LIBRARY, PAGE, SIGNS } from "../generated/words";
 import type { SessionSummary } from "../net/api";
@@ -27,7 +27,8 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
     next?.focus();
   };
   return (
-    <Drawer opened={opened} onClose={onClose} onExitTransitionEnd={onClosed} position="right" returnFocus={false} size={380} padding="sm" title={PAGE.waiting} closeButtonProps={{ "aria-label": SIGNS.close_inbox }}>
+    <Drawer opened={opened} onClose={onClose} position="right" returnFocus={false} size={380} padding="sm" title={PAGE.waiting} closeButtonProps={{ "aria-label": SIGNS.close_inbox }}>
+      <Removed tell={onClosed} />
       <div className="inbox" data-testid="inbox-panel" onKeyDown={step}>
         {waiting.list?.length === 0 && <p className="dimmed">{PAGE.nothing_waits}</p>}
         <ul ref={list}>
@@ -41,6 +42,12 @@ export default function InboxPanel({ opened, waiting, current, onClose, onClosed
       </div>
     </Drawer>
   );
+}
+
+/** Calls `tell` once the panel has left the document: a focus set before could still be taken back by it. */
+function Removed({ tell }: { tell: () => void }) {
+  useEffect(() => tell, []);
+  return null;
 }
 
 function Item({ session, current, first, onChosen }: { session: SessionSummary; current: boolean; first: boolean; onChosen: () => void }) {
