@@ -35,6 +35,7 @@ FIELDS: dict[str, str] = {
     "label": "the option in words, as people see and send it",
     "question.answered.kind": "of the question, as it was asked; left out by older releases",
     "is_input": "the action goes on with the answer; left out where the answer is its result",
+    "asked_version": "version of the event that asked; left out where none did, and by older releases",
     "question.answered.key": "the option that was chosen; none: other words",
     "Ended.id": "the action",
     "Ended.began": "it was running; left out where it was not",

@@ -191,7 +191,8 @@ class QuestionAnswered(Event):
     """The person's answer to the question of `question_id`, which was of this `kind`.
 
     `key`: that of the option they chose, if they chose one. `is_input`: the action goes on with it; else it is the
-    action's result.
+    action's result. `asked_version`: of the event that asked; 0 where none did, as when an
+    outcome is uncertain.
     """
 
     type: Literal["question.answered"] = "question.answered"
@@ -200,6 +201,7 @@ class QuestionAnswered(Event):
     key: str | None = None
     kind: QuestionKind | None = Field(None, exclude_if=is_none)
     is_input: bool = Field(False, exclude_if=is_empty)
+    asked_version: Annotated[int, Field(ge=0, exclude_if=is_empty)] = 0
 
 
 class TurnPlanned(Event):

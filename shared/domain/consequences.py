@@ -57,7 +57,8 @@ def _known(before: Session, event: SessionEvent) -> dict[str, object]:
         case facts.QuestionAnswered():
             is_input = before.turn is not None and before.turn.rules.answers_are_input
             about = before.question.about if before.question else None
-            known = {"kind": about, "is_input": is_input and about == "action"}
+            asked_version = before.question.asked_version if before.question else 0
+            known = {"kind": about, "is_input": is_input and about == "action", "asked_version": asked_version}
         case facts.ActionUncertain():
             action = find(before, event.action_id)
             known = {"effect": action.spec.effect if action else None}

@@ -137,7 +137,7 @@ def _feedback(session: Session, texts: tuple[str, ...], version: int) -> Session
 
 def asked(session: Session, event: facts.QuestionAsked) -> Session:
     """The person is due; a question of a service goes back to the phase that asked it."""
-    question = Question(event.question_id, event.kind, event.text, event.options, event.form)
+    question = Question(event.question_id, event.kind, event.text, event.options, event.form, event.version)
     if event.kind == "action":
         session = mark(session, [event.question_id], "asked")
     stage = session.phase if event.kind in ("request", "budget") else None

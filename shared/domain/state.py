@@ -103,6 +103,7 @@ class Question:
     text: str
     options: tuple[Option, ...] = ()
     form: dict[str, JsonValue] | None = None
+    asked_version: int = 0  # version of the event that asked; 0 where a question is the state's own
 
     def key_of(self, text: str) -> str | None:
         """The key of the option with this label; None for an answer in other words."""

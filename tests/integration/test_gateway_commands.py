@@ -3,6 +3,7 @@
 from collections.abc import AsyncIterator
 from typing import Any
 
+import httpx2
 import pytest
 import pytest_asyncio
 
@@ -121,3 +122,17 @@ async def test_a_refusal_costs_one_read_of_the_leader(world: Counted, address: s
         await handlers.act(approval, "s", handlers.Sender(LOCAL), gateway.core, channel)
     assert (world.loads, world.reads) == (0, 1)
     await gateway.hub.leave("s")
+
+
+async def test_a_message_over_rest_is_decided_on_the_copy_of_whoever_looks(world: Counted, address: str) -> None:
+    await world.story("s").plan()
+    async with client(address) as her:
+        await her.send("resume", session_id="s")
+        await her.until("event", version=2)
+        world.loads = 0
+        async with httpx2.AsyncClient(base_url=f"http://{address}", trust_env=False) as rest:
+            approval = {"type": "approval", "approved": True, "version": 2}
+            sent = await rest.post("/api/sessions/s/messages", json=approval)
+        assert sent.status_code == 200, sent.text
+        await her.event("plan.approved")
+        assert world.loads == 0

@@ -25,12 +25,12 @@ class Follower:
         self.session_id = session_id
         self._hub = hub
         self._outbox = Outbox(quota)
-        self._channel = hub.enter(session_id)
-        self._subscription = ChannelSubscription(user, self._channel, self._outbox)
+        self.channel = hub.enter(session_id)
+        self._subscription = ChannelSubscription(user, self.channel, self._outbox)
 
     async def look(self) -> Session:
         """The session as it is now; from here on nothing is missed. Raises Trouble or one of AWAY."""
-        session = await self._channel.fresh()
+        session = await self.channel.fresh()
         self._subscription.release(session.version)
         return session
 
@@ -42,7 +42,7 @@ class Follower:
         self._hub.nudge(self.session_id)
         ends = time.monotonic() + timeout
         while not (self._outbox.empty and self._came_to(version)):
-            if self._channel.newer and (trouble := as_trouble(self._channel.newer)):
+            if self.channel.newer and (trouble := as_trouble(self.channel.newer)):
                 raise trouble
             if self._outbox.overflowed.is_set():
                 raise Trouble("slow_down", "You read too slowly.", "The session goes on.", session_id=self.session_id)
@@ -65,7 +65,7 @@ class Follower:
     @property
     def session(self) -> Session:
         """As last heard."""
-        return self._channel.session or Session(self.session_id)
+        return self.channel.session or Session(self.session_id)
 
     def leave(self) -> None:
         self._outbox.close()

@@ -219,6 +219,11 @@ class Hub:
         if channel := self._channels.get(session_id):
             channel.nudge()
 
+    def followed(self, session_id: str) -> Channel | None:
+        """The session's channel, if somebody is in it and it has been read."""
+        channel = self._channels.get(session_id)
+        return channel if channel and channel.loaded else None
+
     def watch(self, session_id: str, quota: Quota) -> None:
         """Stay in the session's channel until no service works on it, whoever leaves: till then the quota counts it."""
         if (quota, session_id) not in self._watches:

@@ -55,7 +55,7 @@ async def say(
     sent_before = f"{session.id}:{asked.id}" in session.recent_commands
     if not sent_before:
         _free(session)
-    return (await handlers.act(message, session.id, handlers.Sender(user), core)).version
+    return (await handlers.act(message, session.id, handlers.Sender(user), core, follower.channel)).version
 
 
 def _free(session: Session) -> None:

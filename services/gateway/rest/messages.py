@@ -32,6 +32,7 @@ async def send(
             hint = "Read the snapshot or the journal instead."
             raise Trouble("not_available", f"`{message.type}` is for sockets.", hint)
         case _:
-            done = await handlers.act(message, session_id, handlers.Sender(user), core)
+            sender = handlers.Sender(user)
+            done = await handlers.act(message, session_id, sender, core, here.hub.followed(session_id))
     here.hub.nudge(session_id)
     return Accepted(session_id=session_id, version=done.version)

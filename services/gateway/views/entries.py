@@ -54,14 +54,19 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
             yield update(f"code:{event.code_version}", checks=[one.model_dump(mode="json") for one in event.checks])
         case facts.QuestionAsked():
             yield j.QuestionEntry(
-                **base(event, f"question:{event.question_id}"),
+                **base(event, f"question:{event.version}"),
                 question_id=event.question_id,
                 text=event.text,
                 options=tuple(option.label for option in event.options),
                 answer=None,
             )
         case facts.QuestionAnswered():
-            yield update(f"question:{event.question_id}", answer=chosen(event.text))
+            if event.asked_version:
+                yield update(f"question:{event.asked_version}", answer=chosen(event.text))
+            elif event.kind != "uncertain":  # an older release did not say which question it was
+                yield j.SaidEntry(
+                    **base(event, f"said:{event.version}"), text=event.text, intent="remark", label="", knowledge=()
+                )
         case facts.TurnPlanned() | facts.TurnRequested():
             yield _turn(event)
             yield from _actions(event, event.turn, event.actions)
