@@ -10,24 +10,19 @@ import { useKept } from "../ui/kept";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 import { Checks } from "./Checks";
+import { beginCode, type CodeEdit, isCodeEdit } from "./codeEdit";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { authorOf, type Choice, VersionBar } from "./VersionBar";
 
 const CodeEditor = lazy(() => import("../code/CodeEditor"));
 
-/** The text being edited, and the version that it changes. */
-interface CodeEdit {
-  base: CodeView;
-  text: string;
-}
-
 export default function CodePanel({ code }: { code: CodeView }) {
   const { state } = useSession();
   const nameOf = useNameOf();
   const saving = useAct();
   const versions = useMemo(() => codeVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useKept<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (one) => one !== null);
+  const [edit, setEdit] = useKept<CodeEdit | null>(`parley.edit.code.${state.sessionId}`, () => null, (one) => one !== null, isCodeEdit);
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
   const [seen, setSeen] = useState(code.version);
 
@@ -82,7 +77,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
         blocked={dirty ? REVIEW.save_first : shown ? REVIEW.other_version : ""}
       >
         {editable && (
-          <Button variant="subtle" leftSection={<Pen />} data-testid="code-edit" onClick={() => setEdit({ base: code, text: code.code })}>
+          <Button variant="subtle" leftSection={<Pen />} data-testid="code-edit" onClick={() => setEdit(beginCode(code))}>
             {ACTIONS.edit}
           </Button>
         )}

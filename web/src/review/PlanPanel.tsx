@@ -9,7 +9,7 @@ import { InlineText } from "../ui/InlineText";
 import { Problem } from "../ui/Problem";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
-import { begin, differs, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
+import { begin, differs, isPlanEdit, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
 import { PlanSteps } from "./PlanSteps";
 import { useKept } from "../ui/kept";
 import { InPlace } from "./InPlace";
@@ -23,7 +23,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
   const nameOf = useNameOf();
   const saving = useAct();
   const versions = useMemo(() => planVersions(state.events, state.snapshot), [state.events, state.snapshot]);
-  const [edit, setEdit] = useKept<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => begin(plan), (one) => one.base !== plan.version || differs(one, plan));
+  const [edit, setEdit] = useKept<PlanEdit>(`parley.edit.plan.${state.sessionId}`, () => begin(plan), (one) => one.base !== plan.version || differs(one, plan), isPlanEdit);
   const [choice, setChoice] = useState<Choice>({ shown: null, against: null });
 
   const base = versions.find((one) => one.version === edit.base);

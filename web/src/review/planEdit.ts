@@ -1,5 +1,6 @@
 // A person's own version of the plan while it is being made. Pure operations on a small state; steps keep a key, so
 // that moving one moves its field.
+import { isObject } from "../flow/found";
 import type { PlanView, StepInput, StepOutput } from "../protocol";
 
 export interface EditedStep {
@@ -25,6 +26,25 @@ export function begin(plan: Content): PlanEdit {
   const steps = plan.steps.map((step, key) => ({ key, step, origin: key }));
   const was = { version: plan.version, goal: plan.goal, notes: plan.notes, steps: plan.steps };
   return { base: plan.version, was, goal: plan.goal, notes: plan.notes, steps, next: steps.length };
+}
+
+/** True where it can be gone on with; it may come from a storage. */
+export function isPlanEdit(value: unknown): value is PlanEdit {
+  if (!isObject(value) || !Number.isInteger(value.base) || !Number.isInteger(value.next)) return false;
+  const { goal, notes, steps, was } = value;
+  if (typeof goal !== "string" || typeof notes !== "string" || !Array.isArray(steps) || !isObject(was)) return false;
+  const content = typeof was.goal === "string" && typeof was.notes === "string" && Array.isArray(was.steps) && was.steps.every(isStep);
+  return content && Number.isInteger(was.version) && steps.every(isEdited);
+}
+
+function isEdited(value: unknown): value is EditedStep {
+  if (!isObject(value) || !Number.isInteger(value.key)) return false;
+  return isStep(value.step) && (value.origin === null || Number.isInteger(value.origin));
+}
+
+function isStep(value: unknown): value is StepOutput {
+  if (!isObject(value) || typeof value.text !== "string") return false;
+  return (value.tool === null || typeof value.tool === "string") && (value.arguments === null || isObject(value.arguments));
 }
 
 /** The content of another version, as an edit of the newest. */

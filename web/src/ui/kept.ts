@@ -1,9 +1,12 @@
 // What a person has typed and not sent yet, kept in this tab across reloads.
 import { useEffect, useState } from "react";
 
+/** True where a value read from the storage is one of ours: another release, or another program, may have written it. */
+export type Check<T> = (value: unknown) => value is T;
+
 /** A state like React's, kept under `key` for as long as `keeps` says that there is something to keep. */
-export function useKept<T>(key: string, first: () => T, keeps: (value: T) => boolean): [T, (value: T) => void] {
-  const [value, set] = useState<T>(() => read<T>(key) ?? first());
+export function useKept<T>(key: string, first: () => T, keeps: (value: T) => boolean, valid: Check<T>): [T, (value: T) => void] {
+  const [value, set] = useState<T>(() => readKept(key, valid) ?? first());
   const kept = keeps(value);
   useEffect(() => {
     try {
@@ -16,9 +19,11 @@ export function useKept<T>(key: string, first: () => T, keeps: (value: T) => boo
   return [value, set];
 }
 
-function read<T>(key: string): T | null {
+/** What is stored under `key`; null where there is nothing, or nothing that can be used. */
+export function readKept<T>(key: string, valid: Check<T>): T | null {
   try {
-    return JSON.parse(sessionStorage.getItem(key) ?? "null") as T | null;
+    const value: unknown = JSON.parse(sessionStorage.getItem(key) ?? "null");
+    return valid(value) ? value : null;
   } catch {
     return null;
   }
