@@ -120,6 +120,46 @@ async def test_a_question_mark_lists_the_keys(person: Person) -> None:
     await tab.state("text_plan_approval")
 
 
+async def test_the_keyboard_is_where_words_come_next(person: Person) -> None:
+    tab = await person.tab()
+    await expect(tab("composer")).to_be_focused()
+    await tab.page.keyboard.type("Help me create a simple calculator")
+    await tab.page.keyboard.press("Enter")
+    await tab.state("text_plan_approval")
+    await tab.sees("approve")
+    await expect(tab("composer")).to_be_focused()  # as after every message
+    there = f"/s/{tab.session_id}"
+    waiting = await person.tab(there)
+    await waiting.sees("approve")
+    await expect(waiting("composer")).not_to_be_focused()  # the plan comes first
+    await tab.press("approve")
+    await tab.state("code_approval")
+    await tab.press("approve")
+    await tab.sees("next")
+    resting = await person.tab(there)
+    await expect(resting("composer")).to_be_focused()
+
+
+async def test_a_key_goes_to_the_search(person: Person) -> None:
+    tab = await person.tab()
+    await expect(tab("composer")).to_be_focused()
+    await tab.page.keyboard.press("Control+k")
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.get_by_role("button", name="Sessions", exact=True).click()
+    await tab.gone("session-search")
+    await tab.page.keyboard.press("Control+k")  # the list is folded: it unfolds
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.set_viewport_size({"width": 390, "height": 844})
+    await tab.gone("session-search")
+    await tab.page.keyboard.press("Control+k")
+    await expect(tab("session-search")).to_be_focused()
+    await tab.page.keyboard.press("Escape")
+    await tab.gone("session-search")
+    await tab.page.evaluate("document.activeElement.blur()")
+    await tab.page.keyboard.press("?")
+    await tab.sees("shortcuts", "Search sessions")
+
+
 async def test_the_tab_counts_what_needs_the_person(person: Person) -> None:
     tab = await person.tab()
     await tab.ask()

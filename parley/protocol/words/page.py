@@ -126,6 +126,7 @@ PAGE: Mapping[str, str] = {
     "key_approve": "Approve what is in review",
     "key_help": "Show this list",
     "key_line": "New line",
+    "key_search": "Search sessions",
     "key_send": "Send",
     "key_stop": "Stop what runs",
     "search_sessions": "Search all that was said",

@@ -1,7 +1,7 @@
 // All sessions of this person: search, open, begin another.
 import { Button, ScrollArea, Text, TextInput } from "@mantine/core";
 import { useDebouncedValue } from "@mantine/hooks";
-import { lazy, Suspense, useEffect, useState } from "react";
+import { lazy, Suspense, useEffect, useRef, useState } from "react";
 import { LIBRARY, PAGE, SIGNS, TROUBLE } from "../generated/words";
 import { sessions, type SessionSummary } from "../net/api";
 import { ago, stateWords } from "../ui/format";
@@ -16,9 +16,20 @@ const SHOWN = 100;
 const LOOK = 15_000; // milliseconds: what other tabs and devices did
 const AGAIN = 3_000; // after a look that failed
 
-export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: () => void }) {
+interface Props {
+  onNew: () => void;
+  onChosen: () => void;
+  /** Counts how often the search was asked for; 0: the focus stays where it is. */
+  searching: number;
+}
+
+export function SessionList({ onNew, onChosen, searching }: Props) {
   const { state } = useSession();
   const [query, setQuery] = useState("");
+  const search = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    if (searching > 0) search.current?.select();
+  }, [searching]);
   const { list, failed } = useSessions(query, `${state.snapshot?.session_id} ${state.snapshot?.state} ${state.snapshot?.title}`);
   return (
     <div className="sessions" data-testid="session-list">
@@ -31,7 +42,9 @@ export function SessionList({ onNew, onChosen }: { onNew: () => void; onChosen: 
       </Button>
       {state.greeting?.workflows.includes("flow") && <LibraryButton onChosen={onChosen} />}
       <TextInput
+        ref={search}
         type="search"
+        data-autofocus={searching > 0 || undefined}
         aria-label={SIGNS.sessions_search}
         placeholder={PAGE.search_sessions}
         data-testid="session-search"

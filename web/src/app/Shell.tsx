@@ -1,7 +1,9 @@
 // The frame: sessions at the left (a drawer on phones), the conversation in the middle, the composer below it.
 import { Drawer } from "@mantine/core";
 import { useDisclosure, useMediaQuery } from "@mantine/hooks";
+import { useState } from "react";
 import { SIGNS } from "../generated/words";
+import { useSearchKey } from "../ui/hooks";
 import { Notices } from "../ui/Notices";
 import { Conversation } from "./Conversation";
 import { Footer } from "./Footer";
@@ -13,13 +15,24 @@ export function Shell({ onNew }: { onNew: () => void }) {
   const wide = useMediaQuery("(min-width: 60em)", true, { getInitialValueInEffect: false });
   const [folded, fold] = useDisclosure(false);
   const [opened, drawer] = useDisclosure(false);
+  const [searching, setSearching] = useState(0);
+  useSearchKey(() => {
+    if (wide) fold.close();
+    else drawer.open();
+    setSearching((times) => times + 1);
+  });
+  const closeDrawer = () => {
+    drawer.close();
+    setSearching(0); // opened by its button it does not bring up a phone's keyboard
+  };
   const list = (
     <SessionList
       onNew={() => {
-        drawer.close();
+        closeDrawer();
         onNew();
       }}
-      onChosen={drawer.close}
+      onChosen={closeDrawer}
+      searching={searching}
     />
   );
   return (
@@ -33,7 +46,7 @@ export function Shell({ onNew }: { onNew: () => void }) {
         </nav>
       )}
       {!wide && (
-        <Drawer opened={opened} onClose={drawer.close} title={SIGNS.sessions} size={300} padding="sm" closeButtonProps={{ "aria-label": SIGNS.close_sessions }}>
+        <Drawer opened={opened} onClose={closeDrawer} title={SIGNS.sessions} size={300} padding="sm" closeButtonProps={{ "aria-label": SIGNS.close_sessions }}>
           {list}
         </Drawer>
       )}

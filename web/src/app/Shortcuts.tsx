@@ -7,6 +7,7 @@ const KEYS: readonly [string, string][] = [
   ["Enter", PAGE.key_send],
   ["Shift+Enter", PAGE.key_line],
   ["Ctrl+Enter", PAGE.key_approve],
+  ["Ctrl+K", PAGE.key_search],
   ["Ctrl+.", PAGE.key_stop],
   ["?", PAGE.key_help],
 ];

@@ -1,10 +1,10 @@
 // One place to write, whatever the session waits for: Enter sends, Shift+Enter begins a new line.
 import { ActionIcon, Textarea } from "@mantine/core";
-import { type RefObject, useEffect, useRef, useState } from "react";
+import { type RefObject, useEffect, useEffectEvent, useRef, useState } from "react";
 import { useAct, useCan, useSession } from "../app/session";
 import { COMPOSER, fill } from "../generated/words";
 import type { Command, Knowledge } from "../protocol";
-import { answering, type SessionState, working } from "../state/state";
+import { answering, type SessionState, waits, working } from "../state/state";
 import { Send } from "../ui/icons";
 import { Problem } from "../ui/Problem";
 import { carried, useChoice } from "./choice";
@@ -32,11 +32,10 @@ export function Composer() {
     change({ workflow });
     field.current?.focus();
   });
-  useFocus(field, state.sessionId === null || !!state.snapshot?.question);
-
   const fresh = state.sessionId === null;
   const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";
   const allowed = fresh || can("user_message");
+  const back = useFocus(field, state, allowed);
   const tooLong = text.trim().length > LONGEST;
   const send = () => {
     const content = text.trim();
@@ -45,6 +44,7 @@ export function Composer() {
     act.send(commandOf(content, state, request ? { knowledge, ...carried(choice, state) } : {}));
     setText("");
     setKnowledge([]);
+    back();
   };
   return (
     <form
@@ -92,11 +92,36 @@ export function Composer() {
   );
 }
 
-function useFocus(field: RefObject<HTMLTextAreaElement | null>, wanted: boolean) {
-  useEffect(() => {
+/**
+ * Focuses the field where words come next: for a request, for an answer, and on coming to a session in which nothing else
+ * waits for the person. What it returns does so after a message was sent.
+ */
+function useFocus(field: RefObject<HTMLTextAreaElement | null>, { sessionId, snapshot }: SessionState, allowed: boolean): () => void {
+  const returning = useRef(false);
+  const focus = () => {
     // On a phone this would open the keyboard over the page that the person has just come to.
-    if (wanted && window.matchMedia("(pointer: fine)").matches) field.current?.focus({ preventScroll: true });
-  }, [wanted, field]);
+    if (window.matchMedia("(pointer: fine)").matches) field.current?.focus({ preventScroll: true });
+  };
+  const focused = useEffectEvent(focus);
+  const entered = useEffectEvent(() => snapshot && !waits(snapshot) && focus());
+  const expected = sessionId === null || !!snapshot?.question;
+  useEffect(() => {
+    if (expected) focused();
+  }, [expected]);
+  const shown = snapshot ? sessionId : null;
+  useEffect(() => {
+    if (shown !== null) entered();
+  }, [shown]);
+  useEffect(() => {
+    // The field can be written in again: it is gone back to, unless the person has gone elsewhere.
+    if (!allowed || !returning.current) return;
+    returning.current = false;
+    if (document.activeElement?.matches("body, main")) focused();
+  }, [allowed]);
+  return () => {
+    returning.current = true;
+    focus();
+  };
 }
 
 function commandOf(content: string, { snapshot }: SessionState, extra: Extra): Command {

@@ -71,6 +71,11 @@ export function working(snapshot: Snapshot): boolean {
   return snapshot.work !== null;
 }
 
+/** The person is to decide, to answer or to help. */
+export function waits(snapshot: Snapshot): boolean {
+  return snapshot.phase.startsWith("awaiting") || snapshot.phase === "escalated" || snapshot.phase === "failed";
+}
+
 /** The service at work now, or null. */
 export function worker(snapshot: Snapshot | null): string | null {
   return (snapshot && !snapshot.paused && snapshot.work?.service) || null;

@@ -108,3 +108,19 @@ export function useStopKeys(enabled: boolean, works: boolean, stop: () => void):
     return () => window.removeEventListener("keydown", onKey);
   }, [enabled]);
 }
+
+const MAC = typeof navigator !== "undefined" && /Mac|iP/.test(navigator.platform);
+
+/** Ctrl+K, or Cmd+K on a Mac, where Ctrl+K takes out the rest of a line. Not behind a dialog. */
+export function useSearchKey(search: () => void): void {
+  const onKey = useEffectEvent((event: KeyboardEvent) => {
+    const pressed = event.key.toLowerCase() === "k" && (MAC ? event.metaKey : event.ctrlKey) && !event.shiftKey && !event.altKey;
+    if (!pressed || document.querySelector("[role=dialog]")) return;
+    event.preventDefault();
+    search();
+  });
+  useEffect(() => {
+    window.addEventListener("keydown", onKey);
+    return () => window.removeEventListener("keydown", onKey);
+  }, []);
+}
