@@ -120,6 +120,30 @@ async def test_a_question_mark_lists_the_keys(person: Person) -> None:
     await tab.state("text_plan_approval")
 
 
+async def test_edits_of_older_code_are_made_to_the_newer_one(person: Person) -> None:
+    one = await person.tab()
+    await one.to_code()
+    two = await person.tab(f"/s/{one.session_id}")
+    await two.press("code-edit")
+    await two("code-text").locator(".cm-content[contenteditable=true]").click()
+    await two.page.keyboard.press("Control+Home")
+    await two.page.keyboard.insert_text("# mine\n")
+    await one.feedback("Add support for floating point numbers")
+    await one.sees("code-review", "Code 2")
+    theirs = [event for event in await one.events() if event["type"] == "code.drafted"][-1]["code"]
+    await two.sees("apply-mine", "Apply my edits to Code 2")
+    await expect(two("edit-save")).to_be_disabled()
+    await two.page.reload()  # the older version is known only to the edit now
+    await two.press("apply-mine")
+    await expect(two("code-text").locator(".cm-line").first).to_have_text("# mine")
+    await two.press("edit-save")
+    await two.sees("code-review", "Code 3")
+    edited = [event for event in await one.events() if event["type"] == "code.edited"][-1]["code"]
+    assert edited.strip() == f"# mine\n{theirs}".strip()
+    await two.press("what-changed")
+    await expect(two("diff").locator(".cm-changedLine")).to_have_text(["# mine"])
+
+
 async def test_the_keyboard_is_where_words_come_next(person: Person) -> None:
     tab = await person.tab()
     await expect(tab("composer")).to_be_focused()

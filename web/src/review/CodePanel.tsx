@@ -10,7 +10,7 @@ import { useKept } from "../ui/kept";
 import { Markdown } from "../ui/Markdown";
 import { Problem } from "../ui/Problem";
 import { Checks } from "./Checks";
-import { beginCode, type CodeEdit, isCodeEdit } from "./codeEdit";
+import { beginCode, type CodeEdit, isCodeEdit, rebaseCode } from "./codeEdit";
 import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { authorOf, type Choice, VersionBar } from "./VersionBar";
@@ -52,6 +52,9 @@ export default function CodePanel({ code }: { code: CodeView }) {
       {newer && dirty && (
         <p className="hint" role="alert">
           {fill(REVIEW.newer, { name: fill(JOURNAL.code, { number: code.number }) })}{" "}
+          <Button size="compact-xs" onClick={() => setEdit(rebaseCode(edit, code))} data-testid="apply-mine">
+            {fill(ACTIONS.apply_mine, { name: fill(JOURNAL.code, { number: code.number }) })}
+          </Button>{" "}
           <Button size="compact-xs" variant="light" onClick={() => setEdit(null)}>
             {fill(ACTIONS.show_newer, { name: fill(JOURNAL.code, { number: code.number }) })}
           </Button>
@@ -60,7 +63,7 @@ export default function CodePanel({ code }: { code: CodeView }) {
       <Suspense fallback={<pre className="code-waiting">{code.code}</pre>}>
         {edit ? (
           <>
-            <CodeEditor value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
+            <CodeEditor key={edit.base.version} value={edit.text} label={REVIEW.your_code} onChange={(text) => setEdit({ ...edit, text })} />
             <p className="hint">{REVIEW.leave_editor}</p>
           </>
         ) : against ? (
