@@ -197,6 +197,15 @@ async def test_a_condition_leaves_the_path_and_says_so(ada: Analyst) -> None:
     await expect(tab("node-output")).to_contain_text("unanswerable")
 
 
+@pytest.mark.parametrize("category", ["unanswerable", "unsafe"])
+async def test_an_answer_that_found_nothing_is_not_shown_as_a_success(ada: Analyst, category: str) -> None:
+    tab = await ada.asks("Delete all orders", classify_prompt={"category": category, "reason": REFUSAL})
+    await expect(await tab.sees("answer", REFUSAL)).to_have_class("card")  # without the frame of an answer
+    await tab.gone("accept")
+    await tab.gone("save")
+    await expect(tab("state")).to_have_text("ready")
+
+
 async def test_a_query_that_does_not_run_is_mended_on_the_way(ada: Analyst) -> None:
     wrong = {"sql": "SELECT stats FROM orders", "explanation": "Counts them."}
     tab = await answered(ada, generate_sql=[wrong, SAYS["generate_sql"]])
