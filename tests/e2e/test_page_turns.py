@@ -20,6 +20,7 @@ from tests.e2e.running import Client
 from tests.e2e.store_requests import (
     BOTH,
     FIND,
+    GOALS,
     LOOK,
     ONE,
     PENDING,
@@ -210,6 +211,33 @@ async def test_all_at_once(ada: Customer) -> None:
     assert len(await of_type(tab, "approval.given")) == 2
     await expect(tab("confidence")).to_have_text("Confidence 93 %")
     await expect(tab("evidence")).to_have_count(2)
+
+
+async def test_a_request_is_done_when_its_person_says_so(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*ONE))
+    await tab.press("action-approve")
+    await tab.sees("complete")
+    await expect(tab("state")).to_have_text("ready")
+    await tab.press("complete")
+    await expect(tab("state")).to_have_text("done")
+    await tab.gone("complete")
+
+
+async def test_the_turns_of_a_second_request_count_on(ada: Customer) -> None:
+    tab = await asked(ada, cancelling(*ONE))
+    await expect(tab("progress")).to_contain_text("3 of 5 turns used · 2 of 3 goals done")
+    await expect(tab("progress")).to_contain_text(f"now: {GOALS[2]}")  # a goal, and no button
+    await tab.press("action-approve")
+    await tab.sees("next")
+    before = await tab("turn").count()
+    ada.parley.model.replies["turn"] = [LOOK, cancel(PENDING[1])]
+    await tab.say("Now cancel one more")
+    await tab.state("action_approval")
+    await expect(tab("turn")).to_have_count(before + 2)
+    await expect(tab("turn").last).to_contain_text(f"turn {before + 2}")
+    await expect(tab("progress")).to_contain_text(
+        "2 of 5 turns used"
+    )  # of this request, and none of it is called turn 2
 
 
 async def test_yes_and_do_not_ask_again(ada: Customer) -> None:
