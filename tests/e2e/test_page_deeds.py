@@ -144,6 +144,20 @@ async def test_edits_of_older_code_are_made_to_the_newer_one(person: Person) -> 
     await expect(two("diff").locator(".cm-changedLine")).to_have_text(["# mine"])
 
 
+async def test_only_the_step_that_was_added_is_marked_as_changed(person: Person) -> None:
+    tab = await person.tab()
+    await tab.ask()
+    await tab("step-text").nth(0).click()
+    await tab.page.keyboard.press("Enter")
+    await tab("step-text-input").fill("Write tests first")
+    await tab.page.keyboard.press("Escape")
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 2")
+    await tab.press("what-changed")
+    await expect(tab("diff").locator(".cm-changedLine")).to_have_text(["- Write tests first"])
+    await expect(tab("diff").locator(".cm-deletedLine")).to_have_count(0)
+
+
 async def test_the_keyboard_is_where_words_come_next(person: Person) -> None:
     tab = await person.tab()
     await expect(tab("composer")).to_be_focused()
