@@ -14,7 +14,6 @@ SCREENS: dict[str, str] = {
     "path_standing": "where the path stands, for an edit of its rest; none: no path can be changed",
     "PathStanding.after": "the id of the action that has begun last",
     "PathStanding.tool": "the node that ran last",
-    "have": "names of the values that have been made",
     "escalation": "why a person must act, where one must",
     "taken_over": "they have acted already",
     "next": "what can come next, at rest",

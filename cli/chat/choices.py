@@ -54,7 +54,7 @@ _REVIEW = (
     Choice("feedback", ACTIONS["ask_for_changes"]),
     Choice("edit", ACTIONS["edit"]),
     Choice("replan", ACTIONS["different_plan"]),
-    Choice("stop", ACTIONS["stop"]),
+    Choice("discard", ACTIONS["discard_plan"]),
 )
 _CODE = tuple(one._replace(label=ACTIONS["different_code"]) if one.word == "replan" else one for one in _REVIEW)
 _ACTIONS = (
@@ -72,7 +72,7 @@ _SAME = {"y": "yes", "approve": "yes", "remember": "always", "n": "no", "decline
 
 
 # The client message that a choice sends, where it is another word.
-_SENDS = dict.fromkeys(("approve", "yes", "always", "no", "reason"), "approval")
+_SENDS = dict.fromkeys(("approve", "yes", "always", "no", "reason"), "approval") | {"discard": "cancel"}
 
 
 def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a question
@@ -212,6 +212,8 @@ def pick(word: str, view: View) -> Doing:  # noqa: C901, PLR0911, PLR0912  one l
             return replan(view)
         case "skip":
             return Send(c.Skip(type="skip", action_id=ask.actions[0].action_id)) if ask and ask.actions else _NOTHING
+        case "discard":
+            return Send(c.Cancel(type="cancel"))
         case "stop":
             return Send(c.Stop(type="stop"))
         case "retry":

@@ -60,5 +60,17 @@ class FlowPage(Value):
         return next((flow for flow in self.flows if flow.name == name), None)
 
 
+class PathCheck(Value):
+    """What is wrong with a path, in sentences; none: it can be saved.
+
+    `lacking`: values that its nodes need and nothing makes, which a person may set by hand. `rest`: the ordinary way
+    from its last node to an end, as `<flow>.<node>`.
+    """
+
+    problems: tuple[str, ...]
+    lacking: tuple[str, ...]
+    rest: tuple[str, ...]
+
+
 def tool_of(flow: str, node: str) -> str:
     return f"{flow}.{node}"

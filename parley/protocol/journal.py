@@ -136,12 +136,16 @@ class PathChangeEntry(JournalEntry):
 
 
 class AnswerEntry(JournalEntry):
-    """The answer to a request, as Markdown; `evidence` are the ids of the actions that support it."""
+    """The answer to a request, as Markdown; `evidence` are the ids of the actions that support it.
+
+    `tone` is "good" where the answer is sure enough to be shown as a success.
+    """
 
     kind: Literal["answer"] = "answer"
     text: str
     confidence: float
     confidence_text: str
+    tone: Tone
     evidence: tuple[str, ...]
 
 

@@ -100,14 +100,10 @@ class ApprovalSection(View):
 
 
 class PathStanding(View):
-    """Where a path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last.
-
-    `have` are the names of the values that its nodes have made.
-    """
+    """Where a path stands, for an edit of its rest: `after` is what the edit names, `tool` the node that ran last."""
 
     after: str
     tool: str
-    have: tuple[str, ...]
 
 
 class EscalationSection(View):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from parley.events.values import Step
 from parley.protocol import client as m
-from parley.protocol.flows import FLOWS_LIST, FlowPage, FlowSpec, ListFlows, NodeSpec
+from parley.protocol.flows import FLOWS_LIST, FlowPage, FlowSpec, ListFlows, NodeSpec, PathCheck
 from services.gateway.ports import Bus
 from services.gateway.tools import ask
 from services.gateway.trouble import Trouble
@@ -17,7 +17,7 @@ from shared.domain.people import ON_THE_WAY
 from shared.domain.session import Session
 from shared.domain.state import Plan, Turn
 from shared.domain.workflows.flow import path_of
-from shared.flows import PERSON, chain_problems, chains, path_problems, split
+from shared.flows import PERSON, chain_problems, chains, full_path, lacking, path_problems, split
 
 NO_FLOWS = FlowPage(flows=())
 MOST_FLOWS = 2  # that one path leads through
@@ -26,9 +26,9 @@ MOST_FLOWS = 2  # that one path leads through
 class Here(NamedTuple):
     """Where a walk has come to: its flow ("" before the first node), the last node, and the values there are."""
 
-    flow: str
-    node: str
-    state: frozenset[str]
+    flow: str = ""
+    node: str = ""
+    state: frozenset[str] = frozenset()
 
 
 async def flow_page(bus: Bus, session_id: str = "") -> FlowPage:
@@ -64,6 +64,20 @@ def edited_path(message: m.EditPath, session: Session, page: FlowPage) -> c.Edit
     )
 
 
+def path_check(path: m.EditPath, session: Session, page: FlowPage) -> PathCheck:
+    """What is wrong with a path while a person changes it: in review, or the rest of the one that is being walked."""
+    turn = walked_now(session)
+    here = _here(turn) if turn else Here()
+    last_flow, last_node = split(path.nodes[-1]) if path.nodes else (here.flow, here.node)
+    last = page.flow(last_flow)
+    first = page.flow(split(path.nodes[0])[0]) if path.nodes else None
+    return PathCheck(
+        problems=(*_rest_problems(path, here, page, titles=True), *_given_problems(path, here, page)),
+        lacking=lacking(first, chains(path.nodes)[0][1], _have(first, here, page)) if turn and first else (),
+        rest=tuple(f"{last_flow}.{node}" for node in full_path(last, last_node)[1:]) if last and last_node else (),
+    )
+
+
 def walked_now(session: Session) -> Turn | None:
     """The turn whose path is on its way."""
     turn = session.turn
@@ -77,27 +91,33 @@ def _here(turn: Turn) -> Here:
     return Here(flow, node, frozenset(made(turn).get(flow, {})))
 
 
-def _rest_problems(message: m.EditPath, here: Here, page: FlowPage) -> tuple[str, ...]:
+def _rest_problems(path: m.EditPath, here: Here, page: FlowPage, *, titles: bool = False) -> tuple[str, ...]:
     """What keeps these nodes from being walked after the ones that have begun."""
-    if not message.nodes:
+    if not path.nodes:
         return ("A path has to lead to an end: name the nodes that are to come, or stop the session.",)
-    chain = chains(message.nodes)
+    chain = chains(path.nodes)
     if len({here.flow or chain[0][0], *(flow for flow, _ in chain)}) > MOST_FLOWS:
         return (f"A path leads through {MOST_FLOWS} flows at most.",)
     first, nodes = chain[0]
     flow = page.flow(first)
     if flow is None:
-        return chain_problems(page, chain)
-    begins = {*flow.starts, *page.states.get(first, {}), *message.given}
+        return chain_problems(page, chain, titles=titles)
+    have = {*_have(flow, here, page), *path.given}
     if first == here.flow:
-        last = flow.node(here.node)
-        have = {*begins, *here.state, *(last.outputs if last else ())}  # what runs now will have made them
         # who sets values begins anew with them: any node follows that has its inputs
-        problems = path_problems(flow, nodes, have, "" if message.given else here.node)
+        problems = path_problems(flow, nodes, have, "" if path.given else here.node, titles=titles)
     else:
-        have = begins | ({"findings"} if here.flow else set())
-        problems = (*_left_behind(here, page), *path_problems(flow, nodes, have))
-    return (*problems, *(chain_problems(_after(page), chain[1:]) if chain[1:] else ()))
+        problems = (*_left_behind(here, page), *path_problems(flow, nodes, have, titles=titles))
+    return (*problems, *(chain_problems(_after(page), chain[1:], titles=titles) if chain[1:] else ()))
+
+
+def _have(flow: FlowSpec, here: Here, page: FlowPage) -> set[str]:
+    """The values that a path through this flow goes on with."""
+    begins = {*flow.starts, *page.states.get(flow.name, {})}
+    if flow.name != here.flow:
+        return begins | ({"findings"} if here.flow else set())
+    last = flow.node(here.node)
+    return {*begins, *here.state, *(last.outputs if last else ())}  # what runs now will have made them
 
 
 def _after(page: FlowPage) -> FlowPage:
@@ -115,15 +135,15 @@ def _left_behind(here: Here, page: FlowPage) -> tuple[str, ...]:
     return (f"{here.flow} is not at its end: after {node.name} comes {' or '.join(node.possible_next_nodes)}.",)
 
 
-def _given_problems(message: m.EditPath, here: Here, page: FlowPage) -> tuple[str, ...]:
+def _given_problems(path: m.EditPath, here: Here, page: FlowPage) -> tuple[str, ...]:
     """Values are set in the flow that goes on: it must know their names."""
-    flow = page.flow(split(message.nodes[0])[0]) if message.nodes else None
+    flow = page.flow(split(path.nodes[0])[0]) if path.nodes else None
     if flow is None:
         return ()
     names = {*here.state, *flow.starts, *flow.may_start, *page.states.get(flow.name, {})}
     names |= {name for node in flow.nodes for name in (*node.inputs, *node.optional, *node.outputs)}
     return tuple(
-        f"{flow.name} knows no value “{name[:80]}”.{_near(name, names)}" for name in message.given if name not in names
+        f"{flow.name} knows no value “{name[:80]}”.{_near(name, names)}" for name in path.given if name not in names
     )
 
 

@@ -222,9 +222,9 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked(ada: Analyst) ->
     await tab.press("path-edit")
     await expect(tab("path-row")).to_have_count(5)
     await tab("path-remove").first.click()
-    await expect(tab.page.get_by_test_id("path-problems")).to_be_empty()  # generate_sql may follow
+    await expect(tab("path-save")).to_be_enabled()  # generate_sql may follow
     await tab("path-node").first.select_option("text_to_sql.trim_relevant_tables")
-    await expect(tab("path-problems")).to_contain_text("trim relevant tables is not followed by validate sql")
+    await expect(tab("path-problems")).to_contain_text("Pick columns is not followed by Check SQL")
     await expect(tab("path-save")).to_be_disabled()
     await tab("path-insert").nth(1).click()
     await tab("path-choice").filter(has_text="Write SQL").click()
@@ -241,7 +241,7 @@ async def test_a_value_that_nothing_makes_is_set_by_hand(ada: Analyst) -> None:
     await tab.press("path-edit")
     for _ in range(4):
         await tab("path-remove").first.click()
-    await expect(tab.page.get_by_test_id("path-problems")).to_be_empty()  # get_relevant_tables may end it at once
+    await expect(tab("path-save")).to_be_enabled()  # get_relevant_tables may end it at once
     await tab("path-remove").first.click()
     await tab.press("path-add")
     await tab("path-choice").filter(has_text="Pick columns").click()

@@ -1,7 +1,9 @@
 """A path that a person changes: before it is walked, while it is, and what they say of its answer."""
 
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+import httpx2
 import pytest
 
 from parley.events.values import SessionSettings
@@ -91,6 +93,58 @@ async def test_the_rest_of_a_path_is_changed_while_it_is_walked() -> None:
         assert path["walked"] == _tools("classify_prompt", "get_relevant_tables", *[t.split(".")[1] for t in rest])
         assert path["current_path_index"] == 4
         assert len(path["planned_execution_path"]) == 6
+
+
+def _checking(address: str, her: Client) -> Callable[..., Awaitable[httpx2.Response]]:
+    """Asks what is wrong with these nodes, in her session or another one."""
+
+    async def ask(nodes: Sequence[str], *, session_id: str = "", **more: Any) -> httpx2.Response:
+        async with httpx2.AsyncClient(base_url=f"http://{address}/api") as http:
+            path = f"/sessions/{session_id or her.session_id}/path/check"
+            return await http.post(path, json={"nodes": nodes, **more})
+
+    return ask
+
+
+async def test_a_path_in_review_is_checked_while_a_person_changes_it() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        ask = _checking(address, her)
+        await _begin(her, "path")
+        await her.until("text_plan_review")
+        whole = _tools("classify_prompt", "get_relevant_tables", "generate_sql", "format_final_response")
+        assert (await ask(whole)).json() == {"problems": [], "lacking": [], "rest": []}
+        left_out = (await ask((whole[0], whole[2]))).json()
+        assert left_out["problems"][0].startswith("classify prompt is not followed by generate sql;")
+        assert left_out["rest"] == _tools("execute_sql", "format_final_response")
+        assert left_out["lacking"] == []  # nothing is set by hand before it is walked
+        assert "has to lead to an end" in (await ask(())).json()["problems"][0]
+        assert "There is no flow “sql”" in (await ask(("sql.x",))).json()["problems"][0]
+        assert (await ask(whole, session_id="nobodys")).status_code == 404
+        assert (await ask(whole * 16)).status_code == 422
+        assert (await ask(whole, more=1)).status_code == 422
+
+
+async def test_the_rest_of_a_path_is_checked_from_where_it_stands() -> None:
+    world = _world()
+    async with serving(world.app) as address, Services(world.bus, world.log), client(address) as her:
+        ask = _checking(address, her)
+        await _begin(her, "nodes")
+        await her.until("question", about="action")
+        version = (await world.story(her.session_id).load()).version
+        rest = _tools("generate_sql", "execute_sql", "format_final_response")
+        assert (await ask(rest)).json() == {"problems": [], "lacking": [], "rest": []}
+        assert (await ask(())).json()["rest"][0] == "text_to_sql.has_user_approved"  # from the node that ran last
+        short = (await ask(rest[1:])).json()
+        assert [sentence.split(";")[0] for sentence in short["problems"]] == [
+            "get relevant tables is not followed by execute sql",
+            "execute sql needs sql, which nothing before it makes.",
+        ]
+        assert short["lacking"] == ["sql"]
+        by_hand = await ask(rest[1:], given={"sql": SQL})
+        assert by_hand.json() == {"problems": [], "lacking": ["sql"], "rest": []}
+        assert "Do you mean sql?" in (await ask(rest, given={"sqll": SQL})).json()["problems"][0]
+        assert (await world.story(her.session_id).load()).version == version
 
 
 @pytest.mark.parametrize(

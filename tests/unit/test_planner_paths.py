@@ -20,7 +20,7 @@ from shared.bus import BusDown
 from shared.domain import commands as c
 from shared.domain.session import Session, with_words
 from shared.domain.state import Said
-from shared.flows import chain_problems, chains, full_path, path_problems
+from shared.flows import chain_problems, chains, full_path, lacking, path_problems
 from shared.llm import ModelFailed, ModelUnreachable, ScriptedModel
 from shared.log import Loaded
 from shared.settings import Settings
@@ -329,6 +329,26 @@ def test_a_path_begins_where_its_state_is_and_goes_on_after_a_node() -> None:
     assert chain_problems(ONE, ()) == ("There is no path.",)
     assert chain_problems(ONE, (("bath", ("x",)),)) == ("There is no flow “bath”; the flows are tea.",)
     assert full_path(TEA) == ("boil", "brew", "tell")
+
+
+def test_people_read_of_a_path_by_titles_and_programs_by_names() -> None:
+    titled = TEA.model_copy(
+        update={"nodes": tuple(node.model_copy(update={"title": node.description + " it"}) for node in TEA.nodes)}
+    )
+    path, have = ("tell", "brew"), ("old_tea",)
+    assert path_problems(titled, path, have)[1].startswith("tell is not followed by brew; it is followed by nothing")
+    assert path_problems(titled, path, have, titles=True) == (
+        "Tell it needs tea, which nothing before it makes.",
+        "Tell it is not followed by Brew it; it is followed by nothing: the flow ends there.",
+        "Brew it needs water, which nothing before it makes.",
+        "The path ends at Brew it, which is no end: Tell it.",
+    )
+    assert path_problems(TEA, ("bake_it",), (), titles=True) == (
+        "tea has no node “bake_it”; its nodes are boil, brew, tell.",
+    )
+    assert lacking(TEA, ("brew", "tell", "bake"), ()) == ("water",)
+    assert lacking(TEA, ("tell", "brew"), ("request",)) == ("tea", "water")
+    assert lacking(TEA, ("boil", "brew", "tell"), ("request",)) == ()
 
 
 # --- what the model is told and may say

@@ -10,6 +10,7 @@ from parley.client.screen import Screen
 from parley.events import SessionEvent
 from parley.protocol.screen import SCREEN_MESSAGES, ScreenEvent, ScreenSnapshot
 from services.gateway.views import screen
+from services.gateway.views.can import accepted
 from shared.domain.session import Session
 from shared.log import Loaded, accept
 from tests.logs.recorded import Recorded, load, load_random, names
@@ -77,6 +78,16 @@ def test_a_result_and_a_program_travel_once() -> None:
                 body = json.dumps(outcome["result"])
                 if len(body) > 300:
                     assert body not in json.dumps(told["entries"]) + json.dumps(told["changed"]), (name, event.type)
+
+
+def test_what_is_in_review_is_discarded_and_not_stopped() -> None:
+    seen = [(after, screen.can(after, writes=True)) for _, _, after in transitions(load("conversation"))]
+    reviews = [can for after, can in seen if after.phase == "awaiting_approval"]
+    assert len(reviews) > 1
+    assert all("stop" not in can for can in reviews)
+    assert any("cancel" in can for can in reviews)
+    assert all("stop" in accepted(after) for after, _ in seen if after.phase == "awaiting_approval")  # of protocol 1
+    assert all("stop" in can for after, can in seen if after.work is not None)
 
 
 def test_who_may_only_look_is_offered_no_more() -> None:

@@ -90,6 +90,15 @@ class ChatRequest(Asked):
     timeout: Annotated[float, Field(ge=LEAST_WAIT, le=MOST_WAIT, strict=True)] = 120.0
 
 
+class PathToCheck(BaseModel):
+    """A path as a person has it now: its nodes as `<flow>.<node>`, and the values that they set by hand."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    nodes: Annotated[tuple[Line, ...], Field(max_length=60)]
+    given: Annotated[dict[Line, JsonValue], Field(max_length=50)] = Field(default_factory=dict)
+
+
 class LibraryQuery(BaseModel):
     """Which entries to list: `q` in request, question or SQL (every word)."""
 

@@ -4,16 +4,19 @@ from typing import Annotated
 
 from fastapi import APIRouter, Path, Request
 
-from services.gateway.flows import flow_page, known_flow
+from parley.protocol import client as m
+from parley.protocol.flows import PathCheck
+from services.gateway.flows import flow_page, known_flow, path_check
 from services.gateway.handlers import session_id_for
 from services.gateway.live.following import Follower, while_connected
 from services.gateway.ports import query
 from services.gateway.rest import flow_requests
 from services.gateway.rest.bodies import JsonRoute
-from services.gateway.rest.flow_models import FlowList, FlowView, PathReply, PlanRequest
+from services.gateway.rest.flow_models import FlowList, FlowView, PathReply, PathToCheck, PlanRequest
 from services.gateway.rest.flow_replies import flow_view, path_reply
-from services.gateway.rest.parameters import Limit, Offset
+from services.gateway.rest.parameters import Limit, Offset, SessionId
 from services.gateway.rest.refusals import REFUSALS
+from services.gateway.rest.sessions import readable
 from services.gateway.state import Behind, Here, Me, MeWaiting
 from shared import store_api as api
 
@@ -57,3 +60,14 @@ async def proposals(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 
     """The nodes that planners of my sessions missed in a flow, newest first: for review, they are never run."""
     wanted = api.ListProposals(user=user.id, limit=limit, offset=offset)
     return await query(core.store, api.PROPOSAL_LIST, wanted)
+
+
+@router.post("/sessions/{session_id}/path/check", tags=["planning"])
+async def check(session_id: SessionId, path: PathToCheck, user: Me, core: Behind) -> PathCheck:
+    """What is wrong with a path that is being changed: the one in review, or the rest of the one that is being walked.
+
+    Nothing is saved by it: that is what `edit` and `edit_path` do.
+    """
+    session = await readable(core, session_id, user)
+    message = m.EditPath(type="edit_path", nodes=path.nodes, given=path.given)
+    return path_check(message, session, await flow_page(core.bus, session_id))

@@ -2,7 +2,7 @@
 
 from parley.protocol import screen as v
 from services.gateway.views import messages
-from shared.domain.paths import begun, made
+from shared.domain.paths import begun
 from shared.domain.session import Session, put_back
 from shared.domain.state import UNDER_WAY
 from shared.flows import PERSON, split
@@ -43,11 +43,7 @@ def path_standing(session: Session) -> v.PathStanding | None:
     ran = [
         one.spec.tool for one in walked if one.status in (*UNDER_WAY, "finished") and split(one.spec.tool)[1] != PERSON
     ]
-    return v.PathStanding(
-        after=walked[-1].spec.id if walked else "",
-        tool=ran[-1] if ran else "",
-        have=tuple(dict.fromkeys(name for state in made(turn).values() for name in state)),
-    )
+    return v.PathStanding(after=walked[-1].spec.id if walked else "", tool=ran[-1] if ran else "")
 
 
 def escalation(session: Session) -> v.EscalationSection | None:

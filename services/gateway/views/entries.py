@@ -15,6 +15,7 @@ from services.gateway.views.notes import note
 from services.gateway.views.outcomes import base, counted, outcomes, update
 from services.gateway.views.phrases import ACTION_TONES, VERDICT_TONES, confidence_text, title, waiting, word_of
 
+SURE = 0.4  # from this confidence on an answer is shown as a success
 PLACES = 1_000  # more than an event has actions
 
 
@@ -80,6 +81,7 @@ def _made(event: SessionEvent) -> Iterator[j.EntryOrUpdate]:  # noqa: C901, PLR0
                 text=event.text,
                 confidence=event.confidence,
                 confidence_text=confidence_text(event.confidence),
+                tone="good" if event.confidence >= SURE else "plain",
                 evidence=event.evidence,
             )
         case facts.SessionFailed():

@@ -3,6 +3,7 @@
 from parley.events import SessionEvent, facts
 from parley.protocol import screen as v
 from parley.protocol import server as v1
+from services.gateway.views import asks
 from services.gateway.views.can import accepted
 from services.gateway.views.entries import entries
 from services.gateway.views.sections import changed, whole
@@ -62,8 +63,12 @@ def told_again(event: SessionEvent) -> v.ScreenEvent:
 
 
 def can(session: Session, *, writes: bool) -> tuple[str, ...]:
-    """The client messages that this reader would see carried out now."""
-    allowed = accepted(session)
+    """The client messages that this reader would see carried out now, and that are of use to them.
+
+    What is in review runs nothing: it is discarded, not stopped.
+    """
+    reviewed = session.work is None and (asks.review(session) or asks.feedback(session))
+    allowed = tuple(one for one in accepted(session) if not (reviewed and one == "stop"))
     return allowed if writes else tuple(one for one in allowed if one in READ_ONLY)
 
 

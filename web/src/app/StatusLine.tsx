@@ -14,8 +14,7 @@ export function StatusLine() {
   const service = worker(state.snapshot);
   const elapsed = useElapsed(service ? sinceOf(state) : null);
   const stop = () => stopping.send({ type: "stop" });
-  // A plan or code in review runs nothing: it is declined or discarded, not stopped.
-  const stoppable = can("stop") && (service !== null || !(state.snapshot?.review || state.snapshot?.feedback_request));
+  const stoppable = can("stop");
   useStopKeys(stoppable, service !== null, stop);
   const phase = state.snapshot?.phase ?? "";
   const words = answering(state.snapshot) ? PHASES.replying : named(PHASES, `${state.snapshot?.workflow}_${phase}`) ?? named(PHASES, phase) ?? PHASES.working;

@@ -5,7 +5,7 @@ import { useAct, useCan, useSession } from "../app/session";
 import { PATHS } from "../generated/words";
 import { Pen } from "../ui/icons";
 import { PathForm } from "./PathForm";
-import { begunWith, type FlowSpec } from "./spec";
+import type { FlowSpec } from "./spec";
 
 /** Which rest of the path is being changed. `moved`: it went on meanwhile, and what was being changed is over. */
 interface Open {
@@ -23,7 +23,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
   const { snapshot } = state;
   const path = snapshot?.path;
   if (!snapshot?.turn || !path || !can("edit_path")) return null;
-  const { after: id, tool, have } = snapshot.path_standing ?? { after: "", tool: "", have: [] };
+  const { after: id, tool } = snapshot.path_standing ?? { after: "", tool: "" };
   const seen = `${snapshot.turn.number} ${id} ${path.remaining.join()}`;
   if (open === null)
     return (
@@ -39,8 +39,7 @@ export function PathEditor({ flows }: { flows: readonly FlowSpec[] }) {
       note={open.moved ? PATHS.moved : ""}
       flows={flows}
       path={path.remaining}
-      standing={{ after: tool, have: [...have, ...begunWith(flows, path.planned_execution_path)] }}
-      givable
+      after={tool}
       act={act}
       save={PATHS.use}
       onSave={(nodes, given) => {

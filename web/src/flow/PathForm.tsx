@@ -1,20 +1,21 @@
 // The rest of a path as a list that can be changed: each node is chosen among those that may follow the one before.
 import { ActionIcon, Button, Menu, NativeSelect, Textarea } from "@mantine/core";
-import { useId, useState } from "react";
-import type { Act } from "../app/session";
+import { useEffect, useEffectEvent, useId, useState } from "react";
+import { type Act, useSession } from "../app/session";
 import { ACTIONS, fill, PATHS } from "../generated/words";
+import { checkPath } from "../net/api";
+import type { PathCheck } from "../protocol";
 import { Bin, Check, Plus } from "../ui/icons";
 import { Problem } from "../ui/Problem";
-import { choices, completed, inserted, insertable, type Path, withNode, without } from "./pathEdit";
-import { chains, flowOf, type FlowSpec, missing, problemsOf, split, type Standing, titled, words } from "./spec";
+import { choices, inserted, insertable, type Path, withNode, without } from "./pathEdit";
+import { type FlowSpec, split, titled, words } from "./spec";
 
 interface Props {
   flows: readonly FlowSpec[];
   /** The path as it is. */
   path: Path;
-  standing: Standing;
-  /** Values may be set by hand on the way. */
-  givable: boolean;
+  /** The node that has run before it. */
+  after?: string;
   note?: string;
   act: Act;
   save: string;
@@ -22,17 +23,13 @@ interface Props {
   onClose: () => void;
 }
 
-export function PathForm({ flows, path, standing, givable, note = "", act, save, onSave, onClose }: Props) {
+export function PathForm({ flows, path, after = "", note = "", act, save, onSave, onClose }: Props) {
   const [edited, setEdited] = useState<Path>(path);
   const [given, setGiven] = useState<Record<string, string>>({});
   const title = useId();
-  const lacking = givable ? lackingOf(flows, edited, standing.have) : [];
-  const set = Object.fromEntries(lacking.flatMap((name) => (given[name]?.trim() ? [[name, given[name]]] : [])));
-  const own = Object.keys(set);
-  // who sets values begins anew with them: any node follows that has its inputs
-  const problems = problemsOf(flows, edited, { after: own.length > 0 ? "" : standing.after, have: [...standing.have, ...own] });
-  const same = edited.join() === path.join() && own.length === 0;
-  const ending = problems.some((one) => one.startsWith("The path ends"));
+  const { problems, lacking, rest, checked, set } = useCheck(edited, given);
+  const same = edited.join() === path.join() && Object.keys(set).length === 0;
+  const savable = checked && problems.length === 0 && !same;
   return (
     <form
       className="path-form"
@@ -40,7 +37,7 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
       aria-labelledby={title}
       onSubmit={(event) => {
         event.preventDefault();
-        if (problems.length === 0 && !same) onSave([...edited], set);
+        if (savable) onSave([...edited], set);
       }}
       onKeyDown={(event) => {
         if (event.key !== "Escape") return;
@@ -48,7 +45,7 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
         onClose();
       }}
     >
-      <h3 id={title}>{standing.after ? fill(PATHS.after, { node: titled(flows, standing.after) }) : PATHS.title_form}</h3>
+      <h3 id={title}>{after ? fill(PATHS.after, { node: titled(flows, after) }) : PATHS.title_form}</h3>
       {note && (
         <p className="hint" role="alert">
           {note}
@@ -56,15 +53,15 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
       )}
       <ol className="path-rows">
         {edited.map((_, at) => (
-          <Row key={at} flows={flows} path={edited} at={at} after={standing.after} onChange={setEdited} />
+          <Row key={at} flows={flows} path={edited} at={at} after={after} onChange={setEdited} />
         ))}
       </ol>
       <div className="decision-buttons">
-        <Add flows={flows} label={PATHS.add_last} names={insertable(flows, edited, edited.length, standing.after)} onAdd={(tool) => setEdited(inserted(edited, edited.length, tool))}>
+        <Add flows={flows} label={PATHS.add_last} names={insertable(flows, edited, edited.length, after)} onAdd={(tool) => setEdited(inserted(edited, edited.length, tool))}>
           {PATHS.add}
         </Add>
-        {ending && (
-          <Button size="compact-sm" variant="subtle" onClick={() => setEdited(completed(flows, edited, standing.after))} data-testid="path-complete">
+        {rest.length > 0 && (
+          <Button size="compact-sm" variant="subtle" onClick={() => setEdited([...edited, ...rest])} data-testid="path-complete">
             {PATHS.complete}
           </Button>
         )}
@@ -89,7 +86,7 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
         ))}
       </ul>
       <div className="decision-buttons">
-        <Button type="submit" size="sm" leftSection={<Check />} disabled={problems.length > 0 || same} loading={act.busy} data-testid="path-save">
+        <Button type="submit" size="sm" leftSection={<Check />} disabled={!savable} loading={act.busy} data-testid="path-save">
           {save}
         </Button>
         <Button size="sm" variant="subtle" onClick={onClose} data-testid="path-close">
@@ -101,11 +98,34 @@ export function PathForm({ flows, path, standing, givable, note = "", act, save,
   );
 }
 
-/** What the first flow of the path needs and nothing makes. */
-function lackingOf(flows: readonly FlowSpec[], tools: Path, have: readonly string[]): string[] {
-  const [first] = chains(tools);
-  const flow = first && flowOf(flows, first.flow);
-  return flow ? missing(flow, first.nodes, [...flow.starts, ...have]) : [];
+interface Checked extends PathCheck {
+  /** What was checked is what stands there now. */
+  checked: boolean;
+  /** Those of the values set by hand that the path lacks. */
+  set: Record<string, string>;
+}
+
+/** The gateway's word on a path, asked for with each change; until it comes, the last one stands. */
+function useCheck(path: Path, given: Record<string, string>): Checked {
+  const { state } = useSession();
+  const [found, setFound] = useState<{ of: string; check: PathCheck }>({ of: "", check: { problems: [], lacking: [], rest: [] } });
+  const set = Object.fromEntries(found.check.lacking.flatMap((name) => (given[name]?.trim() ? [[name, given[name]]] : [])));
+  const asked = JSON.stringify([path, set, state.snapshot?.path_standing]);
+  const id = state.sessionId;
+  const ask = useEffectEvent(async (signal: AbortSignal) => {
+    try {
+      setFound({ of: asked, check: await checkPath(id ?? "", path, set, signal) });
+    } catch {
+      // What is saved is checked again there: a check that cannot be had is in nobody's way.
+      if (!signal.aborted) setFound({ of: asked, check: { ...found.check, problems: [] } });
+    }
+  });
+  useEffect(() => {
+    const asking = new AbortController();
+    void ask(asking.signal);
+    return () => asking.abort();
+  }, [asked]);
+  return { ...found.check, checked: found.of === asked, set };
 }
 
 interface RowProps {

@@ -12,7 +12,7 @@ import { Badges, PathNotes } from "./Badges";
 import { useFlows } from "./flows";
 import { FlowView } from "./FlowView";
 import { PathForm } from "./PathForm";
-import { begunWith, chains, flowOf, type FlowSpec, nodeOf, split, words } from "./spec";
+import { chains, flowOf, type FlowSpec, nodeOf, split, words } from "./spec";
 
 export default function PathReview({ plan }: { plan: PlanView }) {
   const { state } = useSession();
@@ -42,7 +42,7 @@ export default function PathReview({ plan }: { plan: PlanView }) {
       {!flows && !problem && <Loader size="sm" aria-label={SIGNS.loading} />}
       {flows && <FlowView flows={flows} turn={turn} beginning={{ request: state.snapshot?.request ?? "", before: [] }} />}
       {flows && edits && (
-        <PathForm flows={flows} path={tools} standing={{ after: "", have: begunWith(flows, tools) }} givable={false} act={saving} save={PATHS.save} onSave={save} onClose={() => setEditing(null)} />
+        <PathForm flows={flows} path={tools} act={saving} save={PATHS.save} onSave={save} onClose={() => setEditing(null)} />
       )}
       <Decision target="text" version={plan.version} hash={plan.hash} yes={PATHS.use} again={PATHS.again} blocked={edits ? PATHS.save_first : ""}>
         {flows && can("edit") && !edits && (

@@ -1,5 +1,5 @@
 // The rest of a path while a person changes it. Pure operations on a list of tools "<flow>.<node>".
-import { flowOf, type FlowSpec, nodeOf, ordinary, split, toolOf } from "./spec";
+import { flowOf, type FlowSpec, nodeOf, split, toolOf } from "./spec";
 
 export type Path = readonly string[];
 
@@ -25,12 +25,4 @@ export const inserted = (path: Path, at: number, tool: string): string[] => path
 export function insertable(flows: readonly FlowSpec[], path: Path, at: number, after: string): string[] {
   const before = at === 0 ? after : (path[at - 1] ?? "");
   return choices(flows, before ? [...path.slice(0, at), before] : path, at, after);
-}
-
-/** The path up to its last node, and from there the ordinary way to the end. */
-export function completed(flows: readonly FlowSpec[], path: Path, after: string): string[] {
-  const last = path.at(-1) ?? after;
-  const [name, node] = split(last);
-  const flow = flowOf(flows, name);
-  return flow ? [...path, ...ordinary(flow, node).map((one) => toolOf(name, one))] : [...path];
 }

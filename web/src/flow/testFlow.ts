@@ -18,4 +18,3 @@ export const FLOW: FlowSpec = {
     node("tell", ["request"], ["answer"], []),
   ],
 };
-export const OTHER: FlowSpec = { ...FLOW, name: "triage", full_path: ["reply"], nodes: [node("reply", ["findings"], ["answer"], [])], may_start: [] };

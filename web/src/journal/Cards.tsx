@@ -83,13 +83,11 @@ export function QuestionCard({ entry, by }: { entry: Of<"question">; by: string 
   );
 }
 
-const DOUBTFUL = 0.4; // an answer less sure than this is not shown as a success
-
 export function AnswerCard({ entry }: { entry: Of<"answer"> }) {
   const { state } = useSession();
   const newest = state.events.findLast((event) => event.type === "answer.given")?.version === entry.version;
   const judged = newest ? state.snapshot?.answer : null;
-  const fruitful = entry.found ? entry.found.table !== null || entry.found.whole !== null : entry.confidence >= DOUBTFUL;
+  const fruitful = entry.found ? entry.found.table !== null || entry.found.whole !== null : entry.tone === "good";
   if (entry.found)
     return (
       <article className={fruitful ? "card answer" : "card"} data-testid="answer">

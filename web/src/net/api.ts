@@ -1,7 +1,7 @@
 // The few things the page asks over plain HTTP.
 import { fill, TROUBLE } from "../generated/words";
 import type { Refusal } from "./socket";
-import type { FlowList, LibraryPage, Preview, ProposalPage, ToolPage } from "../protocol";
+import type { FlowList, LibraryPage, PathCheck, Preview, ProposalPage, ToolPage } from "../protocol";
 
 export interface Me {
   user: string;
@@ -31,6 +31,9 @@ async function get<T>(path: string, signal?: AbortSignal): Promise<T> {
 async function asked<T>(path: string, request: RequestInit): Promise<T> {
   return (await (await answered(path, request)).json()) as T;
 }
+
+const posted = <T>(path: string, body: object, signal?: AbortSignal): Promise<T> =>
+  asked<T>(path, { method: "POST", headers: { Accept: "application/json", "Content-Type": "application/json" }, body: JSON.stringify(body), signal });
 
 async function answered(path: string, request: RequestInit): Promise<Response> {
   const response = await fetch(path, request);
@@ -93,11 +96,11 @@ export const previewAction = (sessionId: string, actionId: string, signal?: Abor
 
 /** What a call would change that a person thinks of making. */
 export const previewCall = (sessionId: string, tool: string, args: Record<string, unknown>): Promise<Preview> =>
-  asked<Preview>(`${inSession(sessionId)}/preview`, {
-    method: "POST",
-    headers: { Accept: "application/json", "Content-Type": "application/json" },
-    body: JSON.stringify({ tool, arguments: args }),
-  });
+  posted<Preview>(`${inSession(sessionId)}/preview`, { tool, arguments: args });
+
+/** What is wrong with a path that is being changed. */
+export const checkPath = (sessionId: string, nodes: readonly string[], given: Record<string, string>, signal?: AbortSignal): Promise<PathCheck> =>
+  posted<PathCheck>(`${inSession(sessionId)}/path/check`, { nodes, given }, signal);
 
 export const artefactUrl = (sessionId: string, turn: number, actionId: string): string => `${inSession(sessionId)}/artefacts/${turn}/${encodeURIComponent(actionId)}`;
 
