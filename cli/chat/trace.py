@@ -114,7 +114,7 @@ def _changes(preview: Preview | None) -> Sequence[Text]:
 
 def _change(change: Change) -> Text:
     return Text.assemble(
-        (f"{visible(change.path)}: ", "bold"),
+        (f"{visible(change.label or change.path)}: ", "bold"),
         (REVIEW["empty"] if change.before is None else _value(change.before), "red"),
         " → ",
         (REVIEW["empty"] if change.after is None else _value(change.after), "green"),

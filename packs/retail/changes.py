@@ -12,10 +12,16 @@ def changes(path: str, before: JsonValue, after: JsonValue) -> Iterator[Change]:
     pairs = _pairs(before, after)
     if pairs is None:
         if before != after:
-            yield Change(path=path, before=before, after=after)
+            yield Change(path=path, label=_label(after if before is None else before), before=before, after=after)
         return
     for name, old, new in pairs:
         yield from changes(f"{path}/{name}", old, new)
+
+
+def _label(part: JsonValue) -> str:
+    """What people call a part that is new or gone as a whole: of the payment history a payment, or a refund."""
+    kind = part.get("transaction_type") if isinstance(part, dict) else None
+    return str(kind).capitalize() if kind else ""
 
 
 def _pairs(before: JsonValue, after: JsonValue) -> list[tuple[str, JsonValue, JsonValue]] | None:

@@ -68,9 +68,13 @@ class PreviewCall(Value):
 
 
 class Change(Value):
-    """One value that would be another: `path` as "orders/#W1/status"; None stands for "not there"."""
+    """One value that would be another: `path` as "orders/#W1/status"; None stands for "not there".
+
+    `label`: what people call it; "" where the path's own words do.
+    """
 
     path: str
+    label: str = ""
     before: JsonValue = None
     after: JsonValue = None
 

@@ -144,11 +144,11 @@ async def test_a_preview_tells_and_changes_nothing(worlds: Worlds) -> None:
     preview = await world.preview("cancel_pending_order", CANCEL)
     refund = {"transaction_type": "refund", "amount": 20.2, "payment_method_id": GIFT}
     assert (preview.known, preview.error) == (True, "")
-    assert [(one.path, one.before, one.after) for one in preview.changes] == [
-        ("orders/#W2/status", "pending", "cancelled"),
-        ("orders/#W2/payment_history/1", None, refund),
-        ("orders/#W2/cancel_reason", None, "no longer needed"),
-        ("users/ann_lee_1/payment_methods/gift_card_1/balance", 100, 120.2),
+    assert [(one.path, one.label, one.before, one.after) for one in preview.changes] == [
+        ("orders/#W2/status", "", "pending", "cancelled"),
+        ("orders/#W2/payment_history/1", "Refund", None, refund),
+        ("orders/#W2/cancel_reason", "", None, "no longer needed"),
+        ("users/ann_lee_1/payment_methods/gift_card_1/balance", "", 100, 120.2),
     ]
     assert text(await world.dump()) == text(small())
     refused = await world.preview("cancel_pending_order", CANCEL | {"order_id": "#W5"})

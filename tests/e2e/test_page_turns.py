@@ -4,6 +4,7 @@ Everything is real but bus, log and model, which are in this process.
 """
 
 import json
+import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,7 @@ async def test_a_yes_is_bound_to_what_will_change(ada: Customer) -> None:
     tab = await asked(ada, cancelling(*ONE))
     change = await tab.sees("change", "status")
     await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
+    await expect(tab.page.get_by_role("rowheader", name="Refund")).to_have_attribute("title", re.compile("payment_history"))
     snapshot = await tab.page.evaluate("async (id) => (await fetch(`/api/sessions/${id}`)).json()", tab.session_id)
     await tab.press("action-approve")
     await tab.sees("answer", PENDING[0])

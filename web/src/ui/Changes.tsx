@@ -39,7 +39,7 @@ export function Changes({ asked }: { asked: Asked }) {
         {changes.map((change, index) => (
           <tr key={change.path} data-testid="change">
             <th scope="row" title={names[index]}>
-              {names[index]?.replaceAll("_", " ")}
+              {change.label || names[index]?.replaceAll("_", " ")}
             </th>
             <td className="change-before">{shown(change.before)}</td>
             <td className="change-after">
