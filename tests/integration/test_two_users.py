@@ -58,7 +58,10 @@ ELSEWHERE = {  # each in a test of its own
 BEGINS = {("POST", "/api/sessions"), ("POST", "/api/planning/plan")}
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
-BODIES: dict[str, Any] = {"/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}}}
+BODIES: dict[str, Any] = {
+    "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
+    "/path/check": {"nodes": ["text_to_sql.classify_prompt"]},
+}
 
 
 class There(NamedTuple):
