@@ -159,7 +159,9 @@ async def test_a_yes_is_bound_to_what_will_change(ada: Customer) -> None:
     tab = await asked(ada, cancelling(*ONE))
     change = await tab.sees("change", "status")
     await expect(change.get_by_role("cell")).to_have_text(["pending", "→ cancelled"])
-    await expect(tab.page.get_by_role("rowheader", name="Refund")).to_have_attribute("title", re.compile("payment_history"))
+    await expect(tab.page.get_by_role("rowheader", name="Refund")).to_have_attribute(
+        "title", re.compile("payment_history")
+    )
     snapshot = await tab.page.evaluate("async (id) => (await fetch(`/api/sessions/${id}`)).json()", tab.session_id)
     await tab.press("action-approve")
     await tab.sees("answer", PENDING[0])
