@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
-from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value
+from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value, is_empty
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
@@ -74,7 +74,7 @@ class Change(Value):
     """
 
     path: str
-    label: str = ""
+    label: str = Field("", exclude_if=is_empty)
     before: JsonValue = None
     after: JsonValue = None
 
