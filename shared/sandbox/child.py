@@ -49,7 +49,7 @@ def started(files: Mapping[str, str], args: Sequence[str], *, stdin: str, limits
         order = Order(
             scratch=os.fspath(scratch),
             memory=limits.memory,
-            disk=limits.disk,
+            file=limits.disk - limits.disk // 8,  # its end is an error to the program before the folder is full
             cpu=limits.cpu,
             threads=limits.threads,
             parent=os.getpid(),

@@ -20,7 +20,7 @@ class Limits(BaseModel):
     """What one run may use.
 
     wall: seconds from the program's first line. cpu: seconds over all threads. memory: bytes of address space.
-    output: bytes for stdout and for stderr. disk: bytes in its folder; also the most one file may hold.
+    output: bytes for stdout and for stderr. disk: bytes in its folder; one file may hold seven eighths of it.
     threads: how many beside the main thread (an ordinary user's other processes loosen this bound up to twofold).
     """
 

@@ -46,7 +46,7 @@ def test_an_order_survives_the_command_line() -> None:
     order = Order(
         scratch="/tmp/a=b",
         memory=1,
-        disk=2,
+        file=2,
         cpu=3,
         threads=4,
         parent=5,

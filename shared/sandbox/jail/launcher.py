@@ -58,7 +58,7 @@ def _limit(order: Order) -> None:
     limits = {
         resource.RLIMIT_AS: (order.memory, order.memory),
         resource.RLIMIT_CPU: (order.cpu, order.cpu + 1),  # SIGXCPU first, SIGKILL for a program that ignores it
-        resource.RLIMIT_FSIZE: (order.disk, order.disk),
+        resource.RLIMIT_FSIZE: (order.file, order.file),
         resource.RLIMIT_NOFILE: (_MOST_DESCRIPTORS, _MOST_DESCRIPTORS),
         resource.RLIMIT_CORE: (0, 0),
         resource.RLIMIT_MEMLOCK: (0, 0),

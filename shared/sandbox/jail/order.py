@@ -5,7 +5,7 @@ class Order:
     """One run.
 
     scratch: absolute path of the only folder the program may write to; it is also its working folder.
-    memory, disk: bytes. cpu: seconds. threads: how many beside the first one.
+    memory, file: bytes; `file` is the most that one may hold. cpu: seconds. threads: how many beside the first one.
     parent: process id of the supervisor; the program dies with it.
     status: the descriptor on which the launcher reports, closed before the program begins.
     uid: the user and group to become when started as root, else 0.
@@ -17,7 +17,7 @@ class Order:
         *,
         scratch: str,
         memory: int,
-        disk: int,
+        file: int,
         cpu: int,
         threads: int,
         parent: int,
@@ -27,7 +27,7 @@ class Order:
     ) -> None:
         self.scratch = scratch
         self.memory = memory
-        self.disk = disk
+        self.file = file
         self.cpu = cpu
         self.threads = threads
         self.parent = parent
