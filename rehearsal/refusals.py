@@ -6,7 +6,7 @@ from typing import Any, Literal
 from rehearsal.prompt import Prompt
 from rehearsal.replies import question
 
-type Workflow = Literal["conversation", "agentflow", "flow"]
+type Workflow = Literal["conversation", "agentflow", "flow", "execution_plan"]
 
 DEMO_MODEL = "I’m the demo model: I follow rules and "
 CONNECT = "Connect a language model for anything else."
@@ -18,6 +18,11 @@ EXAMPLES: dict[Workflow, tuple[str, ...]] = {
         "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA"
         " instead.",
     ),
+    "execution_plan": (
+        "I am ada.stone8163@example.com. Look up orders #W2617455 and #W4753351, and cancel #W3458309.",
+        "I am ada.stone8163@example.com. Cancel order #W6054154, I ordered it by mistake.",
+        'Call calculate with {"expression": "2 * 3.5"}',
+    ),
     "flow": (
         "How many orders are pending?",
         "Show the number of orders by status",
@@ -27,11 +32,13 @@ EXAMPLES: dict[Workflow, tuple[str, ...]] = {
 KNOWS: dict[Workflow, str] = {
     "conversation": "know fifteen small programs, such as these.",
     "agentflow": "serve customers of the sample store, with requests such as these.",
+    "execution_plan": "plan calls of tools, for requests such as these.",
     "flow": "answer plain questions about the data, such as these.",
 }
 CHOOSE: dict[Workflow, str] = {
     "conversation": "This is about a program: choose “Plan and code” for it.",
     "agentflow": "This is about the store: choose “Act with tools” for it.",
+    "execution_plan": "This is about several calls: choose “Plan and act” for it.",
     "flow": "This is about the data: choose “Ask the data” for it.",
 }
 TOPICS: dict[Workflow, re.Pattern[str]] = {

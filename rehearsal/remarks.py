@@ -9,7 +9,7 @@ from rehearsal.replies import words
 
 NO_REASONS = f"{DEMO_MODEL}have no reasons beyond them: what you see is what they make of your words."
 AGREED = "Good. What waits for your approval is done when you approve it, and not before."
-TASKS = ("text_plan", "turn", "path", "code")
+TASKS = ("text_plan", "turn", "path", "execution_plan", "code")
 _WHY = re.compile(r"^\W*(?:(?:and|but|so|ok|okay|hm+|wait)\W+)?(?:why|how come|what for)\b", re.IGNORECASE)
 _OF_THIS = re.compile(r"\b(?:you|your|this|that|these|those|it)\b", re.IGNORECASE)
 

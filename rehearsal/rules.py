@@ -20,6 +20,7 @@ from rehearsal.prompt import Prompt
 from rehearsal.remarks import answer_remark
 from rehearsal.retail.answers import answer_answer
 from rehearsal.retail.drafts import answer_task
+from rehearsal.retail.plans import answer_execution_plan
 from rehearsal.retail.turns import answer_turn
 from rehearsal.retail.verdicts import answer_turn_verdict
 from rehearsal.verdicts import answer_verdict
@@ -33,6 +34,7 @@ TASKS = {
     "turn_verdict": answer_turn_verdict,
     "answer": answer_answer,
     "task": answer_task,
+    "execution_plan": answer_execution_plan,
     "path": answer_path,
     "classify_prompt": answer_classify,
     "rewrite_prompt": answer_rewrite,

@@ -11,6 +11,7 @@ from services.generator.agentflow_prompt import AnswerReply, TaskReply
 from services.generator.conversation_prompt import CodeReply
 from services.planner.agentflow_prompt import TurnReply
 from services.planner.conversation_prompt import PlanReply
+from services.planner.execution_plan_prompt import StepsReply
 from services.planner.flow_prompt import PathReply
 from services.verifier.agentflow_prompt import TurnVerdictReply
 from services.verifier.conversation_prompt import TestsReply, VerdictReply
@@ -21,6 +22,7 @@ TRIAGE = ROOT / "flows" / "complaint_triage.yaml"
 REPLIES: dict[str, type[Reply]] = {
     "text_plan": PlanReply,
     "turn": TurnReply,
+    "execution_plan": StepsReply,
     "path": PathReply,
     "code": CodeReply,
     "answer": AnswerReply,

@@ -14,8 +14,10 @@ from shared.domain.decide import AnyCommand, decide, due
 from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.people import PersonCommand
+from shared.domain.plan_steps import unresolved
 from shared.domain.session import Phase, Session, reviewing
 from shared.domain.workflows import WORKFLOWS, edge, owner
+from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW, path_of
 from shared.story import finish
 
@@ -31,6 +33,10 @@ OF_TURNS = {
 VERDICTS: tuple[NextAction, ...] = ("continue", "retry", "escalate", "complete")
 PATH = PathPlan(nodes=("look",))
 TOOLS = (Step(text="Look", tool="look"),)
+CALLS = (
+    Step(text="Look", tool="look", id="s1", effect="read"),
+    Step(text="Write", tool="write", id="s2", effect="write", arguments={"x": "{{steps.s1.output}}"}),
+)
 _LOOK = ActionSpec(id="a", tool="look")
 _WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
 _ASK = {"depends_on": (), "approval_reason": "it writes"}
@@ -91,7 +97,8 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
             yield c.Reject(version=item.version)
     yield from (c.Reject(replan=True, target=target) for target in ("text", "code"))
     if plan:
-        yield c.EditPlan(base=plan.version, steps=TOOLS if path_of(plan) else (Step(text=f"v{session.version}"),))
+        own = (Step(text=f"v{session.version}", tool="look", id="s1"),)
+        yield c.EditPlan(base=plan.version, steps=TOOLS if path_of(plan) else own)
     if code:
         yield c.EditCode(base=code.version, code=f"print({session.version})")
     for action in actions[:2]:
@@ -107,6 +114,8 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         yield c.Ask(text="?", about="action", action_id=action.spec.id)
     yield from (c.Continue(), c.Run(), c.Complete(), c.Stop(), c.Pause(), c.Resume(), c.Retry(), c.CancelPlan())
     yield from (c.DeletePlan(), c.Remember(tool="x", policy="never"))
+    resolved = [a.spec.model_copy(update={"arguments": {"x": 1}}) for a in actions if unresolved(session, a.spec)]
+    yield c.ChangeTurn(actions=tuple(resolved))
     for specs in TURNS:
         yield c.TakeOver(sub_goal="x", actions=specs)
         yield c.PlanTurn(sub_goal="x", actions=specs)
@@ -116,8 +125,13 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         c.Share(user="bob", role="viewer"),
         c.ChooseWorkflow(workflow="agentflow"),
     )
-    path = c.DraftPlan(goal="x", steps=TOOLS, kind="path", path=PATH)
-    yield path if session.workflow == FLOW.name else c.DraftPlan(goal="x", steps=STEPS)
+    match session.workflow:
+        case FLOW.name:
+            yield c.DraftPlan(goal="x", steps=TOOLS, kind="path", path=PATH)
+        case EXECUTION_PLAN.name:
+            yield c.DraftPlan(goal="x", steps=CALLS, kind="execution")
+        case _:
+            yield c.DraftPlan(goal="x", steps=STEPS)
     yield c.AnswerRemark(text="x")
     yield from (
         c.DraftCode(code=CODE),

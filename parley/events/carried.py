@@ -15,6 +15,7 @@ from parley.events.values import (
     Stored,
     Text,
     Workflow,
+    is_empty,
 )
 
 
@@ -26,7 +27,10 @@ class EarlierRound(Stored):
 
 
 class CarriedPlan(Stored):
-    """The parent's plan; `author` is the actor that drafted or edited it."""
+    """The parent's plan; `author` is the actor that drafted or edited it, `task` that of an execution plan.
+
+    The fork's plan is a task of its own: what the parent has done, or does, is none of it.
+    """
 
     kind: PlanKind = "text"
     goal: Text
@@ -34,6 +38,7 @@ class CarriedPlan(Stored):
     notes: str = ""
     author: Line
     path: PathPlan | None = None
+    task: Annotated[str, Field(max_length=32, exclude_if=is_empty)] = ""
 
 
 class CarriedCode(Stored):

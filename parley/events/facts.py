@@ -7,6 +7,7 @@ from pydantic import Field, JsonValue
 from parley.events.carried import Carried
 from parley.events.envelope import Event
 from parley.events.values import (
+    STEP_ID,
     ActionAttempt,
     ActionId,
     ActionSpec,
@@ -68,7 +69,8 @@ class RemarkAnswered(Event):
 class PlanDrafted(Event):
     """The planner's proposal. Its version as a plan is the version of this event.
 
-    `begins_round`, here and in the drafts below: the remark that it answers is a new request.
+    `begins_round`, here and in the drafts below: the remark that it answers is a new request. `task`, of an execution
+    plan: one id for a request, which its versions share.
     """
 
     type: Literal["plan.drafted"] = "plan.drafted"
@@ -77,6 +79,7 @@ class PlanDrafted(Event):
     steps: Steps
     notes: str = ""
     path: PathPlan | None = None
+    task: Annotated[str, Field(pattern=STEP_ID)] | None = Field(None, exclude_if=is_none)
     begins_round: bool = False
     number: PeopleNumber = 0
 
@@ -93,13 +96,17 @@ class PlanEdited(Event):
 
 
 class PlanApproved(Event):
-    """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions."""
+    """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions.
+
+    `carried`: those of the actions that an earlier version of the plan has done. They are not done again.
+    """
 
     type: Literal["plan.approved"] = "plan.approved"
     plan_version: Version
     hash: str
     turn: Version | None = None
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
+    carried: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     number: PeopleNumber = 0
 
 

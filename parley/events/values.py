@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 Service = Literal["planner", "executor", "verifier", "generator"]
-PlanKind = Literal["text", "path"]
+PlanKind = Literal["text", "path", "execution"]
 Effect = Literal["read", "write", "irreversible"]
 Policy = Literal["always", "writes", "never"]
 Status = Literal["success", "partial", "failure"]
@@ -26,6 +26,8 @@ Text = Annotated[str, Field(min_length=1, max_length=50_000)]
 Line = Annotated[str, Field(min_length=1, max_length=500)]
 Workflow = Line  # a name: the gateway refuses one that it does not know, and the planner fails it
 ActionId = Annotated[str, Field(min_length=1, max_length=64)]
+STEP_ID = r"^[A-Za-z][A-Za-z0-9_-]{0,31}$"
+StepId = Annotated[str, Field(pattern=STEP_ID)]
 Attempt = Annotated[int, Field(ge=1)]
 
 
@@ -121,12 +123,17 @@ class SessionSettings(Stored):
 class Step(Stored):
     """One step of a plan: in a text plan a sentence, in a path also a node and its arguments.
 
+    In an execution plan it has an `id`, which stays through all versions of its task and is never used again; `after`
+    are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
+
     `effect` and `policy` are the tool's. None: they are not known before the step is resolved, right before it begins.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
     tool: Line | None = None
     arguments: dict[str, JsonValue] | None = None
+    id: StepId | None = Field(None, exclude_if=is_none)
+    after: Annotated[tuple[StepId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     effect: Effect | None = Field(None, exclude_if=is_none)
     policy: ToolPolicy | None = Field(None, exclude_if=is_none)
 

@@ -21,8 +21,9 @@ from parley.protocol.tools import (
     ToolPage,
     Violations,
 )
+from services.executor.execution_plan import StepGuide
 from services.executor.flow import PathGuide
-from services.executor.handlers import Executor
+from services.executor.handlers import Executor, Guide
 from services.executor.hints import Hints
 from services.executor.requests import Requests
 from services.executor.sources.loading import LoadedPacks
@@ -93,7 +94,8 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         guide = PathGuide(nodes, here.store)
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
-        yield Tools(Executor(registry, here.bus, {"flow": guide}), requests, guide)
+        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus)}
+        yield Tools(Executor(registry, here.bus, guides), requests, guide)
 
 
 async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: tuple[str, ...]) -> tuple[Source, ...]:

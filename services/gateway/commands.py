@@ -9,6 +9,7 @@ from parley.protocol import client as m
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
+from services.gateway.plan_edits import edited_steps
 from services.gateway.plan_text import read_plan
 from services.gateway.tools import Tools, known, own_actions
 from services.gateway.trouble import Trouble
@@ -162,13 +163,15 @@ def _feedback(message: m.Feedback, session: Session) -> c.Say:
     return c.Say(text=message.content, feedback=True)
 
 
-def _edit(message: m.Edit, session: Session, flows: FlowPage) -> c.EditPlan | c.EditCode:
+def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c.EditPlan | c.EditCode:
     if message.target == "code":
         if message.content is None:
             raise Invalid("An edit of the code carries the whole program in `content`.")
         return c.EditCode(base=message.version, code=message.content)
     edit = _edited_plan(message, session)
     plan = session.plan
+    if plan and plan.task and edit.base == plan.version:
+        return edited_steps(edit, plan, tools)
     return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
 
 
@@ -209,7 +212,7 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Approval: lambda message, at: _approval(message, at.session, at.shown),
     m.Feedback: lambda message, at: (_feedback(message, at.session),),
     m.Replan: lambda message, at: (c.Reject(version=message.version, replan=True, target=message.plan_type),),
-    m.Edit: lambda message, at: (_edit(message, at.session, at.flows),),
+    m.Edit: lambda message, at: (_edit(message, at.session, at.tools, at.flows),),
     m.QuestionReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
     m.AnswerReply: lambda message, at: (c.Answer(text=message.content, action_id=message.question_id),),
     m.ContinueChoice: lambda message, at: (_continue(message),),

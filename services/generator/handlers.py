@@ -2,13 +2,17 @@
 
 from collections.abc import Awaitable, Callable
 
-from services.generator import agentflow, flow
+from services.generator import agentflow, execution_plan, flow
 from services.generator.conversation import write_code
 from shared.domain import commands as c
 from shared.domain.workflows import of_work
 from shared.worker import Desk
 
-ANSWERS: dict[str, Callable[[Desk], Awaitable[c.GiveAnswer]]] = {"agentflow": agentflow.write, "flow": flow.write}
+ANSWERS: dict[str, Callable[[Desk], Awaitable[c.GiveAnswer]]] = {
+    "agentflow": agentflow.write,
+    "flow": flow.write,
+    "execution_plan": execution_plan.write,
+}
 
 
 async def write(desk: Desk) -> c.DraftCode | c.GiveAnswer | c.AnswerRemark | c.Ask:

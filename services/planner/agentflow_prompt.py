@@ -107,7 +107,7 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
         RULES,
         {
             "rules": page.rules,
-            "tools": [_tool(spec) for spec in page.tools],
+            "tools": [tool_line(spec) for spec in page.tools],
             "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
             "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
             "recalled": [f"- {one.request} ({one.outcome}) {one.lesson}".rstrip() for one in recalled],
@@ -134,7 +134,8 @@ def brief(session: Session, page: ToolPage, recalled: Sequence[Recalled], nudge:
     )
 
 
-def _tool(spec: ToolSpec) -> str:
+def tool_line(spec: ToolSpec) -> str:
+    """What the model is told of a tool."""
     return json.dumps(
         {name: getattr(spec, name) for name in ("name", "description", "effect", "parameters")}, ensure_ascii=False
     )

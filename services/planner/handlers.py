@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable
 
 from services.planner.agentflow import Recalls, Tools, plan_turn
 from services.planner.conversation import draft_plan
+from services.planner.execution_plan import draft_steps
 from services.planner.flow import PathPlanner
 from shared.domain import commands as c
 from shared.domain.workers import WorkerCommand
@@ -20,6 +21,7 @@ class Planner:
             "conversation": draft_plan,
             "agentflow": lambda desk: plan_turn(desk, tools, recall),
             "flow": paths.plan,
+            "execution_plan": lambda desk: draft_steps(desk, tools),
         }
 
     async def plan(self, desk: Desk) -> WorkerCommand:

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from services.verifier import agentflow, conversation, flow
+from services.verifier import agentflow, conversation, execution_plan, flow
 from shared.domain import commands as c
 from shared.domain.state import Turn
 from shared.worker import Desk
@@ -11,6 +11,7 @@ JUDGES: dict[str, Callable[[Desk, Turn], Awaitable[c.VerifyTurn]]] = {
     "conversation": conversation.judge,
     "agentflow": agentflow.judge,
     "flow": flow.judge,
+    "execution_plan": execution_plan.judge,
 }
 
 

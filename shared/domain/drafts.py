@@ -30,6 +30,7 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
     return replace(
         heard,
         plan=plan,
+        task=plan.task,
         code=code,
         words=replace(heard.words, last_question=""),
         next_draft=NextDraft(),
@@ -40,9 +41,10 @@ def plan_made(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> 
 def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan:
     before = session.plan
     if isinstance(event, facts.PlanDrafted):
-        kind, path = event.kind, event.path
+        kind, path, task = event.kind, event.path, event.task or ""
     else:
         kind, path = workflows.kind_of(before), before.path if before else None
+        task = before.task if before else ""
     status: PlanStatus = "draft" if unread_while_drafting(session, event) else "pending_approval"
     return Plan(
         event.version,
@@ -54,6 +56,7 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
         event.actor,
         status=status,
         path=path,
+        task=task,
     )
 
 
@@ -64,10 +67,12 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
         approved = with_words(with_plan(session, "approved"), feedback_in_code=())
         return with_next_draft(approved, problems=())
     workflow = workflows.of_plan(session, plan.kind)
+    left = leave_turn(with_plan(session, "executing"))
+    done = {action.spec.id: action for action in left.begun_steps if action.spec.id in event.carried}
     turn = Turn(
         event.turn,
         plan.goal,
-        tuple(planned(spec) for spec in event.actions),
+        tuple(done.get(spec.id) or planned(spec) for spec in event.actions),
         plan.by,
         final=True,
         path=plan.path,
@@ -75,7 +80,6 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
         rules=workflow.turn,
         made=len(event.actions),
     )
-    left = leave_turn(with_plan(session, "executing"))
     return replace(left, turn=turn, counts=replace(left.counts, turns=event.turn))
 
 

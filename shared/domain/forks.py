@@ -5,6 +5,7 @@ import json
 from parley.events import facts
 from parley.events.carried import Carried, CarriedCode, CarriedPlan, EarlierRound
 from parley.events.values import Knowledge
+from shared.domain.changing import replace
 from shared.domain.session import WORDS_KEPT, Answer, Counts, Session, Words, newest, set_aside, settle
 from shared.domain.state import Code, Plan, Round
 from shared.domain.waves import leave_turn
@@ -45,7 +46,13 @@ def _current(session: Session) -> bool:
 
 def _carried_plan(plan: Plan) -> CarriedPlan:
     return CarriedPlan(
-        kind=plan.kind, goal=plan.goal, steps=plan.steps, notes=plan.notes, author=plan.by, path=plan.path
+        kind=plan.kind,
+        goal=plan.goal,
+        steps=plan.steps,
+        notes=plan.notes,
+        author=plan.by,
+        path=plan.path,
+        task=plan.task,
     )
 
 
@@ -85,7 +92,8 @@ def forked(event: facts.SessionForked) -> Session:
         flow_results=had.flow_states,
         counts=Counts(plans=had.plan_number, codes=had.code_number),
     )
-    return settle(fork, "awaiting_approval" if fork.plan else "resting")
+    task = fork.plan.task if fork.plan else ""
+    return settle(replace(fork, task=task), "awaiting_approval" if fork.plan else "resting")
 
 
 def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:
@@ -98,6 +106,7 @@ def _plan(event: facts.SessionForked, plan: CarriedPlan) -> Plan:
         notes=plan.notes,
         by=plan.author,
         path=plan.path,
+        task=f"t{event.version}" if plan.task else "",
     )
 
 

@@ -1,7 +1,8 @@
 """Which calls a person must allow, and which are not made at all: the domain's word on every action that is planned."""
 
-from parley.events.values import ActionSpec, Effect, ToolPolicy, ToolRule
+from parley.events.values import ActionSpec, Effect, Step, ToolPolicy, ToolRule
 from shared.domain.memory import key_of, standing
+from shared.domain.plan_steps import approved_with_plan, in_doubt, step_of
 from shared.domain.session import Session
 from shared.domain.state import Action, ActionStatus
 
@@ -15,15 +16,22 @@ PLANNED_AS: dict[Effect, str] = {"read": "only reads", "write": "can be undone",
 
 
 def ruled(session: Session, spec: ActionSpec) -> ActionSpec:
-    """The action with the domain's ruling: proceed, mutate, skip, require_approval or deny."""
-    before = _before(session, spec) if spec.effect != "read" else None
+    """The action with the domain's ruling: proceed, mutate, skip, require_approval or deny.
+
+    A step of a plan is itself and no other call: that an equal one was made before says nothing about it.
+    """
+    if spec.decision == "deny" and spec.decision_reason:
+        return spec.model_copy(update={"approval_reason": None})
+    step = step_of(session, spec.id)
+    before = _stands(session, spec, step) if spec.effect != "read" else None
     if why := _denied(session, spec, before):
         return spec.model_copy(update={"decision": "deny", "decision_reason": why, "approval_reason": None})
     if before == "finished":
         return spec.model_copy(
             update={"decision": "skip", "decision_reason": "it has been done already", "approval_reason": None}
         )
-    approval = spec.approval_reason or _asked(session, spec, before)
+    covered = step is not None and before is None and approved_with_plan(session, step, spec)
+    approval = spec.approval_reason or (None if covered else _asked(session, spec, before))
     if approval:
         return spec.model_copy(update={"decision": "require_approval", "approval_reason": approval})
     return spec.model_copy(update={"decision": "mutate" if spec.repairs else "proceed"})
@@ -64,6 +72,12 @@ def policy_of(session: Session, spec: ActionSpec) -> ToolPolicy:
     if spec.policy == "deny":
         return "deny"
     return session.policies.get(spec.tool) or spec.policy or session.settings.approval
+
+
+def _stands(session: Session, spec: ActionSpec, step: Step | None) -> ActionStatus | None:
+    if step is None:
+        return _before(session, spec)
+    return "uncertain" if in_doubt(session, spec.id) else None
 
 
 def _before(session: Session, spec: ActionSpec) -> ActionStatus | None:

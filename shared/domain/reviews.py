@@ -4,10 +4,12 @@ from parley.events import SessionEvent, facts
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
+from shared.domain.plan_steps import carried, problems, rewritten
 from shared.domain.policy import policy_of, ruled
-from shared.domain.session import SERVICE_OF, Session, reviewing, undecided
+from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, with_plan
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
+from shared.domain.waves import leave_turn
 from shared.domain.workflows import of_plan
 
 
@@ -35,8 +37,11 @@ def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
 
 def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
     """The approval of steps that act holds their turn."""
+    approved = leave_turn(with_plan(session, "approved"))
+    if plan.task and any(action.spec.id.startswith(f"{plan.task}.") for action in approved.left_running):
+        raise OutOfTurn("A step of the plan is still running: approve this version when its outcome is known.")
     actions = tuple(
-        ruled(session, spec) for spec in of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
+        ruled(approved, spec) for spec in of_plan(session, plan.kind).actions(plan, session.counts.turns + 1)
     )
     return facts.PlanApproved(
         **stamp(session, by, "plan.approved"),
@@ -44,6 +49,7 @@ def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
         hash=plan.hash,
         turn=session.counts.turns + 1 if actions else None,
         actions=actions,
+        carried=carried(session, actions),
     )
 
 
@@ -97,6 +103,8 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
         raise Invalid("A plan needs at least one step.")
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
+    if plan.task and (wrong := (*problems(command.steps), *rewritten(session, command.steps))):
+        raise Invalid(" ".join(wrong))
     kind = "plan.edited"
     return facts.PlanEdited(
         **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes

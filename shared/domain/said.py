@@ -106,6 +106,8 @@ def _next_round(session: Session, request: str, version: int) -> Session:
         words=replace(words, request=request, earlier=earlier, feedback=unheard, last_question="", dialogue=()),
         next_draft=NextDraft(),
         answer=Answer(),
+        task="",
+        begun_steps=(),
         counts=replace(session.counts, turns_before=session.counts.turns),
     )
     return begin(fresh, "planning", version)

@@ -149,6 +149,8 @@ class Session:
 
     words: Words = field(default_factory=Words)
     plan: Plan | None = None
+    task: str = ""  # of the request at hand: all versions of its execution plan share it
+    begun_steps: tuple[Action, ...] = ()  # of the task, in turns that are left: those that were done, or may have been
     code: Code | None = None
     next_draft: NextDraft = field(default_factory=NextDraft)
     turn: Turn | None = None

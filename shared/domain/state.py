@@ -47,6 +47,17 @@ def _step(step: Step) -> str:
     return f"{step.text} — `{step.tool}({arguments})`"
 
 
+def _hashed(step: Step) -> dict[str, JsonValue]:
+    """All of a step that can run."""
+    hashed: dict[str, JsonValue] = {
+        "text": step.text,
+        "tool": step.tool,
+        "arguments": step.arguments,
+        "effect": step.effect,
+    }
+    return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
+
+
 @dataclass(frozen=True)
 class Plan:
     """One version of the plan. `version` is that of the event that made it, `number` counts 1, 2, 3 for people."""
@@ -60,6 +71,7 @@ class Plan:
     by: str
     status: PlanStatus = "pending_approval"
     path: PathPlan | None = None
+    task: str = ""  # of an execution plan: the id that its versions share
 
     @property
     def text(self) -> str:
@@ -68,10 +80,7 @@ class Plan:
     @property
     def hash(self) -> str:
         """What an approval of this version is bound to: all of it that can run, never a text made from it."""
-        steps: list[JsonValue] = [
-            {"text": step.text, "tool": step.tool, "arguments": step.arguments, "effect": step.effect}
-            for step in self.steps
-        ]
+        steps: list[JsonValue] = [_hashed(step) for step in self.steps]
         nodes: JsonValue = list(self.path.nodes) if self.path else None
         return canonical_hash({"goal": self.goal, "notes": self.notes, "steps": steps, "nodes": nodes})
 
@@ -201,6 +210,8 @@ class TurnRules:
     reruns_cut_off: on retry, an action that a stop cut off runs again.
     changeable: what has not begun can be replaced by other actions.
     keeps_results: later requests know what the actions returned, and a person can save it.
+    by_step: the actions are the steps of the approved plan. What is literal in it was approved with it; a reference is
+    resolved right before its action begins; where one comes to nothing, no other begins.
     """
 
     one_by_one: bool = False
@@ -208,6 +219,7 @@ class TurnRules:
     reruns_cut_off: bool = False
     changeable: bool = False
     keeps_results: bool = False
+    by_step: bool = False
 
 
 PLAIN = TurnRules()

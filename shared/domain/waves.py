@@ -15,8 +15,11 @@ MOST = 50  # actions of a turn
 
 
 def ready(turn: Turn | None) -> tuple[Action, ...]:
-    """The next wave: not yet started, every dependency finished well (or was done before)."""
-    if turn is None:
+    """The next wave: not yet started, every dependency finished well (or was done before).
+
+    Once a step of a plan has come to nothing, no other begins.
+    """
+    if turn is None or (turn.rules.by_step and any(action.dead for action in turn.actions)):
         return ()
     finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
     wave = tuple(
@@ -85,7 +88,8 @@ def change(session: Session, ids: Iterable[str], how: Callable[[Action], Action]
             remembered = memory.came_late(remembered, after)
         if after.under_way:
             loose.append(after)
-    return replace(session, turn=turn, left_running=tuple(loose), memory=remembered)
+    begun = tuple(map(changed, session.begun_steps))
+    return replace(session, turn=turn, left_running=tuple(loose), memory=remembered, begun_steps=begun)
 
 
 def new_attempt(session: Session, ids: Iterable[str], status: ActionStatus, **more: object) -> Session:
@@ -152,9 +156,21 @@ def leave_turn(session: Session) -> Session:
         if turn and turn.rules.keeps_results
         else session.flow_results
     )
+    begun = _begun(session.begun_steps, turn) if turn and turn.rules.by_step else session.begun_steps
     return replace(
-        session, turn=None, memory=remembered, flow_results=before, left_running=(*session.left_running, *started)
+        session,
+        turn=None,
+        memory=remembered,
+        flow_results=before,
+        begun_steps=begun,
+        left_running=(*session.left_running, *started),
     )
+
+
+def _begun(before: tuple[Action, ...], turn: Turn) -> tuple[Action, ...]:
+    """The steps that were done, or of which nobody knows: those of this turn in place of the same ones before."""
+    now = {a.spec.id: a for a in turn.actions if a.status in ("finished", "uncertain", "started")}
+    return (*(action for action in before if action.spec.id not in now), *now.values())
 
 
 def advance(session: Session, version: int) -> Session:

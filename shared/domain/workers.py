@@ -9,6 +9,7 @@ from shared.domain import paths
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.memory import SUB_GOALS
+from shared.domain.plan_steps import problems, rewritten, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
@@ -16,7 +17,7 @@ from shared.domain.stamp import stamp
 from shared.domain.state import ActionStatus, Turn
 from shared.domain.waves import find, new_actions, ready, running, to_start
 from shared.domain.wording import BUDGET_OPTIONS
-from shared.domain.workflows import WORKFLOWS
+from shared.domain.workflows import WORKFLOWS, of_plan
 
 WorkerCommand = (
     c.AnswerRemark
@@ -39,6 +40,9 @@ WorkerCommand = (
 )
 
 
+# What the executor may change of a step's action before it begins, and where its references are resolved.
+_RULING: dict[str, object] = {"decision": "proceed", "decision_reason": "", "approval_reason": None}
+_RESOLVES = _RULING | {"arguments": {}}
 ASKERS: dict[str, tuple[Phase, ...]] = {"request": ("planning", "coding"), "action": ("executing",)}
 
 
@@ -71,8 +75,7 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return facts.RemarkAnswered(**stamp(session, by, "remark.answered"), text=command.text)
         case c.DraftPlan():
             _my_turn(session, by, "planning")
-            told = dict(command) | {"begins_round": begins_round(session)}
-            return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
+            return _draft_plan(session, command, by)
         case c.DraftCode():
             return _draft_code(session, command, by)
         case c.VerifyCode():
@@ -101,6 +104,16 @@ def _my_turn(session: Session, by: By, *phases: Phase) -> None:
         raise OutOfTurn(f"This is not done while the session is {session.phase}.")
 
 
+def _draft_plan(session: Session, command: c.DraftPlan, by: By) -> SessionEvent:
+    acts = of_plan(session, command.kind).turn.by_step
+    drafted_in = drafting(session)
+    if acts and (wrong := (*problems(command.steps), *rewritten(drafted_in, command.steps))):
+        raise Invalid(" ".join(wrong))
+    task = task_of(drafted_in) if acts else None
+    told = dict(command) | {"begins_round": begins_round(session), "task": task}
+    return facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)
+
+
 def _plan_turn(session: Session, command: c.PlanTurn, by: By) -> SessionEvent:
     _my_turn(session, by, "planning")
     need(_plans_turns(session), "In a conversation only approved code is run, when a person asks.")
@@ -120,11 +133,30 @@ def _plans_turns(session: Session) -> bool:
 def _change_turn(session: Session, command: c.ChangeTurn, by: By) -> SessionEvent:
     """Between two nodes: where the next one is another one, or runs with what is now known."""
     _my_turn(session, by, "executing")
-    need(not running(session), "A node is running: the path is changed between nodes.")
+    need(not running(session), "An action is running: what comes next is changed between actions.")
+    if session.turn and session.turn.rules.by_step:
+        return _turn_changed(session, session.turn, _resolved(session, session.turn, command), command.reason, by)
     if session.turn is None or not session.turn.rules.changeable:
         raise OutOfTurn("No path is being walked now.")
     specs = (ruled(session, spec) for spec in paths.numbered(session.turn, command.actions, given=False))
     return _turn_changed(session, session.turn, tuple(specs), command.reason, by)
+
+
+def _resolved(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[ActionSpec, ...]:
+    """The steps that have not begun, those of the command with what their references stand for, or denied.
+
+    Raises Invalid for anything else that would be another.
+    """
+    given = {spec.id: spec for spec in command.actions}
+    left = [action.spec for action in turn.actions if action.status in paths.OPEN]
+    if foreign := given.keys() - {spec.id for spec in left}:
+        raise Invalid(f"{min(foreign)} is no step that is still to begin.")
+    for spec in left:
+        new = given.get(spec.id, spec)
+        may_differ = _RESOLVES if unresolved(session, spec) else _RULING
+        if new.model_copy(update=may_differ) != spec.model_copy(update=may_differ):
+            raise Invalid(f"{spec.id} would be another step: only what its references stand for may come in.")
+    return tuple(ruled(session, given[spec.id]) if spec.id in given else spec for spec in left)
 
 
 def _turn_changed(session: Session, turn: Turn, actions: tuple[ActionSpec, ...], reason: str, by: By) -> SessionEvent:

@@ -32,6 +32,30 @@ async def test_the_examples_are_carried_out_by_all_services(person: Person, runn
     assert await waiting(tab) == before
 
 
+async def test_a_plan_that_acts_is_edited_approved_once_and_carried_out(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    await tab("workflow").get_by_text("Plan and act").click()
+    await tab("example").nth(0).click()
+    await tab.sees("plan-review", "Plan 1")
+    await expect(tab("step-call")).to_have_count(5)
+    await expect(tab("step-call").last).to_contain_text("cancel_pending_order")
+    await expect(tab("step-call").last).to_contain_text("changes data")
+    await expect(tab("step-call").last).to_contain_text("after 4")
+    await tab.page.get_by_role("button", name="Delete step 4").click()
+    await tab.press("edit-save")
+    await tab.sees("error", "Step 4 (s5) depends on s4, which is no step.")
+    await tab.press("edit-discard")
+    await tab.page.get_by_role("button", name="Delete step 3").click()
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 2")
+    await expect(tab("step-call").last).to_contain_text("after 3")
+    await tab.press("approve")
+    await tab.sees("answer", "All 4 steps were carried out.")
+    await expect(tab("action")).to_have_count(4)
+    await expect(tab("action").last).to_have_attribute("data-state", "finished")
+    await tab.reloaded_the_same()
+
+
 async def waiting(tab: Tab) -> int:
     """How many sessions wait for the person."""
     return int(await tab.page.evaluate("async () => (await (await fetch('/api/inbox')).json()).total"))

@@ -164,10 +164,10 @@ async def test_fork(world: World) -> None:
 
 async def test_what_is_not_there_yet_says_so(world: World) -> None:
     async with serving(world.app) as address, client(address) as her:
-        await her.send("user_message", content="x", workflow="execution_plan")
+        await her.send("user_message", content="x", workflow="gardening")
         await her.error("not_available")
         await world.story("s").plan()
-        await her.send("choose_workflow", session_id="s", workflow="execution_plan")
+        await her.send("choose_workflow", session_id="s", workflow="gardening")
         await her.error("not_available")
         assert json.loads((await world.log.read("s"))[-1].data)["type"] == "plan.drafted"
 

@@ -272,7 +272,7 @@ async def test_nothing_is_overheard(there: There) -> None:
             for kind in ("resume", "stop", "fork"):
                 await he.send(kind, session_id=session_id)
                 await he.error("not_found")
-        await he.send("user_message", session_id=to_come, content="I was here first", workflow="execution_plan")
+        await he.send("user_message", session_id=to_come, content="I was here first", workflow="gardening")
         await he.error("not_available")
         await she.send("user_message", session_id=to_come, content=MARK)
         await she.event("message.received")

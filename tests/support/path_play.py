@@ -30,7 +30,7 @@ from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
-from shared.domain.session import Session
+from shared.domain.session import Session, undecided
 from shared.domain.state import Action
 from shared.llm import ModelFailed, ScriptedModel
 from shared.log import Loaded, accept, commit
@@ -190,6 +190,10 @@ class Talk:
         if session.phase in DUTY:
             await self._served(DUTY[session.phase])
         elif session.phase == "awaiting_approval":
+            plan = session.plan
+            if plan and plan.task and not undecided(session.turn):
+                await self._person(c.Approve(version=plan.version, hash=plan.hash))
+                return True
             action = waiting(session)
             await self._person(c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash))
         elif session.phase == "awaiting_input" and session.question:

@@ -52,6 +52,7 @@ REVIEW: Mapping[str, str] = {
     "actions": "Actions to approve",
     "add": "Add {what}",
     "add_step": "Add a step",
+    "after_steps": "after {numbers}",
     "arguments": "Arguments",
     "arguments_hint": "Enter after each",
     "approve_change": "Approve this change?",

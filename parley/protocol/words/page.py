@@ -6,6 +6,7 @@ WORKFLOWS: Mapping[str, str] = {
     "conversation": "Plan and code",
     "agentflow": "Act with tools",
     "flow": "Ask the data",
+    "execution_plan": "Plan and act",
 }
 
 # By workflow: a heading, and what to expect.
@@ -16,6 +17,8 @@ WELCOME: Mapping[str, str] = {
     "agentflow_what": "Parley looks things up, shows every step, and asks before it changes data.",
     "flow": "What do you want to know?",
     "flow_what": "You'll see the path, the tables and the SQL before anything runs, and you can change each of them.",
+    "execution_plan": "What should be done?",
+    "execution_plan_what": "You'll see every step first, and approve them all at once. You can change each of them.",
     "how": "How to work on it",
     "demo": "Demo mode: scripted answers, no AI model.",
     "demo_short": "Demo",

@@ -9,6 +9,7 @@ from shared.domain.decide import AnyCommand, bare
 from shared.domain.errors import Refused
 from shared.domain.paths import begun
 from shared.domain.session import SERVICE_OF, Session, undecided
+from shared.domain.state import Plan
 
 _ANYBODY = By(actor="user:?", at=datetime(2000, 1, 1, tzinfo=UTC))
 _OTHER = "\n\N{REPLACEMENT CHARACTER}"  # differs from any text in review
@@ -42,6 +43,12 @@ def _last_begun(session: Session) -> str:
     return walked[-1].spec.id if walked else ""
 
 
+def _reworded(plan: Plan) -> tuple[Step, ...]:
+    """The steps with another text in the first: no rule of steps that act is broken by it."""
+    first, *rest = plan.steps
+    return first.model_copy(update={"text": _OTHER}), *rest
+
+
 def _probes(session: Session) -> dict[str, AnyCommand | None]:
     """One example of each kind of message, as good as it can be at this moment."""
     waiting = undecided(session.turn)
@@ -57,7 +64,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
     return {
         "approval": c.Approve(version=seen, hash=item.hash if item and not waiting else None, action_id=asked),
         "replan": c.Reject(replan=True),
-        "edit": c.EditPlan(base=plan.version, steps=(Step(text=_OTHER),)) if plan else None,
+        "edit": c.EditPlan(base=plan.version, steps=_reworded(plan)) if plan else None,
         "edit_code": c.EditCode(base=code.version, code=f"x = 1 {_OTHER}") if code else None,
         "answer": c.Answer(text=asked_options[0].label if asked_options else "x"),
         "continue": c.Continue(),

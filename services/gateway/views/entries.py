@@ -98,7 +98,7 @@ def _plan(event: facts.PlanDrafted | facts.PlanEdited) -> j.PlanEntry:
     if isinstance(event, facts.PlanDrafted):
         path = _path(event.path)
     else:
-        nodes = tuple(step.tool for step in event.steps if step.tool)
+        nodes = tuple(step.tool for step in event.steps if step.tool and not step.id)
         path = PlannedPathView(nodes=nodes) if len(nodes) == len(event.steps) else None
     return j.PlanEntry(
         **base(event, f"plan:{event.version}"),
@@ -143,7 +143,7 @@ def _approved_turn(event: facts.PlanApproved) -> Iterator[j.EntryOrUpdate]:
     """The turn that an approved plan begins: what it is for is in the plan's own entry."""
     turn, plan = event.turn or 0, f"plan:{event.plan_version}"
     yield j.TurnEntry(**base(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
-    yield from _actions(event, turn, event.actions)
+    yield from _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.carried))
 
 
 def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:

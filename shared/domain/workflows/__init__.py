@@ -7,9 +7,10 @@ from shared.domain.state import Plan
 from shared.domain.workflow import Edge, Workflow
 from shared.domain.workflows.agentflow import AGENTFLOW
 from shared.domain.workflows.conversation import CONVERSATION
+from shared.domain.workflows.execution_plan import EXECUTION_PLAN
 from shared.domain.workflows.flow import FLOW
 
-WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW)}
+WORKFLOWS: dict[str, Workflow] = {one.name: one for one in (CONVERSATION, AGENTFLOW, FLOW, EXECUTION_PLAN)}
 
 
 def of_plan(session: Session, kind: PlanKind) -> Workflow:

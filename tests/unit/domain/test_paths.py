@@ -86,7 +86,7 @@ def test_the_executor_leaves_the_path_between_two_nodes() -> None:
 
 def test_the_path_is_not_changed_while_a_node_runs_nor_where_there_is_none() -> None:
     change = c.ChangeTurn(actions=(node("sql.tell"),))
-    given(*PLANNED, c.Start()).when(change).refused(OutOfTurn, "between nodes")
+    given(*PLANNED, c.Start()).when(change).refused(OutOfTurn, "between actions")
     without = c.PlanTurn(sub_goal="x", actions=(node("sql.look", 1),))
     given(*ASKED, without).when(change).refused(OutOfTurn, "No path")
     given(*ASKED).when(change).refused(OutOfTurn, "not done while the session is planning")

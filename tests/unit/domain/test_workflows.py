@@ -12,7 +12,20 @@ from shared.domain import workflows
 from shared.domain.session import Session
 from shared.domain.workflow import Edge, Workflow, always
 from shared.domain.workflows import WORKFLOWS
-from tests.unit.domain.spec import TO_DONE, StoryLine, act, answer, done, draft, given, request, say, turn, verdict
+from tests.unit.domain.spec import (
+    TO_DONE,
+    StoryLine,
+    act,
+    answer,
+    approve,
+    done,
+    draft,
+    given,
+    request,
+    say,
+    turn,
+    verdict,
+)
 
 
 class Taken(NamedTuple):
@@ -44,6 +57,14 @@ PATH = PathPlan(nodes=("look",))
 LOOK = act("1.1", tool="look")
 LAST_TURN = (request("agentflow", max_turns=1), turn(), c.Start(), done(), verdict("continue"))
 WALKED = (request("flow"), turn(LOOK, path=PATH), c.Start(), done())
+CALL = (Step(text="Look", tool="look", id="s1"),)
+CARRIED_OUT = (
+    request("execution_plan"),
+    c.DraftPlan(goal="look", steps=CALL, kind="execution"),
+    approve,
+    c.Start(),
+    done(action_id="t2.s1"),
+)
 # The search does not come to these: it takes sessions for the same that differ in words, or in how many turns are left.
 RARE: tuple[tuple[StoryLine, ...], ...] = (
     LAST_TURN,
@@ -55,6 +76,9 @@ RARE: tuple[tuple[StoryLine, ...], ...] = (
     (*WALKED, say("hurry"), verdict()),
     (*WALKED, verdict(), say("hurry"), answer()),
     (request("flow", confirm="path"), path_drafted, path_edited),
+    (*CARRIED_OUT, say("hurry"), verdict()),
+    (*CARRIED_OUT, verdict(), say("hurry"), answer()),
+    (*CARRIED_OUT, verdict(), answer()),
 )
 
 

@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
-from parley.events.values import Artefact
+from parley.events.values import Artefact, Step
 from shared.domain import commands as c
 from shared.domain.admissible import admit
 from shared.domain.commands import By, Work
@@ -21,11 +21,13 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
+from shared.domain.plan_steps import unresolved
 from shared.domain.policy import STRENGTH, policy_of
+from shared.domain.references import Unresolved, resolved
 from shared.domain.said import drafting
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
-from shared.domain.waves import blocked, find, running, to_start
+from shared.domain.waves import blocked, find, ready, running, to_start
 from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
@@ -64,16 +66,37 @@ def good(session: Session) -> AnyCommand:
     match session.phase:
         case "planning":
             number = f"{session.counts.turns + 1}.1"
+            if session.workflow == "execution_plan":
+                call = Step(text="look", tool="look", id=f"v{session.version}", effect="read")
+                return c.DraftPlan(goal="g", steps=(call,), kind="execution")
             return draft() if session.workflow == "conversation" else turn(act(number))
         case "coding":
             return program(f"print({session.version})")
         case "executing":
             now = running(session)
+            if not now and (known := with_outputs(session)):
+                return known
             starts = to_start(session) or not now
             return c.Start() if starts else ends(now[0])
         case "verifying":
             return verdict("continue" if session.counts.turns % 2 else "complete") if session.turn else checked()
     return answer()
+
+
+def with_outputs(session: Session) -> c.ChangeTurn | None:
+    """What the executor makes of the references of the wave that is ready; None where there are none."""
+    turn = session.turn
+    waiting = [action.spec for action in ready(turn) if unresolved(session, action.spec)]
+    if turn is None or not waiting:
+        return None
+    outputs = {a.spec.id.rpartition(".")[2]: a.result for a in turn.actions if a.status == "finished"}
+    changed = []
+    for spec in waiting:
+        try:
+            changed.append(spec.model_copy(update={"arguments": resolved(spec.arguments, outputs)}))
+        except Unresolved as error:
+            changed.append(spec.model_copy(update={"decision": "deny", "decision_reason": str(error)}))
+    return c.ChangeTurn(actions=tuple(changed))
 
 
 def tried(session: Session, command: AnyCommand, by: By) -> Session | None:

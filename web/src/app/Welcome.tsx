@@ -24,6 +24,11 @@ const EXAMPLES: Record<string, Example[]> = {
     { title: "Cancel an order", text: "I am jude.mendes3817@example.com. Please cancel order #W4260124, I no longer need it." },
     { title: "Change an address", text: "I am jude.mendes3817@example.com. Please send order #W3990615 to 12 Harbor View, Seattle, WA 98101, USA instead." },
   ],
+  execution_plan: [
+    { title: "Several orders", text: "I am ada.stone8163@example.com. Look up orders #W2617455 and #W4753351, and cancel #W3458309." },
+    { title: "One order", text: "I am ada.stone8163@example.com. Cancel order #W6054154, I ordered it by mistake." },
+    { title: "A call", text: 'Call calculate with {"expression": "2 * 3.5"}' },
+  ],
   flow: [
     { title: "Count", text: "How many orders are pending?" },
     { title: "Compare", text: "Show the number of orders by status" },

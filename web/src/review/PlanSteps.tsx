@@ -5,6 +5,7 @@ import { type KeyboardEvent, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import { Bin, Down, Grip, Plus, Up } from "../ui/icons";
 import { InPlace } from "./InPlace";
+import { StepCall } from "./StepCall";
 import { add, type EditedStep, moveTo, type PlanEdit, remove, setText } from "./planEdit";
 
 interface Props {
@@ -16,6 +17,7 @@ interface Props {
 export function PlanSteps({ edit, editable, onChange }: Props) {
   const [dragged, setDragged] = useState<number | null>(null);
   const [fresh, setFresh] = useState<number | null>(null);
+  const grows = !edit.steps.some((one) => one.step.id); // a step that acts needs more than words: the planner is asked for it
   const addAfter = (key: number | null) => {
     setFresh(edit.next);
     onChange(add(edit, key));
@@ -23,7 +25,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
   const onKey = (event: KeyboardEvent, one: EditedStep, index: number) => {
     if (event.key === "Enter" && !event.shiftKey && !event.nativeEvent.isComposing) {
       event.preventDefault();
-      addAfter(one.key);
+      if (grows) addAfter(one.key);
     } else if (event.key === "Backspace" && one.step.text === "") {
       event.preventDefault();
       setFresh(edit.steps[index - 1]?.key ?? null);
@@ -76,11 +78,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
                 testId="step-text"
                 maxLength={2000}
               />
-              {one.step.tool && (
-                <code className="step-tool">
-                  {one.step.tool}({JSON.stringify(one.step.arguments ?? {})})
-                </code>
-              )}
+              {one.step.tool && <StepCall step={one.step} steps={edit.steps} />}
             </div>
             {editable && (
               <div className="step-buttons">
@@ -102,7 +100,7 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
           </li>
         ))}
       </ol>
-      {editable && (
+      {editable && grows && (
         <Button className="step-add" size="compact-sm" variant="subtle" leftSection={<Plus size={15} />} onClick={() => addAfter(null)} data-testid="step-add">
           {REVIEW.add_step}
         </Button>

@@ -1,0 +1,87 @@
+"""The guide of a plan's steps: before a wave begins, its references become what earlier steps have given.
+
+What is against a pack's rules then, or refers to nothing, is denied before it starts.
+"""
+
+import json
+from typing import Protocol
+
+from pydantic import JsonValue
+
+from parley.events.values import ActionSpec
+from parley.protocol.tools import past_calls
+from services.executor.tools import Registry
+from shared.domain import commands as c
+from shared.domain.memory import history
+from shared.domain.plan_steps import unresolved
+from shared.domain.references import Unresolved, references, resolved
+from shared.domain.session import Session
+from shared.domain.state import Turn
+from shared.domain.waves import ready
+from shared.worker import Desk
+
+
+class Fetches(Protocol):
+    """Where results are that are too large for an event: the bus."""
+
+    async def fetch(self, name: str) -> bytes | None: ...
+
+
+class StepGuide:
+    def __init__(self, registry: Registry, artefacts: Fetches) -> None:
+        self._registry = registry
+        self._artefacts = artefacts
+
+    async def leads(self, desk: Desk) -> bool:
+        """Whether the wave was changed instead of begun: the next delivery finds the values in it."""
+        session = desk.session
+        wave = [action.spec for action in ready(session.turn)]
+        known = [await self._known(session, spec) for spec in wave]
+        changed = tuple(new for spec, new in zip(wave, known, strict=True) if new != spec)
+        if changed:
+            await desk.record(c.ChangeTurn(actions=changed))
+        return bool(changed)
+
+    async def _known(self, session: Session, spec: ActionSpec) -> ActionSpec:
+        """The action with what its references stand for, or with the reason why it is not run."""
+        if unresolved(session, spec):
+            try:
+                arguments = resolved(spec.arguments, await self._outputs(session.turn, spec))
+            except Unresolved as error:
+                return _denied(spec, str(error))
+            if arguments == spec.arguments:  # it would be taken for unresolved for ever
+                return _denied(spec, "What its references stand for is the references themselves.")
+            spec = spec.model_copy(update={"arguments": arguments})
+        tool = self._registry.find(spec.tool)
+        past = past_calls(history(session.memory, session.turn))
+        forbidden = tool.check(spec.arguments, past) if tool and tool.check else ()
+        return _denied(spec, " ".join(forbidden)) if forbidden else spec
+
+    async def _outputs(self, turn: Turn | None, spec: ActionSpec) -> dict[str, JsonValue]:
+        """What the steps gave that the action refers to, whole."""
+        steps = {one.step for one in references(spec.arguments)}
+        outputs: dict[str, JsonValue] = {}
+        for action in turn.actions if turn else ():
+            name = action.spec.id.rpartition(".")[2]
+            if name not in steps:
+                continue
+            if action.artefact is None:
+                outputs[name] = _read(action.result)
+            elif (body := await self._artefacts.fetch(action.artefact.name)) is not None:
+                outputs[name] = _read(body.decode())
+        return outputs
+
+
+def _denied(spec: ActionSpec, why: str) -> ActionSpec:
+    return spec.model_copy(update={"decision": "deny", "decision_reason": why[:2_000]})
+
+
+def _read(result: JsonValue) -> JsonValue:
+    """Some tools give their objects as JSON text."""
+    if isinstance(result, str) and result[:1] in ("{", "["):
+        try:
+            value: JsonValue = json.loads(result)
+        except ValueError:
+            return result
+        return value
+    return result

@@ -1,0 +1,28 @@
+"""A person's own version of a plan that acts, held against the tools there are. Pure."""
+
+from parley.events.values import Step
+from services.gateway.tools import Tools
+from shared.domain import commands as c
+from shared.domain.errors import Invalid
+from shared.domain.plan_steps import fresh_id
+from shared.domain.state import Plan
+from shared.plan_checks import step_problems
+
+
+def edited_steps(edit: c.EditPlan, plan: Plan, tools: Tools) -> c.EditPlan:
+    """The edit, with what each tool does to the world, and ids for the steps that are new.
+
+    Raises Invalid with all that is wrong.
+    """
+    taken = {step.id for step in (*plan.steps, *edit.steps) if step.id}
+    steps = tuple(_known(step, tools, taken) for step in edit.steps)
+    known = {name: tool for name, tool in tools.items() if name in {step.tool for step in steps}}
+    if problems := step_problems(steps, known):
+        raise Invalid(" ".join(problems))
+    return edit.model_copy(update={"steps": steps})
+
+
+def _known(step: Step, tools: Tools, taken: set[str]) -> Step:
+    spec = tools.get(step.tool or "")
+    told = {"effect": spec.effect, "policy": spec.policy} if spec else {}
+    return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})

@@ -1,0 +1,82 @@
+"""Plan and act: draft the plan of tool calls; what cannot be carried out goes back with the reasons."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from parley.events.values import STEP_ID, Step
+from parley.protocol.tools import ToolSpec
+from services.planner.agentflow import Tools
+from services.planner.agentflow_prompt import MoreTools
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, brief, shown
+from shared.domain import commands as c
+from shared.domain.plan_steps import fresh_id
+from shared.domain.said import drafting
+from shared.domain.session import Session
+from shared.llm.dialogue import refuse_repeated, reply_for, to_command
+from shared.plan_checks import repaired, step_problems
+from shared.worker import Desk
+
+TRIES = 3  # proposals of one plan; after that the work has failed, and can be tried again
+SEARCHES = 2  # besides these, wishes for other tools
+
+
+async def draft_steps(desk: Desk, tools: Tools) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+    session = drafting(desk.session)
+    page = await tools.fitting(_words(session), _used(session))
+    if not page.tools:
+        return c.Fail(reason=" ".join(("There are no tools to plan with.", *page.troubles)), retryable=True)
+    problems: Sequence[str] = ()
+    for _ in range(TRIES + SEARCHES):
+        reply = await desk.ask(
+            brief(desk.session, page, problems),
+            reply_for(StepsReply, desk.session),
+            kind="plan",
+            render=shown,
+            refuse=refuse_repeated(desk.session),
+        )
+        match reply.reply:
+            case MoreTools(words=words):
+                page = await tools.fitting(words, _used(session))
+                problems = (f"These are the tools that fit “{words[:200]}”. Is none of them right, say so.",)
+            case StepsDraft() as draft:
+                known = {spec.name: spec for spec in page.tools}
+                steps = _steps(draft.steps, session, known)
+                problems = step_problems(steps, known)
+                if not problems:
+                    goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
+                    return c.DraftPlan(goal=goal, steps=steps, notes=notes, kind="execution")
+            case other:
+                return to_command(other, desk.session)
+    return c.Fail(reason=f"No plan could be made that can be carried out. {' '.join(problems)}"[:5_000])
+
+
+def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, ToolSpec]) -> tuple[Step, ...]:
+    """The steps with ids, their literal arguments put right, and what their tools do to the world."""
+    before = session.plan.steps if session.plan else ()
+    taken = {draft.id for draft in drafts} | {step.id for step in before if step.id}
+    return tuple(_step(draft, draft.id if re.match(STEP_ID, draft.id) else fresh_id(taken), known) for draft in drafts)
+
+
+def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
+    spec = known.get(draft.tool)
+    given: JsonValue = draft.arguments if draft.arguments is not None else {}
+    return Step(
+        text=draft.text.strip()[:2_000] or draft.tool,
+        tool=draft.tool,
+        arguments=repaired(given, spec) if spec else {},
+        id=step_id,
+        after=tuple(dict.fromkeys(need for need in draft.after if re.match(STEP_ID, need))),
+        effect=spec.effect if spec else None,
+        policy=spec.policy if spec else None,
+    )
+
+
+def _words(session: Session) -> str:
+    return " ".join((session.words.request, *session.words.feedback[-3:]))
+
+
+def _used(session: Session) -> tuple[str, ...]:
+    steps = session.plan.steps if session.plan else ()
+    return tuple(dict.fromkeys(step.tool for step in steps if step.tool))

@@ -1,0 +1,123 @@
+"""What the planner tells the model about a plan that acts, and what it takes for one. Pure: session in, text out."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from parley.events.values import Step
+from parley.protocol.tools import ToolPage
+from parley.reply import ONE_OF, JsonText, Kind, QuestionDraft, Reply, Text, WordsDraft
+from services.planner.agentflow_prompt import MoreTools, tool_line
+from shared.domain.said import drafting
+from shared.domain.session import Session
+from shared.llm import Message
+from shared.llm.dialogue import ANSWER_RULE, QUESTION_RULE
+from shared.llm.remark import remark_sections
+from shared.llm.sections import prompt
+
+ROUNDS, OUTCOME = 3, 200  # earlier requests that are told of, and characters of what came of each
+EXAMPLE = (
+    '{"reply": {"kind": "plan", "goal": "Pay back what order A-17 cost", "steps": ['
+    '{"id": "s1", "tool": "get_order", "arguments": {"id": "A-17"}, "text": "Look up order A-17", "after": []}, '
+    '{"id": "s2", "tool": "refund", "arguments": {"id": "A-17", "amount": "{{steps.s1.output.price}}"}, '
+    '"text": "Pay its price back", "after": []}], "notes": ""}}'
+)
+RULES = f"""
+You are the planner of Parley. You write a plan of tool calls that a person reads, changes and approves as a whole, and
+that is then carried out exactly as it stands. You never carry anything out yourself.
+Use only the tools under <tools>, with arguments that their schemas allow, and only ids and facts that people said:
+never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not known yet: refer
+to it as {{{{steps.s1.output}}}}, or to a part of it as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for
+a whole value or within a text; it cannot compute, and has no place in the name of a tool or of an argument, in SQL or
+in program code. Steps that do not depend on each other run side by side: say in `after` only which steps must have
+ended well before. Do not ask for permission in words: nothing runs before the person has approved the plan.
+<plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
+an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
+Reply in one of these ways, whichever of them are offered:
+1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after}} where text says in plain words
+   what the step is for; notes: what the person should know, or nothing.
+2. more_tools: none of these tools can do what is needed; words say in a few words what you look for.
+3. {QUESTION_RULE}
+4. {ANSWER_RULE}
+A good reply: {EXAMPLE}
+"""
+
+
+class StepDraft(BaseModel):
+    """One step that the model proposes. Arguments of any shape are taken: they are put right or refused by name."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    id: str = Field("", max_length=32)
+    tool: str = Field(min_length=1, max_length=500)
+    arguments: JsonText = None  # a reference has not the type that the tool's schema wants
+    text: str = ""
+    after: list[str] = Field(default_factory=list, max_length=100)
+
+
+class StepsDraft(Kind):
+    """A plan of tool calls."""
+
+    usable = ("steps",)
+    notes_in = "notes"
+
+    kind: Literal["plan"] = "plan"
+    goal: Text
+    steps: list[StepDraft] = Field(min_length=1, max_length=100)
+    notes: str = ""
+
+
+class StepsReply(Reply):
+    """The planner's reply."""
+
+    reply: Annotated[StepsDraft | MoreTools | QuestionDraft | WordsDraft, ONE_OF]
+
+
+def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> list[Message]:
+    remark, session = remark_sections(session), drafting(session)
+    plan = session.plan if session.plan and session.plan.task == session.task else None
+    told = {one.answer for one in session.words.dialogue}
+    others = page.total - len(page.tools)
+    return prompt(
+        "planner",
+        "execution_plan",
+        RULES,
+        {
+            "rules": page.rules,
+            "tools": [tool_line(spec) for spec in page.tools],
+            "more_tools": f"There are {others} other tools; ask for them by words." if others else None,
+            "previous": [f"- {past.request} ({past.outcome[:OUTCOME]})" for past in session.words.earlier[-ROUNDS:]],
+            "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
+            "request": session.words.request,
+            "plan": [plan.goal, *map(_step, plan.steps)] if plan and plan.task else None,
+            "executed": _executed(session),
+            "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
+            "feedback": [words for words in session.words.feedback if words not in told],
+            "replan": "Another plan, from scratch." if session.next_draft.another else None,
+            "problems": problems,
+            "review": remark.get("review"),
+            "remark": remark.get("remark"),
+        },
+        due="Write the plan for the request.",
+    )
+
+
+def _step(step: Step) -> str:
+    told = {"id": step.id, "tool": step.tool, "arguments": step.arguments, "text": step.text, "after": step.after}
+    return json.dumps(told, ensure_ascii=False)
+
+
+def _executed(session: Session) -> list[str]:
+    actions = session.turn.actions if session.turn and session.turn.rules.by_step else ()
+    return [f"- {a.spec.id} {a.spec.tool}: {a.shown_status}. {a.explanation}".rstrip(". ") for a in actions]
+
+
+def shown(partial: Mapping[str, Any]) -> str:
+    """The plan, or the words instead of it, as far as it has come, as Markdown."""
+    lines = [str(partial.get("text") or partial.get("goal") or "")]
+    for number, step in enumerate(partial.get("steps") or (), 1):
+        if isinstance(step, Mapping) and step.get("tool"):
+            lines.append(f"{number}. {step.get('text') or ''} `{step['tool']}`")
+    return "\n".join(lines).strip()

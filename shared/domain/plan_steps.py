@@ -1,0 +1,114 @@
+"""Steps of an execution plan as actions: their ids, what they depend on, and what the plan's approval covers. Pure."""
+
+from collections.abc import Sequence
+
+from parley.events.values import ActionSpec, Step
+from shared.domain.references import malformed, references
+from shared.domain.session import Session
+from shared.domain.state import Plan
+from shared.domain.waves import leave_turn
+
+
+def task_of(session: Session) -> str:
+    """The task that the next version of an execution plan belongs to: that of the request, or a new one."""
+    return session.task or f"t{session.version + 1}"
+
+
+def action_id(plan: Plan, step: Step) -> str:
+    """One step is one action, whichever version of the task it runs by."""
+    return f"{plan.task}.{step.id}"
+
+
+def fresh_id(taken: set[str]) -> str:
+    """An id that no step has. It is taken from now on."""
+    number = next(number for number in range(1, len(taken) + 2) if f"s{number}" not in taken)
+    taken.add(f"s{number}")
+    return f"s{number}"
+
+
+def needs(step: Step) -> tuple[str, ...]:
+    """The steps that must have ended well before it: those it comes after, and those it refers to."""
+    return tuple(dict.fromkeys((*step.after, *(one.step for one in references(step.arguments)))))
+
+
+def called(number: int, step: Step) -> str:
+    """A step in words: by its place for people, by its id for whoever wrote the plan."""
+    return f"Step {number} ({step.id})"
+
+
+def problems(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Why these steps cannot be carried out as a plan, whatever their tools are; none: they can."""
+    names = [step.id for step in steps if step.id]
+    found = [f"Step {number} has no id." for number, step in enumerate(steps, 1) if not step.id]
+    found += [f"Two steps have the id {name}." for name in dict.fromkeys(names) if names.count(name) > 1]
+    for number, step in enumerate(steps, 1):
+        which = called(number, step)
+        if not step.tool:
+            found.append(f"{which} names no tool.")
+        found += [f"{which} depends on {need}, which is no step." for need in needs(step) if need not in names]
+        found += [f"{which} has {text[:80]}, which is no reference." for text in malformed(step.arguments)]
+    return (*found, *(() if found else _circle(steps)))
+
+
+def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
+    left = {step.id: set(needs(step)) for step in steps}
+    while free := [name for name, needed in left.items() if not needed & left.keys()]:
+        for name in free:
+            del left[name]
+    return (f"Steps {', '.join(sorted(map(str, left)))} wait for each other.",) if left else ()
+
+
+def carried(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:
+    """Those of a plan's actions that an earlier version of it has done."""
+    done = {action.spec.id for action in leave_turn(session).begun_steps if action.status == "finished"}
+    return tuple(spec.id for spec in actions if spec.id in done)
+
+
+def in_doubt(session: Session, action: str) -> bool:
+    """An earlier version of the plan began this step, and nobody knows whether it was done."""
+    return any(one.spec.id == action and one.status != "finished" for one in session.begun_steps)
+
+
+def rewritten(session: Session, steps: Sequence[Step]) -> tuple[str, ...]:
+    """Why these steps cannot follow those of the plan at hand: one that was begun would be another."""
+    plan = session.plan
+    if plan is None or not plan.task or plan.task != session.task:
+        return ()
+    begun = {action.spec.id for action in leave_turn(session).begun_steps}
+    before = {step.id: step for step in plan.steps}
+    return tuple(
+        f"{called(number, step)} has been begun: to do something else, or the same again, make a new step."
+        for number, step in enumerate(steps, 1)
+        if f"{plan.task}.{step.id}" in begun and not _same(before.get(step.id), step)
+    )
+
+
+def _same(before: Step | None, step: Step) -> bool:
+    return before is not None and (before.tool, before.arguments or {}) == (step.tool, step.arguments or {})
+
+
+def step_of(session: Session, action: str) -> Step | None:
+    """The step of the session's execution plan that this action runs; None for any other action."""
+    plan = session.plan
+    if plan is None or not plan.task:
+        return None
+    return next((step for step in plan.steps if action_id(plan, step) == action), None)
+
+
+def unresolved(session: Session, spec: ActionSpec) -> bool:
+    """Its arguments are still those of its step, and refer to what others give."""
+    step = step_of(session, spec.id)
+    return step is not None and bool(references(step.arguments)) and spec.arguments == (step.arguments or {})
+
+
+def approved_with_plan(session: Session, step: Step, spec: ActionSpec) -> bool:
+    """Whether the approval of the plan covers this call: any read, and a change whose every argument it shows.
+
+    A call that refers to what others give is not asked about before that is known.
+    """
+    plan = session.plan
+    if plan is None or plan.status not in ("approved", "executing") or spec.tool != step.tool:
+        return False
+    if spec.effect != (step.effect or "read"):
+        return False  # the tool does more than the plan showed
+    return spec.effect == "read" or spec.arguments == (step.arguments or {})

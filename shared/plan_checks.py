@@ -1,0 +1,62 @@
+"""What is wrong with the steps of an execution plan, held against the tools there are. Pure."""
+
+from collections.abc import Mapping, Sequence
+
+from pydantic import JsonValue
+
+from parley.events.values import Step
+from parley.protocol.tools import ToolSpec
+from shared.domain.plan_steps import called, problems
+from shared.domain.references import references
+from shared.repair import repair
+
+LITERAL = frozenset({"sql", "code"})  # arguments that are run as text: what a step gave may not become part of them
+
+
+def step_problems(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
+    """Why these steps cannot be carried out; none: they can, as far as can be known before they are."""
+    found = [*problems(steps)]
+    for number, step in enumerate(steps, 1):
+        found += [f"{called(number, step)}: {problem}" for problem in call_problems(step, tools)]
+    return tuple(found)
+
+
+def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
+    """What is wrong with the step's tool and arguments."""
+    spec = tools.get(step.tool or "")
+    if spec is None:
+        return (f"there is no tool “{(step.tool or '')[:80]}” here.",)
+    if spec.policy == "deny":
+        return (f"{spec.name} must not be used here.",)
+    arguments = step.arguments or {}
+    bound = [name for name in sorted(LITERAL & arguments.keys()) if references(arguments[name])]
+    checked = repair(_literal(arguments), _without(spec, arguments))
+    return (
+        *(f"{name} is run as it is written: no reference may stand in it." for name in bound),
+        *(f"{spec.name}: {problem}" for problem in checked.problems),
+        *(f"{spec.name}: {fix}" for fix in checked.repairs),
+    )
+
+
+def repaired(arguments: JsonValue, spec: ToolSpec) -> dict[str, JsonValue]:
+    """The arguments as a model wrote them, put right; those that refer to what a step gives stay as they are."""
+    if not isinstance(arguments, dict):
+        return repair(arguments, spec.parameters).arguments
+    required = spec.parameters.get("required")
+    needed = required if isinstance(required, list) else []
+    named = {name: value for name, value in arguments.items() if value is not None or name in needed}
+    bound = {name: value for name, value in named.items() if references(value)}
+    return repair(_literal(named), _without(spec, named)).arguments | bound
+
+
+def _literal(arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    return {name: value for name, value in arguments.items() if not references(value)}
+
+
+def _without(spec: ToolSpec, arguments: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
+    """The tool's schema without the arguments that are not known yet."""
+    required = spec.parameters.get("required")
+    if not isinstance(required, list):
+        return spec.parameters
+    bound = {name for name, value in arguments.items() if references(value)}
+    return {**spec.parameters, "required": [name for name in required if name not in bound]}

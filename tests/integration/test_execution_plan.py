@@ -1,0 +1,156 @@
+"""Plans that act over a real bus and the real store: drafted, approved as they stand, carried out, told of."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from packs.retail.store import Worlds
+from parley.events import facts
+from parley.events.values import SessionSettings
+from services.planner.agentflow_prompt import MoreTools
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session, undecided
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.support.stack import Person, working
+from tests.support.store import STORE
+
+ORDER: Any = next(order for order in STORE["orders"].values() if order["status"] == "pending")
+USER: Any = STORE["users"][ORDER["user_id"]]
+WHO = StepDraft(id="s1", tool="find_user_id_by_email", arguments={"email": USER["email"]}, text="Find the customer")
+LOOK = StepDraft(
+    id="s2", tool="get_order_details", arguments={"order_id": ORDER["order_id"]}, text="Look the order up", after=["s1"]
+)
+CANCEL = StepDraft(
+    id="s3",
+    tool="cancel_pending_order",
+    arguments={"order_id": ORDER["order_id"], "reason": "no longer needed"},
+    text="Cancel it",
+    after=["s2"],
+)
+BY_REFERENCE = CANCEL.model_copy(
+    update={"arguments": {"order_id": "{{steps.s2.output.order_id}}", "reason": "no longer needed"}, "after": []}
+)
+
+
+def plan(*steps: StepDraft) -> StepsDraft:
+    return StepsDraft(goal="Cancel the order", steps=list(steps))
+
+
+@asynccontextmanager
+async def asked(
+    settings: Settings, bus: Bus, session_id: str, *replies: Any, **wanted: Any
+) -> AsyncIterator[tuple[Person, ScriptedModel]]:
+    model = ScriptedModel(*replies)
+    async with working(settings, model):
+        ann = Person(bus, session_id)
+        said = c.Say(text="Cancel my order", workflow="execution_plan", settings=SessionSettings(**wanted))
+        await ann.does(said)
+        yield ann, model
+
+
+async def approve(ann: Person) -> Session:
+    shown = await ann.phase("awaiting_approval", "failed")
+    assert shown.plan, shown.failure
+    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+    return shown
+
+
+async def order_status(settings: Settings) -> str:
+    worlds = Worlds(settings.retail_url, lambda: STORE)
+    await worlds.open()
+    try:
+        order: Any = (await worlds.world("shared").dump())["orders"][ORDER["order_id"]]
+        return str(order["status"])
+    finally:
+        await worlds.close()
+
+
+async def test_what_the_plan_shows_is_approved_once_and_carried_out(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL)) as (ann, model):
+        shown = await ann.phase("awaiting_approval")
+        assert shown.plan
+        assert [step.effect for step in shown.plan.steps] == ["read", "read", "write"]
+        assert await order_status(settings) == "pending"
+        await approve(ann)
+        done = await ann.phase("resting", "failed")
+        assert (done.rest_reason, done.plan and done.plan.status) == ("answered", "completed")
+        assert await order_status(settings) == "cancelled"
+        kinds = [event.type for event in await ann.events()]
+        assert kinds == [
+            *("message.received", "plan.drafted", "plan.approved"),
+            *("actions.started", "actions.finished") * 3,
+            *("turn.verified", "answer.given"),
+        ]
+        assert done.answer.text.startswith("All 3 steps were carried out.")
+        assert "\n3. Cancel it" in done.answer.text
+        assert len(model.prompts) == 1  # neither verdict nor report asks a model
+
+
+async def test_a_change_whose_values_come_from_a_step_is_shown_with_them(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE)) as (ann, _):
+        await approve(ann)
+        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
+        (action,) = undecided(waiting.turn)
+        assert action.spec.arguments["order_id"] == ORDER["order_id"]
+        assert await order_status(settings) == "pending"
+        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("resting", "failed")
+        assert (done.rest_reason, await order_status(settings)) == ("answered", "cancelled")
+
+
+async def test_a_reference_to_nothing_fails_its_step_before_it_starts(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    lost = BY_REFERENCE.model_copy(
+        update={"arguments": {"order_id": "{{steps.s2.output.colour}}", "reason": "no longer needed"}}
+    )
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, lost)) as (ann, _):
+        await approve(ann)
+        done = await ann.phase("resting", "failed")
+        assert done.plan
+        assert (done.rest_reason, done.plan.status) == ("answered", "failed")
+        assert "there is no colour in what step s2 gave" in done.answer.text
+        assert await order_status(settings) == "pending"
+        assert "actions.started" in [event.type for event in await ann.events()]
+
+
+async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    fly = StepDraft(id="s1", tool="fly", arguments={}, text="Fly", after=["s9"])
+    short = StepDraft(id="s2", tool="get_order_details", arguments={}, text="Look")
+    replies = (MoreTools(words="flying"), plan(fly, short), plan(WHO, LOOK))
+    async with asked(settings, bus, session_id, *replies) as (ann, model):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan
+        assert [step.id for step in shown.plan.steps] == ["s1", "s2"]
+        told = model.prompts[2].text
+        assert "depends on s9, which is no step" in told
+        assert "there is no tool “fly” here" in told
+        assert "order_id" in told
+
+
+async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus, session_id: str) -> None:
+    new = StepDraft(tool="get_user_details", arguments={"user_id": "{{steps.s1.output}}"}, text="Look the customer up")
+    async with asked(settings, bus, session_id, plan(WHO, LOOK), plan(WHO, LOOK, new)) as (ann, model):
+        first = await ann.phase("awaiting_approval")
+        await ann.does(c.Say(text="Look the customer up, too", feedback=True))
+        second = await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        assert second.plan
+        assert first.plan
+        assert [step.id for step in second.plan.steps] == ["s1", "s2", "s3"]
+        assert second.plan.task == first.plan.task
+        assert '"id": "s2"' in model.prompts[1].text
+        await approve(ann)
+        done = await ann.phase("resting", "failed")
+        assert done.plan
+        assert done.plan.status == "completed"
+        changed = [event for event in await ann.events() if isinstance(event, facts.TurnChanged)]
+        assert changed[0].actions[-1].arguments == {"user_id": ORDER["user_id"]}

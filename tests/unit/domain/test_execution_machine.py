@@ -1,0 +1,250 @@
+"""The law of plans that act, over random schedules of edits, approvals, refusals, crashes, redeliveries and stops:
+
+no call runs but one that the approved version shows with these very arguments, or a read of it, or one that a person
+approved by its hash. No step is done twice unless a person said so.
+"""
+
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from parley.events import SessionEvent, dump_event, facts, parse_event
+from parley.events.hashing import canonical_hash
+from parley.events.values import Effect, Step, ToolPolicy, ToolRule
+from shared.domain import commands as c
+from shared.domain.admissible import admit
+from shared.domain.commands import By
+from shared.domain.decide import AnyCommand, decided
+from shared.domain.errors import Refused
+from shared.domain.plan_steps import step_of, unresolved
+from shared.domain.references import references
+from shared.domain.session import SERVICE_OF, Session, undecided
+from shared.domain.waves import find, ready, running
+from shared.story import finish
+from tests.unit.domain.spec import ANN, NOON, answer, verdict
+from tests.unit.domain.test_machine import PROFILE, PROFILES
+from tests.unit.domain.world import good, ways_on, with_outputs
+
+REACHED: set[str] = set()  # what has happened in any schedule
+pick = st.integers(0, 10_000)
+TOOLS: dict[str, Effect] = {"look": "read", "pay": "write", "burn": "irreversible"}
+SAYS: list[Any] = [None, None, None, "always", "never", "deny"]
+
+
+def plan(number: int) -> tuple[Step, ...]:
+    """One to five steps: tools, dependencies, literal arguments and references drawn from the number."""
+    steps: list[Step] = []
+    for index in range(number % 5 + 1):
+        draw = (number // 5) >> (3 * index)
+        tool = list(TOOLS)[draw % 3]
+        before = steps[draw % index].id or "" if index else ""
+        value = f"{{{{steps.{before}.output.made}}}}" if before and draw % 3 == 1 else draw % 3
+        steps.append(
+            Step(
+                text=f"step {index}",
+                tool=tool,
+                arguments={"x": value},
+                id=f"s{index + 1}",
+                after=(before,) if before and draw % 2 else (),
+                effect=TOOLS[tool],
+                policy=SAYS[draw % 5] if draw % 7 == 0 else None,
+            )
+        )
+    return tuple(steps)
+
+
+class Plans(RuleBasedStateMachine):
+    def __init__(self) -> None:
+        super().__init__()
+        self.session = Session("s1")
+        self.log: list[SessionEvent] = []
+        self.count = 0
+        self.done: set[str] = set()  # steps that took effect
+        self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
+        self.stale: list[tuple[AnyCommand, By]] = []
+
+    # --- telling
+
+    def tell(self, command: AnyCommand, by: By) -> SessionEvent | None:
+        before = self.session
+        try:
+            event, after = decided(before, command, by)
+        except Refused:
+            return None
+        stored = parse_event(dump_event(event))
+        read, wrong = admit(before, stored)
+        assert wrong == ""
+        assert read == after
+        self.session = after
+        self.log.append(event)
+        self.watch(before, event)
+        ways_on(after)
+        return event
+
+    def person(self, command: AnyCommand) -> SessionEvent | None:
+        self.count += 1
+        by = By(ANN, NOON, id=f"c{self.count}")
+        self.stale.append((command, by))
+        return self.tell(command, by)
+
+    def service(self, command: AnyCommand) -> SessionEvent | None:
+        work = self.session.work
+        by = By(work.service if work else "executor", NOON, work=work)
+        self.stale.append((command, by))
+        return self.tell(command, by)
+
+    # --- the law
+
+    def watch(self, before: Session, event: SessionEvent) -> None:
+        match event:
+            case facts.QuestionAnswered(key="again" | "no"):
+                self.again.add(event.question_id)
+            case facts.ApprovalGiven():
+                self.again.add(event.action_id)
+            case facts.ActionsFinished():
+                self.done |= {one.action_id for one in event.outcomes if one.ok}
+            case facts.ActionsStarted():
+                for one in event.actions:
+                    self.started(before, one.action_id)
+        seen(event)
+
+    def started(self, before: Session, action_id: str) -> None:
+        action, step = find(before, action_id), step_of(before, action_id)
+        assert action is not None
+        spec = action.spec
+        assert self.shown(spec.id, spec.tool, dict(spec.arguments), spec.effect)
+        assert not references(spec.arguments)
+        assert action_id not in self.done or action_id in self.again, "done twice"
+        self.again.discard(action_id)
+        if spec.effect != "read":
+            REACHED.add("ran by reference" if step and references(step.arguments) else "ran as shown")
+
+    def shown(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
+        """Said by the log alone: the version that was approved last shows this call, or a person approved it."""
+        approved = next(event for event in reversed(self.log) if isinstance(event, facts.PlanApproved))
+        made = self.log[approved.plan_version - 1]
+        assert isinstance(made, facts.PlanDrafted | facts.PlanEdited)
+        step = next(step for step in made.steps if action.endswith(f".{step.id}"))
+        assert step.tool == tool
+        given = [event.hash for event in self.log[approved.version :] if isinstance(event, facts.ApprovalGiven)]
+        called = canonical_hash({"tool": tool, "arguments": arguments, "effect": effect})
+        if called in given or effect == "read":
+            return True
+        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect
+        own = step.policy == "never" or self.session.settings.approval == "never"
+        return literal or own
+
+    # --- what people and services do
+
+    @initialize()
+    def begin(self) -> None:
+        self.person(c.Say(text="begin", workflow="execution_plan"))
+
+    @rule(number=pick)
+    def person_acts(self, number: int) -> None:
+        session, shown = self.session, self.session.plan
+        waiting = undecided(session.turn)
+        options = session.question.options if session.question else ()
+        acts: list[AnyCommand] = [
+            c.Say(text=f"word {number}"),
+            c.Stop(),
+            c.Retry(),
+            c.CancelPlan(),
+            c.Pause(),
+            c.Resume(),
+            c.Reject(replan=bool(number % 2)),
+            c.Remember(tool="pay", policy=("always", "deny", "writes")[number % 3]),
+        ]
+        if shown:
+            fresh = plan(number)[0].model_copy(update={"id": f"n{number}"})
+            steps = list(shown.steps)
+            steps[number % len(steps)] = fresh
+            edits = (tuple(steps), plan(number), (*shown.steps, fresh)[-8:])
+            acts += [c.Approve(version=shown.version, hash=shown.hash)] * 8
+            acts += [c.EditPlan(base=shown.version, steps=one) for one in edits]
+        for action in waiting:
+            approve = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
+            acts += [approve] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
+        acts += [c.Answer(text=option.label) for option in options] * 3
+        self.person(acts[number % len(acts)])
+
+    @rule(number=pick, times=st.integers(1, 5))
+    def services_work(self, number: int, times: int) -> None:
+        for move in range(times):
+            self.service_works(number + 13 * move)
+
+    def service_works(self, number: int) -> None:
+        session = self.session
+        if running(session) and number % 3:
+            action = running(session)[number % len(running(session))]
+            if number % 4 == 1:
+                self.service(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed"))
+            else:
+                ok = number % 7 != 0
+                result = {"made": number} if ok else None
+                self.service(finish(action_id=action.spec.id, attempt=action.attempt, ok=ok, result=result))
+            return
+        match session.phase:
+            case "planning":
+                self.service(c.DraftPlan(goal="g", steps=plan(number), kind="execution"))
+            case "executing":
+                self.service(with_outputs(session) or c.Start(tools=_registry(number)))
+            case "verifying":
+                self.service(verdict("complete", ("success", "failure")[number % 2]))
+            case "answering":
+                self.service(answer())
+
+    @rule(number=pick)
+    def something_comes_again(self, number: int) -> None:
+        """A redelivery, a second tab, a late worker: what was said before, once more."""
+        if self.stale:
+            self.tell(*self.stale[number % len(self.stale)])
+
+    @rule(number=pick)
+    def a_wave_is_started_without_its_guide(self, number: int) -> None:
+        """An executor that forgets to resolve may not run anything by it."""
+        session = self.session
+        if session.phase == "executing" and not any(unresolved(session, action.spec) for action in ready(session.turn)):
+            self.service(c.Start(tools=_registry(number)))
+
+    def teardown(self) -> None:
+        """In the end undisturbed workers bring the session to a person or to rest."""
+        if self.session.paused:
+            self.person(c.Resume())
+        for _ in range(80):
+            if self.session.work is None:
+                break
+            self.service(good(self.session))
+        assert self.session.phase not in SERVICE_OF
+
+
+def _registry(number: int) -> dict[str, ToolRule]:
+    """What the executor knows of the tools: as they were planned, or more, or under other policies."""
+    effects = TOOLS if number % 3 else dict(zip(TOOLS, ("write", "irreversible", "irreversible"), strict=True))
+    policy: ToolPolicy | None = SAYS[number % 6] if number % 5 == 0 else None
+    return {name: ToolRule(effect=effect, policy=policy) for name, effect in effects.items()}
+
+
+def seen(event: SessionEvent) -> None:
+    """What the law is about, where it happens."""
+    if isinstance(event, facts.PlanApproved) and event.carried:
+        REACHED.add("carried over")
+    for spec in event.actions if isinstance(event, facts.TurnChanged | facts.PlanApproved) else ():
+        if "done already" in (spec.approval_reason or ""):
+            REACHED.add("asked in doubt")
+        elif spec.approval_reason and isinstance(event, facts.TurnChanged):
+            REACHED.add("asked by reference")
+
+
+class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
+    settings = PROFILES[PROFILE]
+
+    def runTest(self) -> None:  # noqa: N802  unittest's name
+        """Schedules that reach nothing prove nothing: what the law is about has happened in them."""
+        REACHED.clear()
+        super().runTest()
+        assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
+
+    pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)
