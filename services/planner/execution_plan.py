@@ -11,7 +11,7 @@ from services.planner.agentflow import Tools
 from services.planner.agentflow_prompt import MoreTools
 from services.planner.execution_plan_prompt import StepDraft, StepsDraft, StepsReply, brief, shown
 from shared.domain import commands as c
-from shared.domain.plan_steps import fresh_id
+from shared.domain.plan_steps import fresh_id, rewritten
 from shared.domain.said import drafting
 from shared.domain.session import Session
 from shared.llm.dialogue import refuse_repeated, reply_for, to_command
@@ -43,7 +43,7 @@ async def draft_steps(desk: Desk, tools: Tools) -> c.DraftPlan | c.Ask | c.Answe
             case StepsDraft() as draft:
                 known = {spec.name: spec for spec in page.tools}
                 steps = _steps(draft.steps, session, known)
-                problems = step_problems(steps, known)
+                problems = (*_no_ids(draft.steps), *step_problems(steps, known), *rewritten(session, steps))
                 if not problems:
                     goal, notes = draft.goal[:50_000], draft.notes.strip()[:10_000]
                     return c.DraftPlan(goal=goal, steps=steps, notes=notes, kind="execution")
@@ -56,7 +56,17 @@ def _steps(drafts: Sequence[StepDraft], session: Session, known: Mapping[str, To
     """The steps with ids, their literal arguments put right, and what their tools do to the world."""
     before = session.plan.steps if session.plan else ()
     taken = {draft.id for draft in drafts} | {step.id for step in before if step.id}
-    return tuple(_step(draft, draft.id if re.match(STEP_ID, draft.id) else fresh_id(taken), known) for draft in drafts)
+    return tuple(_step(draft, draft.id if _is_id(draft.id) else fresh_id(taken), known) for draft in drafts)
+
+
+def _no_ids(drafts: Sequence[StepDraft]) -> tuple[str, ...]:
+    """What stands in `after` and can be no step's id: an order that was wanted must not get lost."""
+    wrong = [(number, need) for number, draft in enumerate(drafts, 1) for need in draft.after if not _is_id(need)]
+    return tuple(f"Step {number} comes after “{need[:80]}”, which is no id of a step." for number, need in wrong)
+
+
+def _is_id(text: str) -> bool:
+    return re.fullmatch(STEP_ID, text) is not None
 
 
 def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
@@ -67,7 +77,7 @@ def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step
         tool=draft.tool,
         arguments=repaired(given, spec) if spec else {},
         id=step_id,
-        after=tuple(dict.fromkeys(need for need in draft.after if re.match(STEP_ID, need))),
+        after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
         effect=spec.effect if spec else None,
         policy=spec.policy if spec else None,
     )

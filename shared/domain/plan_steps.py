@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from parley.events.values import ActionSpec, Step
 from shared.domain.references import malformed, references
 from shared.domain.session import Session
-from shared.domain.state import Plan
+from shared.domain.state import DONE, Action, Plan
 from shared.domain.waves import leave_turn
 
 
@@ -60,13 +60,13 @@ def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
 
 def carried(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:
     """Those of a plan's actions that an earlier version of it has done."""
-    done = {action.spec.id for action in leave_turn(session).begun_steps if action.status == "finished"}
+    done = {action.spec.id for action in _begun(session) if action.status == "finished"}
     return tuple(spec.id for spec in actions if spec.id in done)
 
 
 def in_doubt(session: Session, action: str) -> bool:
     """An earlier version of the plan began this step, and nobody knows whether it was done."""
-    return any(one.spec.id == action and one.status != "finished" for one in session.begun_steps)
+    return any(one.spec.id == action and one.status != "finished" for one in _begun(session))
 
 
 def rewritten(session: Session, steps: Sequence[Step]) -> tuple[str, ...]:
@@ -74,13 +74,18 @@ def rewritten(session: Session, steps: Sequence[Step]) -> tuple[str, ...]:
     plan = session.plan
     if plan is None or not plan.task or plan.task != session.task:
         return ()
-    begun = {action.spec.id for action in leave_turn(session).begun_steps}
+    begun = {action.spec.id for action in _begun(session)}
     before = {step.id: step for step in plan.steps}
     return tuple(
         f"{called(number, step)} has been begun: to do something else, or the same again, make a new step."
         for number, step in enumerate(steps, 1)
         if f"{plan.task}.{step.id}" in begun and not _same(before.get(step.id), step)
     )
+
+
+def _begun(session: Session) -> tuple[Action, ...]:
+    """The steps of the task that were done, or may have been. One that failed was not."""
+    return tuple(action for action in leave_turn(session).begun_steps if action.status not in DONE - {"finished"})
 
 
 def _same(before: Step | None, step: Step) -> bool:

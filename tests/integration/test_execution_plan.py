@@ -125,7 +125,7 @@ async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
     settings: Settings, bus: Bus, session_id: str
 ) -> None:
     fly = StepDraft(id="s1", tool="fly", arguments={}, text="Fly", after=["s9"])
-    short = StepDraft(id="s2", tool="get_order_details", arguments={}, text="Look")
+    short = StepDraft(id="s2", tool="get_order_details", arguments={}, text="Look", after=["step 1"])
     replies = (MoreTools(words="flying"), plan(fly, short), plan(WHO, LOOK))
     async with asked(settings, bus, session_id, *replies) as (ann, model):
         shown = await ann.phase("awaiting_approval", "failed")
@@ -134,6 +134,7 @@ async def test_what_cannot_be_carried_out_goes_back_with_all_reasons(
         told = model.prompts[2].text
         assert "depends on s9, which is no step" in told
         assert "there is no tool “fly” here" in told
+        assert "Step 2 comes after “step 1”, which is no id of a step" in told
         assert "order_id" in told
 
 

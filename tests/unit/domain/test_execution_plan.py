@@ -264,6 +264,12 @@ def test_what_may_have_been_done_is_asked_about() -> None:
     ]
 
 
+def test_a_step_that_failed_late_was_not_done() -> None:
+    stopped = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1"), c.Start(), c.Stop())
+    session = told(*stopped, edited(LOOK, CANCEL, OTHERWISE), ended("s2", ok=False), approve)
+    assert (session.phase, status(session)["t2.s2"], undecided(session.turn)) == ("executing", "planned", ())
+
+
 def test_a_version_is_not_approved_while_a_step_of_another_runs() -> None:
     runs = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1"), c.Start(), c.Stop())
     again = (*runs, edited(LOOK, CANCEL, OTHERWISE))
