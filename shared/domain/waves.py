@@ -88,7 +88,8 @@ def change(session: Session, ids: Iterable[str], how: Callable[[Action], Action]
             remembered = memory.came_late(remembered, after)
         if after.under_way:
             loose.append(after)
-    begun = tuple(map(changed, session.begun_steps))
+    late_ids = wanted.intersection(action.spec.id for action in session.left_running)
+    begun = tuple(changed(action) if action.spec.id in late_ids else action for action in session.begun_steps)
     return replace(session, turn=turn, left_running=tuple(loose), memory=remembered, begun_steps=begun)
 
 

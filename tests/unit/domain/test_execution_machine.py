@@ -64,6 +64,7 @@ class Plans(RuleBasedStateMachine):
         self.log: list[SessionEvent] = []
         self.count = 0
         self.done: set[str] = set()  # steps that took effect
+        self.doubtful: set[str] = set()  # steps of which nobody knew
         self.again: set[str] = set()  # a person said: run it again, or approved it while in doubt
         self.stale: list[tuple[AnyCommand, By]] = []
 
@@ -111,6 +112,9 @@ class Plans(RuleBasedStateMachine):
                 self.again.add(event.action_id)
             case facts.ActionsFinished():
                 self.done |= {one.action_id for one in event.outcomes if one.ok}
+                self.doubtful -= {one.action_id for one in event.outcomes}
+            case facts.ActionUncertain() if event.effect != "read":  # a read has simply failed
+                self.doubtful.add(event.action_id)
             case facts.ActionsStarted():
                 for one in event.actions:
                     self.started(before, one.action_id)
@@ -123,6 +127,8 @@ class Plans(RuleBasedStateMachine):
         assert self.shown(spec.id, spec.tool, dict(spec.arguments), spec.effect)
         assert not references(spec.arguments)
         assert action_id not in self.done or action_id in self.again, "done twice"
+        doubtful = action_id in self.doubtful and spec.effect != "read"
+        assert not doubtful or action_id in self.again, "perhaps done twice"
         self.again.discard(action_id)
         if spec.effect != "read":
             REACHED.add("ran by reference" if step and references(step.arguments) else "ran as shown")

@@ -264,6 +264,18 @@ def test_what_may_have_been_done_is_asked_about() -> None:
     ]
 
 
+def test_a_no_in_one_version_does_not_settle_the_doubt() -> None:
+    doubt = (
+        *(*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1"), c.Start()),
+        c.Uncertain(action_id="t2.s2", reason="it was ended"),
+        c.Stop(),
+        *(edited(LOOK, CANCEL, OTHERWISE), approve, c.Reject(action_id="t2.s2")),
+        *(verdict("complete", "failure"), c.GiveAnswer(text="Not all.", confidence=0)),
+    )
+    session = told(*doubt, edited(LOOK, CANCEL), approve)
+    assert [action.spec.id for action in undecided(session.turn)] == ["t2.s2"]
+
+
 def test_a_step_that_failed_late_was_not_done() -> None:
     stopped = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1"), c.Start(), c.Stop())
     session = told(*stopped, edited(LOOK, CANCEL, OTHERWISE), ended("s2", ok=False), approve)
