@@ -156,7 +156,7 @@ FIELDS: dict[str, str] = {
     "parent_id": "the session it was forked from",
     "parent_version": "the parent's version at which",
     "carried": "all that the fork begins with",
-    "plan.approved.carried": "actions that an earlier version of the plan has done: they are not done again",
+    "already_done": "actions that an earlier version of the plan has done: they are not done again",
     "Step.id": "its id for life within its task, in an execution plan; none: a new step, which gets one",
     "Step.after": "ids of the steps that must have ended well before it",
     "plan.drafted.task": "of an execution plan: the id of its request, which all its versions share",

@@ -98,7 +98,7 @@ class PlanEdited(Event):
 class PlanApproved(Event):
     """A person approved exactly this version and content. Steps that act begin a turn: its number and ruled actions.
 
-    `carried`: those of the actions that an earlier version of the plan has done. They are not done again.
+    `already_done`: those of the actions that an earlier version of the plan has done. They are not done again.
     """
 
     type: Literal["plan.approved"] = "plan.approved"
@@ -106,7 +106,7 @@ class PlanApproved(Event):
     hash: str
     turn: Version | None = None
     actions: Annotated[tuple[ActionSpec, ...], Field(max_length=100)] = ()
-    carried: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
+    already_done: Annotated[tuple[ActionId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     number: PeopleNumber = 0
 
 

@@ -116,7 +116,7 @@ async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Se
 
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
-    """What `to_commands` must know of the tools: nothing, but where a person names one."""
+    """What `to_commands` must know of the tools: nothing, but where a person names one, or changes a plan of calls."""
     acts = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
     if acts or isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)

@@ -16,8 +16,7 @@ def edited_steps(edit: c.EditPlan, plan: Plan, tools: Tools) -> c.EditPlan:
     """
     taken = {step.id for step in (*plan.steps, *edit.steps) if step.id}
     steps = tuple(_known(step, tools, taken) for step in edit.steps)
-    known = {name: tool for name, tool in tools.items() if name in {step.tool for step in steps}}
-    if problems := step_problems(steps, known):
+    if problems := step_problems(steps, tools):
         raise Invalid(" ".join(problems))
     return edit.model_copy(update={"steps": steps})
 

@@ -14,7 +14,7 @@ from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec
 from shared.domain.consequences import followed
 from shared.domain.evolve import evolve
-from shared.domain.plan_steps import carried
+from shared.domain.plan_steps import already_done
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
 from shared.domain.waves import find
@@ -118,8 +118,8 @@ def _differs_from_plan(session: Session, plan: Plan, event: facts.PlanApproved) 
         return f"its turn is {event.turn}, but with this plan it must be {turn}: {RELOAD}"
     if [_what_runs(spec) for spec in event.actions] != [_what_runs(spec) for spec in actions]:
         return f"its actions are not the steps of plan {plan.version}: {RELOAD}"
-    if event.carried != carried(session, event.actions):
-        return f"what it carries over is not what was done of plan {plan.version}: {RELOAD}"
+    if event.already_done != already_done(session, event.actions):
+        return f"what it counts as done is not what was done of plan {plan.version}: {RELOAD}"
     return ""
 
 

@@ -68,7 +68,7 @@ def plan_approved(session: Session, event: facts.PlanApproved) -> Session:
         return with_next_draft(approved, problems=())
     workflow = workflows.of_plan(session, plan.kind)
     left = leave_turn(with_plan(session, "executing"))
-    done = {action.spec.id: action for action in left.begun_steps if action.spec.id in event.carried}
+    done = {action.spec.id: action for action in left.begun_steps if action.spec.id in event.already_done}
     turn = Turn(
         event.turn,
         plan.goal,

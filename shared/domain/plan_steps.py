@@ -58,7 +58,7 @@ def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
     return (f"Steps {', '.join(sorted(map(str, left)))} wait for each other.",) if left else ()
 
 
-def carried(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:
+def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:
     """Those of a plan's actions that an earlier version of it has done."""
     done = {action.spec.id for action in _begun(session) if action.status == "finished"}
     return tuple(spec.id for spec in actions if spec.id in done)

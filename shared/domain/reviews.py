@@ -4,7 +4,7 @@ from parley.events import SessionEvent, facts
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
-from shared.domain.plan_steps import carried, problems, rewritten
+from shared.domain.plan_steps import already_done, problems, rewritten
 from shared.domain.policy import policy_of, ruled
 from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, with_plan
 from shared.domain.stamp import stamp
@@ -49,7 +49,7 @@ def _plan_approved(session: Session, plan: Plan, by: By) -> facts.PlanApproved:
         hash=plan.hash,
         turn=session.counts.turns + 1 if actions else None,
         actions=actions,
-        carried=carried(session, actions),
+        already_done=already_done(session, actions),
     )
 
 

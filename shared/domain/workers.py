@@ -219,6 +219,8 @@ def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
         actions = (a for a in session.turn.actions if a.status in paths.OPEN or a.spec.id in ruled_again)
         specs = tuple(ruled_again.get(action.spec.id, action.spec) for action in actions)
         return _turn_changed(session, session.turn, specs, ruled_as(anew), by)
+    if blocked := [action.spec.id for action in wave if unresolved(session, action.spec)]:
+        raise OutOfTurn(f"{', '.join(blocked)} cannot start before what its references stand for is known.")
     if not wave:
         raise OutOfTurn("The wave is running already." if running(session) else "No wave is ready to start.")
     attempts = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)

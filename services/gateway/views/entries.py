@@ -143,7 +143,7 @@ def _approved_turn(event: facts.PlanApproved) -> Iterator[j.EntryOrUpdate]:
     """The turn that an approved plan begins: what it is for is in the plan's own entry."""
     turn, plan = event.turn or 0, f"plan:{event.plan_version}"
     yield j.TurnEntry(**base(event, f"turn:{turn}"), number=turn, sub_goal="", final=True, plan=plan)
-    yield from _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.carried))
+    yield from _actions(event, turn, tuple(spec for spec in event.actions if spec.id not in event.already_done))
 
 
 def _rest(event: facts.TurnChanged) -> Iterator[j.EntryOrUpdate]:

@@ -20,10 +20,10 @@ from shared.domain.admissible import admit
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
-from shared.domain.plan_steps import step_of, unresolved
+from shared.domain.plan_steps import step_of
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import find, ready, running
+from shared.domain.waves import find, running
 from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
@@ -214,9 +214,8 @@ class Plans(RuleBasedStateMachine):
 
     @rule(number=pick)
     def a_wave_is_started_without_its_guide(self, number: int) -> None:
-        """An executor that forgets to resolve may not run anything by it."""
-        session = self.session
-        if session.phase == "executing" and not any(unresolved(session, action.spec) for action in ready(session.turn)):
+        """An executor that forgets to resolve a reference may not start its step."""
+        if self.session.phase == "executing":
             self.service(c.Start(tools=_registry(number)))
 
     def teardown(self) -> None:
@@ -239,7 +238,7 @@ def _registry(number: int) -> dict[str, ToolRule]:
 
 def seen(event: SessionEvent) -> None:
     """What the law is about, where it happens."""
-    if isinstance(event, facts.PlanApproved) and event.carried:
+    if isinstance(event, facts.PlanApproved) and event.already_done:
         REACHED.add("carried over")
     for spec in event.actions if isinstance(event, facts.TurnChanged | facts.PlanApproved) else ():
         if "done already" in (spec.approval_reason or ""):

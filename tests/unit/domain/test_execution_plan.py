@@ -117,6 +117,11 @@ def test_a_change_whose_values_come_from_another_step_asks_when_they_are_known()
     assert (refused.phase, status(refused)["t2.s3"]) == ("verifying", "planned")
 
 
+def test_what_is_not_resolved_is_not_started() -> None:
+    with pytest.raises(OutOfTurn, match=r"t2\.s3, t2\.s4 cannot start"):
+        told(*DRAFTED, plan(LOOK, NOTE, PAY), approve, c.Start(), ended("s1"), c.Start())
+
+
 def test_only_what_references_stand_for_may_come_in() -> None:
     begun = (*DRAFTED, plan(LOOK, NOTE, PAY), approve, c.Start(), ended("s1"))
     session = told(*begun)
@@ -198,8 +203,8 @@ def test_a_fork_has_a_task_of_its_own() -> None:
     child = told(fork)
     assert child.plan
     assert (child.plan.task, child.plan.kind, child.phase) == ("t1", "execution", "awaiting_approval")
-    assert isinstance(fork.carried.plan and fork.carried.plan.task, str)
-    assert facts.PlanDrafted.model_fields["task"].default is None
+    assert parent.plan
+    assert parent.plan.task == "t2"
 
 
 # --- another version of a plan that was carried out in part
@@ -234,7 +239,7 @@ def test_what_was_done_is_not_done_again() -> None:
     assert (done.phase, status(done)["t2.s7"]) == ("verifying", "finished")
     event = given(*changed(LOOK, CANCEL, OTHERWISE)).when(approve).then_event()
     assert isinstance(event, facts.PlanApproved)
-    assert event.carried == ("t2.s1", "t2.s2")
+    assert event.already_done == ("t2.s1", "t2.s2")
 
 
 def test_what_failed_is_tried_again_under_its_own_id() -> None:
