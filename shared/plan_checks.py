@@ -10,7 +10,7 @@ from shared.domain.plan_steps import called, problems
 from shared.domain.references import references
 from shared.repair import repair
 
-LITERAL = frozenset({"sql", "code"})  # arguments that are run as text: what a step gave may not become part of them
+LITERAL = frozenset({"sql", "code"})  # arguments that are executed as text: no output of a step may become part of them
 
 
 def step_problems(steps: Sequence[Step], tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:

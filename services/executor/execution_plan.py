@@ -36,14 +36,14 @@ class StepGuide:
         """Whether the wave was changed instead of begun: the next delivery finds the values in it."""
         session = desk.session
         wave = [action.spec for action in ready(session.turn)]
-        known = [await self._known(session, spec) for spec in wave]
-        changed = tuple(new for spec, new in zip(wave, known, strict=True) if new != spec)
+        prepared = [await self._prepared(session, spec) for spec in wave]
+        changed = tuple(new for spec, new in zip(wave, prepared, strict=True) if new != spec)
         if changed:
             await desk.record(c.ChangeTurn(actions=changed))
         return bool(changed)
 
-    async def _known(self, session: Session, spec: ActionSpec) -> ActionSpec:
-        """The action with what its references stand for, or with the reason why it is not run."""
+    async def _prepared(self, session: Session, spec: ActionSpec) -> ActionSpec:
+        """The action with the values of its references, or denied, with the reason."""
         if unresolved(session, spec):
             try:
                 arguments = resolved(spec.arguments, await self._outputs(session.turn, spec))
@@ -66,9 +66,9 @@ class StepGuide:
             if name not in steps:
                 continue
             if action.artefact is None:
-                outputs[name] = _read(action.result)
+                outputs[name] = _parsed(action.result)
             elif (body := await self._artefacts.fetch(action.artefact.name)) is not None:
-                outputs[name] = _read(body.decode())
+                outputs[name] = _parsed(body.decode())
         return outputs
 
 
@@ -76,8 +76,8 @@ def _denied(spec: ActionSpec, why: str) -> ActionSpec:
     return spec.model_copy(update={"decision": "deny", "decision_reason": why[:2_000]})
 
 
-def _read(result: JsonValue) -> JsonValue:
-    """Some tools give their objects as JSON text."""
+def _parsed(result: JsonValue) -> JsonValue:
+    """The value that a tool gave: some give their objects as JSON text."""
     if isinstance(result, str) and result[:1] in ("{", "["):
         try:
             value: JsonValue = json.loads(result)

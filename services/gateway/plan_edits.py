@@ -15,13 +15,13 @@ def edited_steps(edit: c.EditPlan, plan: Plan, tools: Tools) -> c.EditPlan:
     Raises Invalid with all that is wrong.
     """
     taken = {step.id for step in (*plan.steps, *edit.steps) if step.id}
-    steps = tuple(_known(step, tools, taken) for step in edit.steps)
+    steps = tuple(_completed(step, tools, taken) for step in edit.steps)
     if problems := step_problems(steps, tools):
         raise Invalid(" ".join(problems))
     return edit.model_copy(update={"steps": steps})
 
 
-def _known(step: Step, tools: Tools, taken: set[str]) -> Step:
+def _completed(step: Step, tools: Tools, taken: set[str]) -> Step:
     spec = tools.get(step.tool or "")
     told = {"effect": spec.effect, "policy": spec.policy} if spec else {}
     return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})

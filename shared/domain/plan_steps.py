@@ -107,9 +107,9 @@ def unresolved(session: Session, spec: ActionSpec) -> bool:
 
 
 def approved_with_plan(session: Session, step: Step, spec: ActionSpec) -> bool:
-    """Whether the approval of the plan covers this call: any read, and a change whose every argument it shows.
+    """Whether the approval of the plan covers this call: any read, and a change whose every argument the plan shows.
 
-    A call that refers to what others give is not asked about before that is known.
+    It covers a change with references until they are resolved: a person is asked only when the values are known.
     """
     plan = session.plan
     if plan is None or plan.status not in ("approved", "executing") or spec.tool != step.tool:
