@@ -5,7 +5,7 @@ FROM node:22-slim AS page
 WORKDIR /build/web
 COPY web/package.json web/package-lock.json web/.npmr[c] ./
 RUN npm ci --no-audit --no-fund --loglevel=error
-COPY docs/protocol.schema.json /build/docs/
+COPY docs/protocol.schema.json docs/words.json /build/docs/
 COPY web ./
 RUN npm run build
 
