@@ -30,7 +30,8 @@ export function Composer() {
   useSuggestion(({ text, workflow }) => {
     setText(text);
     change({ workflow });
-    field.current?.focus();
+    // The dialog it was chosen in, and a phone's drawer, give the focus back when they close: the field takes it after that.
+    setTimeout(() => field.current?.focus(), 60);
   });
   const fresh = state.sessionId === null;
   const request = fresh || state.snapshot?.phase === "resting" || state.snapshot?.phase === "failed";

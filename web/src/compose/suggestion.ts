@@ -7,17 +7,26 @@ interface Suggestion {
   workflow: Workflow;
 }
 
-const listeners = new Set<(one: Suggestion) => void>();
+let listener: ((one: Suggestion) => void) | null = null;
+let waiting: Suggestion | null = null;
 
+/** Hands a request to the composer, or keeps it until there is one. A newer one replaces it. */
 export function suggest(one: Suggestion): void {
-  for (const listener of listeners) listener(one);
+  if (listener) listener(one);
+  else waiting = one;
+}
+
+/** Takes what is suggested from now on, and what nobody has taken yet. The function returned ends it. */
+export function takeSuggestions(take: (one: Suggestion) => void): () => void {
+  listener = take;
+  if (waiting) take(waiting);
+  waiting = null;
+  return () => {
+    if (listener === take) listener = null;
+  };
 }
 
 export function useSuggestion(take: (one: Suggestion) => void): void {
   const taken = useEffectEvent(take);
-  useEffect(() => {
-    const listener = (one: Suggestion) => taken(one);
-    listeners.add(listener);
-    return () => void listeners.delete(listener);
-  }, []);
+  useEffect(() => takeSuggestions((one) => taken(one)), []);
 }

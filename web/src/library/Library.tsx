@@ -64,9 +64,8 @@ function Questions({ onChosen }: { onChosen: () => void }) {
 function Entry({ entry, onChosen }: { entry: LibraryEntry; onChosen: () => void }) {
   const question = entry.question || entry.request;
   const again = () => {
+    suggest({ text: question, workflow: "flow" });
     onChosen();
-    // the dialog gives the focus back when it closes: the composer takes it after that
-    setTimeout(() => suggest({ text: question, workflow: "flow" }), 60);
   };
   return (
     <li className="library-item" data-testid="library-item">
