@@ -92,7 +92,7 @@ def choices(view: View) -> tuple[Choice, ...]:  # noqa: PLR0911  one line a ques
         case "stopped":
             return (*_possible(view, (Choice("retry", ACTIONS["resume"]),)), *_options(ask))
         case "rest":
-            return _options(ask)
+            return (*_possible(view, (Choice("retry", ACTIONS["retry"]),)), *_options(ask))
         case "failed":
             helps = view.stands and view.stands.failure and view.stands.failure.retryable
             again = (Choice("retry", ACTIONS["retry"]),) if helps else ()

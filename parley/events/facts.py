@@ -320,11 +320,12 @@ class ResultLost(Event):
 
 
 class ActionSkipped(Event):
-    """An action that will not be run."""
+    """An action that will not be run. `planned_again`: those of a plan that it held up, and that can go on now."""
 
     type: Literal["action.skipped"] = "action.skipped"
     action_id: ActionId
     reason: str = ""
+    planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
 
 
 class ActionUncertain(Event):
@@ -420,9 +421,10 @@ class SessionFailed(Event):
 
 
 class SessionRetried(Event):
-    """The stage that failed or was stopped is due again."""
+    """The stage that failed or was stopped is due again; `planned_again`: the actions that wait to be run once more."""
 
     type: Literal["session.retried"] = "session.retried"
+    planned_again: Annotated[tuple[ActionId, ...], Field(exclude_if=is_empty)] = ()
 
 
 class SessionCompleted(Event):

@@ -76,7 +76,7 @@ class StepsReply(Reply):
 
 
 def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> list[Message]:
-    remark, session = remark_sections(session), drafting(session)
+    stands, remark, session = session, remark_sections(session), drafting(session)
     plan = session.plan if session.plan and session.plan.task == session.task else None
     told = {one.answer for one in session.words.dialogue}
     others = page.total - len(page.tools)
@@ -92,7 +92,7 @@ def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> lis
             "knowledge": [f"# {known.name}\n{known.text}" for known in session.words.knowledge],
             "request": session.words.request,
             "plan": [plan.goal, *map(_step, plan.steps)] if plan and plan.task else None,
-            "executed": _executed(session),
+            "executed": _executed(stands),
             "dialogue": [f"Q: {one.question}\nA: {one.answer}" for one in session.words.dialogue],
             "feedback": [words for words in session.words.feedback if words not in told],
             "replan": "Another plan, from scratch." if session.next_draft.another else None,
@@ -110,7 +110,10 @@ def _step(step: Step) -> str:
 
 
 def _executed(session: Session) -> list[str]:
-    actions = session.turn.actions if session.turn and session.turn.rules.by_step else ()
+    """What the steps of the plan have come to, also those of its earlier versions."""
+    now = session.turn.actions if session.turn and session.turn.rules.by_step else ()
+    names = {action.spec.id for action in now}
+    actions = (*(action for action in session.begun_steps if action.spec.id not in names), *now)
     return [f"- {a.spec.id} {a.spec.tool}: {a.shown_status}. {a.explanation}".rstrip(". ") for a in actions]
 
 

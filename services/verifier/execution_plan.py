@@ -2,6 +2,7 @@
 
 from shared.domain import commands as c
 from shared.domain.state import Action, Turn
+from shared.domain.waves import dead
 from shared.worker import Desk
 
 
@@ -11,12 +12,26 @@ async def judge(_: Desk, turn: Turn) -> c.VerifyTurn:
 
 def carried_out(turn: Turn) -> c.VerifyTurn:
     done = [action for action in turn.actions if action.status == "finished"]
+    left_out = [action for action in turn.actions if action.left_out]
     if len(done) == len(turn.actions):
         told = f"All {len(done)} steps were carried out." if len(done) > 1 else "The step was carried out."
         return c.VerifyTurn(status="success", next_action="complete", reasoning=told, rule="plan-carried-out")
-    why = " ".join(_why(action) for action in turn.actions if action.dead or action.status == "uncertain")
-    told = f"{len(done)} of {len(turn.actions)} steps were carried out. {why}".strip()
-    return c.VerifyTurn(status="failure", next_action="complete", reasoning=told[:2_000], rule="plan-ended")
+    told = f"{len(done)} of {len(turn.actions)} steps were carried out."
+    if len(done) + len(left_out) == len(turn.actions):
+        told = f"{told} You left out {_names(left_out)}."[:2_000]
+        return c.VerifyTurn(status="partial", next_action="complete", reasoning=told, rule="plan-carried-out")
+    why = " ".join(_why(action) for action in (*dead(turn), *_in_doubt(turn)))
+    return c.VerifyTurn(
+        status="failure", next_action="complete", reasoning=f"{told} {why}".strip()[:2_000], rule="plan-ended"
+    )
+
+
+def _in_doubt(turn: Turn) -> list[Action]:
+    return [action for action in turn.actions if action.status == "uncertain" and not action.left]
+
+
+def _names(actions: list[Action]) -> str:
+    return ", ".join(f"“{action.spec.description}”" for action in actions)
 
 
 def _why(action: Action) -> str:

@@ -176,6 +176,12 @@ def _action_decided(session: Session, event: facts.ApprovalGiven | facts.Approva
     return _not_a_person(event)
 
 
+def _skipped(session: Session, event: facts.ActionSkipped) -> str:
+    """That a plan goes on without a step is a person's word."""
+    by_step = session.turn is not None and session.turn.rules.by_step
+    return _not_a_person(event) if by_step else ""
+
+
 # --- what services report
 
 
@@ -227,6 +233,7 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "code.rejected": _code_rejected,
     "approval.given": _action_decided,
     "approval.denied": _action_decided,
+    "action.skipped": _skipped,
     "turn.changed": _turn_changed,
     "turn.requested": _not_said_by_a_person,
     "question.asked": _asked,

@@ -29,6 +29,8 @@ def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Sessi
     if known := _known(session, event):
         event = event.model_copy(update=known)
     after = evolve(session, event)
+    if isinstance(event, facts.SessionRetried | facts.ActionSkipped):
+        event = event.model_copy(update={"planned_again": _planned_again(session, after)})
     if session.turn is None and not isinstance(event, PLANS_A_TURN):
         return event, after  # there is no action to end or to begin
     if ended := _ended(session, event, after):
@@ -38,6 +40,13 @@ def followed(session: Session, event: SessionEvent) -> tuple[SessionEvent, Sessi
         event = event.model_copy(update={"begins": begins})
         after = begin_quiet(after, event)
     return event, after
+
+
+def _planned_again(before: Session, after: Session) -> tuple[str, ...]:
+    """The actions that were over, and wait to be run."""
+    waited = {a.spec.id for a in before.turn.actions if a.status in paths.OPEN} if before.turn else set()
+    waiting = [a.spec.id for a in after.turn.actions if a.status in paths.OPEN] if after.turn else []
+    return tuple(action_id for action_id in waiting if action_id not in waited)
 
 
 def _known(before: Session, event: SessionEvent) -> dict[str, object]:

@@ -125,14 +125,10 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
             return mark(session, [one.action_id for one in event.actions], "started", began=began)
-        case (
-            facts.ActionsFinished()
-            | facts.ActionSkipped()
-            | facts.ActionUncertain()
-            | facts.ResultStored()
-            | facts.ResultLost()
-        ):
+        case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
+        case facts.ActionSkipped():
+            return turns.skipped(session, event)
         case facts.AnswerJudged():
             return with_answer(session, accepted=event.accepted, saved=event.saved)
         case facts.UsageRecorded():
@@ -153,7 +149,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
             failure = Failure(event.phase, event.reason, event.retryable, event.model_reply)
             return replace(settle(session, "failed"), resume_phase=session.phase, failure=failure)
         case facts.SessionRetried():
-            return turns.go_on(session, session.resume_phase or "planning", event.version)
+            return turns.retried(session, event)
         case facts.SessionCompleted():
             return settle(session, "resting", "completed")
         case facts.SessionForked():

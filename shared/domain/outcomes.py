@@ -25,7 +25,7 @@ def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
         case facts.ActionsFinished():
             return {outcome.action_id: partial(_finished, outcome) for outcome in event.outcomes}
         case facts.ActionSkipped():
-            return {event.action_id: lambda action: replace(action, status="skipped", error=event.reason)}
+            return {event.action_id: partial(replace, status="skipped", error=event.reason, end_reason=None)}
         case facts.ActionUncertain():
             return {event.action_id: partial(_uncertain, event.reason)}
         case facts.ResultStored():

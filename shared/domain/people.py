@@ -8,6 +8,7 @@ from shared.domain import commands as c
 from shared.domain import paths, reviews
 from shared.domain.commands import By
 from shared.domain.errors import AlreadyDone, Invalid, OutOfTurn, Stale, need
+from shared.domain.plan_steps import check_left_out, step_of, unfinished
 from shared.domain.policy import ruled
 from shared.domain.session import SERVICE_OF, Session, set_aside
 from shared.domain.stamp import stamp
@@ -83,7 +84,7 @@ def decide_person(session: Session, command: PersonCommand, by: By) -> SessionEv
             return facts.SessionResumed(**stamp(session, by, "session.resumed"))
         case c.Retry():
             need(
-                session.resume_phase is not None and session.phase in ("failed", "resting"),
+                session.phase in ("failed", "resting") and (session.resume_phase is not None or unfinished(session)),
                 "There is nothing to retry.",
             )
             return facts.SessionRetried(**stamp(session, by, "session.retried"))
@@ -217,9 +218,11 @@ def _skip(session: Session, command: c.Skip, by: By) -> SessionEvent:
     action = find(session, command.action_id)
     if action is None:
         raise Invalid(f"There is no action {command.action_id}.")
-    need(
-        action.status in ("planned", "approved"), f"Action {command.action_id} is {action.status}: too late to skip it."
-    )
+    if (step := step_of(session, action.spec.id)) and session.turn and session.turn.rules.by_step:
+        check_left_out(session, action, step)
+    else:
+        open_ = action.status in ("planned", "approved")
+        need(open_, f"Action {command.action_id} is {action.status}: too late to skip it.")
     kind = "action.skipped"
     return facts.ActionSkipped(
         **stamp(session, by, kind, action.spec.id), action_id=action.spec.id, reason="skipped by the person"

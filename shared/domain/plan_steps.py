@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from parley.events.values import ActionSpec, Step
+from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.references import malformed, references
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, Plan
@@ -56,6 +57,46 @@ def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
         for name in free:
             del left[name]
     return (f"Steps {', '.join(sorted(map(str, left)))} wait for each other.",) if left else ()
+
+
+def unfinished(session: Session) -> bool:
+    """The session rests, and its plan of steps has not come to its end: one came to nothing, or the person stopped it.
+
+    What is said then is about this plan. To retry goes on with it.
+    """
+    turn, plan = session.turn, session.plan
+    rests = session.phase == "resting" and session.rest_reason != "completed"
+    if not rests or turn is None or not turn.rules.by_step or plan is None or plan.task != session.task:
+        return False
+    return plan.status in ("executing", "failed")
+
+
+def _users_of(session: Session, step: Step) -> tuple[Step, ...]:
+    """The steps that refer to what this one gives, and are still to be carried out."""
+    plan, turn = session.plan, session.turn
+    if plan is None or turn is None:
+        return ()
+    over = {action.spec.id for action in turn.actions if action.status == "finished" or action.left_out}
+    return tuple(
+        other
+        for other in plan.steps
+        if action_id(plan, other) not in over and any(one.step == step.id for one in references(other.arguments))
+    )
+
+
+def check_left_out(session: Session, action: Action, step: Step) -> None:
+    """A step can be left out also after it came to nothing; not while others wait for what it gives.
+
+    Raises OutOfTurn, Invalid.
+    """
+    came_to_nothing = unfinished(session) and action.dead and not action.left_out
+    if action.status == "uncertain":
+        raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")
+    open_ = action.status in ("planned", "approved") or came_to_nothing
+    need(open_, f"The step is {action.status}: too late to skip it.")
+    if users := _users_of(session, step):
+        names = ", ".join(f"“{other.text[:100]}” ({other.id})" for other in users)
+        raise Invalid(f"What this step gives is used by {names}: skip that first, or change the plan.")
 
 
 def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from parley.events import facts
 from shared.domain import commands as c
 from shared.domain.changing import replace
 from shared.domain.memory import next_request
+from shared.domain.plan_steps import unfinished
 from shared.domain.session import (
     ROUNDS_KEPT,
     SERVICE_OF,
@@ -68,8 +69,9 @@ def _remarked(session: Session, text: str, version: int) -> Session:
 
 
 def begins_round(session: Session) -> bool:
-    """Whether a draft that takes the remark in begins a round: at rest there is nothing to revise."""
-    return session.words.remark is not None and session.words.remark.phase == "resting"
+    """Whether a draft that takes the remark in begins a round: at rest there is nothing to revise but an open plan."""
+    at_rest = session.words.remark is not None and session.words.remark.phase == "resting"
+    return at_rest and not unfinished(put_back(session))
 
 
 def drafting(session: Session) -> Session:

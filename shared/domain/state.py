@@ -182,6 +182,11 @@ class Action:
         return self.status == "failed" and self.cause == "budget"
 
     @property
+    def left_out(self) -> bool:
+        """A person skipped it, and not what came before it."""
+        return self.status == "skipped" and self.end_reason is None and self.spec.decision != "skip"
+
+    @property
     def dead(self) -> bool:
         """It will not be known to have ended well: what depends on it is not run."""
         if self.out_of_budget:

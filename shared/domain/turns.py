@@ -3,8 +3,10 @@
 from collections.abc import Collection
 
 from parley.events import facts
-from shared.domain import memory, paths, workflows
+from shared.domain import memory, outcomes, paths, workflows
 from shared.domain.changing import replace
+from shared.domain.plan_steps import unfinished
+from shared.domain.references import references
 from shared.domain.session import (
     SERVICE_OF,
     Phase,
@@ -18,8 +20,9 @@ from shared.domain.session import (
     with_plan,
     with_words,
 )
-from shared.domain.state import PlanStatus, Turn, Verdict
-from shared.domain.waves import advance, change, leave_turn, mark, revive, running
+from shared.domain.state import Action, PlanStatus, Turn, Verdict
+from shared.domain.waves import advance, change, dead, leave_turn, mark, new_attempt, revive, running
+from shared.domain.wording import TRIED_BEFORE
 from shared.domain.workflow import unread_while_planning
 
 
@@ -117,6 +120,57 @@ def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
     """The request is done, and its feedback with it, unless the person said something meanwhile."""
     told = with_answer(session, text=event.text, confidence=event.confidence, evidence=event.evidence)
     return told if session.words.unread else with_words(told, feedback=(), last_question="")
+
+
+def skipped(session: Session, event: facts.ActionSkipped) -> Session:
+    """Once every step that came to nothing is left out, the plan goes on with the others."""
+    after = outcomes.applied(session, event)
+    if unfinished(session) and _came_to_nothing(session.turn) and not _came_to_nothing(after.turn):
+        return _on_with_plan(after, event.version)
+    return outcome(after, [event.action_id], event.version)
+
+
+def _came_to_nothing(turn: Turn | None) -> list[Action]:
+    """The steps that hold the plan up; not those that only wait for them."""
+    return [action for action in dead(turn) if action.end_reason != "dependency_failed"] if turn else []
+
+
+def retried(session: Session, event: facts.SessionRetried) -> Session:
+    """Work goes on where it was held up; a plan, with the steps that came to nothing as other attempts."""
+    held_up = session.resume_phase
+    if unfinished(session) and held_up not in ("verifying", "answering"):
+        return _on_with_plan(_attempted_again(session), event.version)
+    return go_on(session, held_up or "planning", event.version)
+
+
+def _on_with_plan(session: Session, version: int) -> Session:
+    """What came to nothing only because of another step is to be done again."""
+    turn = session.turn
+    waiting = [a.spec.id for a in turn.actions if a.end_reason == "dependency_failed"] if turn else []
+    open_again = mark(session, waiting, "planned", error="", end_reason=None, allowed=False)
+    return go_on(with_plan(open_again, "executing"), "executing", version)
+
+
+def _attempted_again(session: Session) -> Session:
+    """The steps that came to nothing, as the plan has them; of one in doubt the person is asked again what happened.
+
+    What failed is another attempt. If it cannot be undone, the person is asked before it.
+    """
+    turn, plan = session.turn, session.plan
+    if turn is None or plan is None:
+        return session
+    specs = {spec.id: spec for spec in workflows.of_plan(session, plan.kind).actions(plan, turn.number)}
+    for action in _came_to_nothing(turn):
+        spec = specs[action.spec.id]
+        if action.status == "uncertain":
+            session = mark(session, [spec.id], "uncertain", left=False)
+        elif action.status == "failed":
+            asks = spec.effect == "irreversible" and not references(spec.arguments)  # else it is asked with its values
+            asked = {"decision": "require_approval", "approval_reason": TRIED_BEFORE} if asks else {}
+            session = new_attempt(session, [spec.id], "planned", spec=spec.model_copy(update=asked), allowed=False)
+        elif action.end_reason is None:
+            session = mark(session, [spec.id], "planned", spec=spec, error="", allowed=False)
+    return session
 
 
 def go_on(session: Session, phase: Phase, version: int) -> Session:

@@ -19,13 +19,20 @@ def ready(turn: Turn | None) -> tuple[Action, ...]:
 
     Once a step of a plan has come to nothing, no other begins.
     """
-    if turn is None or (turn.rules.by_step and any(action.dead for action in turn.actions)):
+    if turn is None or (turn.rules.by_step and dead(turn)):
         return ()
     finished = {a.spec.id for a in turn.actions if a.status == "finished" or a.spec.decision == "skip"}
+    if turn.rules.by_step:
+        finished |= {a.spec.id for a in turn.actions if a.left_out}
     wave = tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )
     return wave[:1] if turn.rules.one_by_one else wave
+
+
+def dead(turn: Turn) -> tuple[Action, ...]:
+    """The actions that came to nothing. A plan's step that a person left out did not: the plan goes on without it."""
+    return tuple(a for a in turn.actions if a.dead and not (turn.rules.by_step and a.left_out))
 
 
 def running(session: Session) -> tuple[Action, ...]:
@@ -37,9 +44,12 @@ def to_start(session: Session) -> tuple[Action, ...]:
     """What of the wave at hand has yet to be started; its quiet reads are running.
 
     Nothing while a person is to decide about some of it, or while a work before this one has left something under way.
+    Of a plan's steps nothing while any is running: what the others refer to is resolved between waves.
     """
     began = session.work.version if session.work else session.version
     if session.turn is None or any(action.began < began for action in running(session)):
+        return ()
+    if session.turn.rules.by_step and running(session):
         return ()
     of_this_wave = {action.spec.id for action in session.turn.actions if action.began == began}
     wave = tuple(a for a in ready(session.turn) if of_this_wave.isdisjoint(a.spec.depends_on))
@@ -121,12 +131,13 @@ def end(session: Session, ended: Iterable[Ended]) -> Session:
 
 def blocked(turn: Turn | None) -> tuple[str, ...]:
     """The ids of actions that have not begun and need, over however many steps, one that did not finish well."""
-    actions = turn.actions if turn else ()
-    dead = {action.spec.id for action in actions if action.dead}
-    waiting = [action for action in actions if action.status in paths.OPEN]
+    if turn is None:
+        return ()
+    lost = {action.spec.id for action in dead(turn)}
+    waiting = [action for action in turn.actions if action.status in paths.OPEN]
     found: list[str] = []
-    while more := [a.spec.id for a in waiting if a.spec.id not in dead and dead.intersection(a.spec.depends_on)]:
-        dead.update(more)
+    while more := [a.spec.id for a in waiting if a.spec.id not in lost and lost.intersection(a.spec.depends_on)]:
+        lost.update(more)
         found += more
     return tuple(found)
 

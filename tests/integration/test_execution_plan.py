@@ -155,3 +155,48 @@ async def test_ids_stay_and_new_steps_get_their_own(settings: Settings, bus: Bus
         assert done.plan.status == "completed"
         changed = [event for event in await ann.events() if isinstance(event, facts.TurnChanged)]
         assert changed[0].actions[-1].arguments == {"user_id": ORDER["user_id"]}
+
+
+WRONG = LOOK.model_copy(update={"arguments": {"order_id": "#W0000000"}})
+
+
+async def test_a_step_that_failed_is_retried_then_left_out_and_the_rest_is_done(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    look = LOOK.model_copy(update={"id": "s4"})
+    last = CANCEL.model_copy(update={"after": ["s2", "s4"]})
+    async with asked(settings, bus, session_id, plan(WHO, WRONG, look, last)) as (ann, _):
+        await approve(ann)
+        stuck = await ann.phase("resting", "failed")
+        assert (stuck.plan and stuck.plan.status, await order_status(settings)) == ("failed", "pending")
+        await ann.does(c.Retry())
+        again = await ann.sees(lambda session: session.version > stuck.version + 2 and session.phase == "resting")
+        assert again.turn
+        step = again.turn.actions[1]
+        assert (step.status, step.attempt, await order_status(settings)) == ("failed", 2, "pending")
+        retried = [event for event in await ann.events() if isinstance(event, facts.SessionRetried)]
+        assert retried[0].planned_again == (f"{again.task}.s2", f"{again.task}.s3")
+        await ann.does(c.Skip(action_id=step.spec.id))
+        done = await ann.sees(lambda session: session.plan is not None and session.plan.status == "completed")
+        done = await ann.phase("resting", "failed")
+        assert (done.rest_reason, await order_status(settings)) == ("answered", "cancelled")
+        assert "You left out “Look the order up”" in done.answer.text
+
+
+async def test_a_plan_that_failed_is_changed_and_goes_on_without_doing_again_what_was_done(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    right = LOOK.model_copy(update={"id": "s4"})
+    last = CANCEL.model_copy(update={"after": ["s4"]})
+    async with asked(settings, bus, session_id, plan(WHO, WRONG, CANCEL), plan(WHO, right, last)) as (ann, model):
+        await approve(ann)
+        stuck = await ann.phase("resting", "failed")
+        await ann.does(c.Say(text="You have the wrong order: it is another one"))
+        shown = await approve(ann)
+        assert shown.task == stuck.task
+        assert "t2.s1 find_user_id_by_email: finished" in model.prompts[1].text
+        assert "t2.s2 get_order_details: failed" in model.prompts[1].text
+        done = await ann.phase("resting", "failed")
+        assert (done.plan and done.plan.status, await order_status(settings)) == ("completed", "cancelled")
+        begun = [one.action_id for e in await ann.events() if isinstance(e, facts.ActionsStarted) for one in e.actions]
+        assert begun == ["t2.s1", "t2.s2", "t2.s4", "t2.s3"]

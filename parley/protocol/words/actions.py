@@ -119,6 +119,8 @@ REVIEW: Mapping[str, str] = {
     "stop_never": "Not done",
     "stop_none": "Nothing was changed in this turn.",
     "stop_running": "Started before the stop; the outcome will be recorded",
+    "plan_open": "The plan is not finished",
+    "plan_open_hint": "Retry what came to nothing, skip the step, change the plan, or say what to do instead.",
     "stopped_hint": "Resume where it stopped, or say what you want instead.",
     "tests": "Tests",
     "unread": "Added to the next draft",

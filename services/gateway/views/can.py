@@ -7,7 +7,7 @@ from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, bare
 from shared.domain.errors import Refused
-from shared.domain.paths import begun
+from shared.domain.paths import OPEN, begun
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.state import Plan
 
@@ -49,13 +49,21 @@ def _reworded(plan: Plan) -> tuple[Step, ...]:
     return first.model_copy(update={"text": _OTHER}), *rest
 
 
+def _skippable(session: Session) -> str | None:
+    """An action that can be left out; any other, where there is none."""
+    turn = session.turn
+    candidates = (
+        [a.spec.id for a in turn.actions if a.status in OPEN or (turn.rules.by_step and a.dead)] if turn else []
+    )
+    allowed = (one for one in candidates if _allowed(session, c.Skip(action_id=one)))
+    return next(allowed, next(iter(candidates), None))
+
+
 def _probes(session: Session) -> dict[str, AnyCommand | None]:
     """One example of each kind of message, as good as it can be at this moment."""
     waiting = undecided(session.turn)
     asked = waiting[0].spec.id if waiting else None
-    skippable = next(
-        (a.spec.id for a in (session.turn.actions if session.turn else ()) if a.status in ("planned", "approved")), None
-    )
+    skippable = _skippable(session)
     plan, code = session.plan, session.code
     item = code if code and code.status == "review" else plan
     seen = session.version if waiting or item is None else item.version

@@ -13,6 +13,7 @@ from services.gateway.views.parts import (
     planned_path,
     turn_view,
 )
+from shared.domain.plan_steps import unfinished
 from shared.domain.session import Session, put_back, reviewing, undecided
 from shared.domain.state import Code, Plan
 from shared.domain.state_names import options, state_name
@@ -152,6 +153,8 @@ def continue_(session: Session) -> s.Continue | None:
         "completed": "Completed. A new message goes on from here.",
         "stopped": "Stopped. Retry goes on where it stopped; a new message begins something else.",
     }.get(session.rest_reason, "What next?")
+    if session.rest_reason == "answered" and unfinished(session):
+        message = "The plan is not finished. Retry what failed, skip it, change the plan, or say what to do instead."
     content = s.ContinueContent(message=message, options=options(session))
     return s.Continue(session_id=session.id, version=session.version, content=content)
 

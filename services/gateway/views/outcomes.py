@@ -68,6 +68,8 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
             yield _over(event.action_id, "failed" if event.effect == "read" else "uncertain", event.reason)
     for ended in event.ended:
         yield _ended(event, ended)
+    for action_id in event.planned_again if isinstance(event, facts.SessionRetried | facts.ActionSkipped) else ():
+        yield _now(action_id, "planned", word_of("planned"), error="", artefact=None, result_in=None)
     for action_id in event.begins:
         yield _started(action_id)
 

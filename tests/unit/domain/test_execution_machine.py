@@ -20,10 +20,10 @@ from shared.domain.admissible import admit
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
-from shared.domain.plan_steps import step_of
+from shared.domain.plan_steps import step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
-from shared.domain.waves import find, running
+from shared.domain.waves import dead, find, running
 from shared.story import finish
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
@@ -110,6 +110,10 @@ class Plans(RuleBasedStateMachine):
                 self.again.add(event.question_id)
             case facts.ApprovalGiven():
                 self.again.add(event.action_id)
+            case facts.SessionRetried() if unfinished(before):
+                REACHED.add("tried again")
+            case facts.ActionSkipped() if unfinished(before) and self.session.phase != "resting":
+                REACHED.add("went on without a step")
             case facts.ActionsFinished():
                 self.done |= {one.action_id for one in event.outcomes if one.ok}
                 self.doubtful -= {one.action_id for one in event.outcomes}
@@ -175,6 +179,7 @@ class Plans(RuleBasedStateMachine):
         for action in waiting:
             approve = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
             acts += [approve] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
+        acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())]
         acts += [c.Answer(text=option.label) for option in options] * 3
         for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
             if self.person(act):
@@ -255,5 +260,6 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         REACHED.clear()
         super().runTest()
         assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
+        assert {"tried again", "went on without a step"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

@@ -294,3 +294,91 @@ def test_a_version_is_not_approved_while_a_step_of_another_runs() -> None:
         told(*again, approve)
     session = told(*again, ended("s2"), approve)
     assert status(session) == {"t2.s1": "finished", "t2.s2": "finished", "t2.s7": "planned"}
+
+
+# --- a step came to nothing: retry, skip, change
+
+FAILED = (verdict("complete", "failure"), c.GiveAnswer(text="One of two.", confidence=0))
+STUCK = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), ended("s1", ok=False), *FAILED)
+
+
+def attempts(session: Session) -> dict[str, int]:
+    return {action.spec.id: action.attempt for action in session.turn.actions} if session.turn else {}
+
+
+def test_a_retry_runs_what_failed_once_more_and_then_the_rest() -> None:
+    stuck = told(*STUCK)
+    assert (stuck.phase, stuck.plan and stuck.plan.status) == ("resting", "failed")
+    again = told(*STUCK, c.Retry())
+    assert (again.phase, again.plan and again.plan.status) == ("executing", "executing")
+    assert (status(again)["t2.s1"], attempts(again)) == ("planned", {"t2.s1": 2, "t2.s2": 1})
+    ended_again = finish(action_id="t2.s1", attempt=2, ok=True, result={"price": 20})
+    rest = (c.Start(), ended_again, c.Start(), ended("s2"), verdict(), c.GiveAnswer(text="Done.", confidence=1))
+    done = told(*STUCK, c.Retry(), *rest)
+    assert (done.phase, done.plan and done.plan.status) == ("resting", "completed")
+    with pytest.raises(OutOfTurn, match="nothing to retry"):
+        told(*STUCK, c.Retry(), *rest, c.Retry())
+
+
+def test_a_retry_after_a_no_asks_again_with_values_resolved_anew() -> None:
+    begun = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1"), resolve, c.Reject(action_id="t2.s4"))
+    again = told(*begun, *FAILED, c.Retry())
+    assert again.turn
+    pay = again.turn.actions[1]
+    assert (pay.status, pay.attempt, unresolved(again, pay.spec)) == ("planned", 1, True)
+    asked = told(*begun, *FAILED, c.Retry(), resolve)
+    assert asked.phase == "awaiting_approval"
+
+
+def test_what_cannot_be_undone_is_asked_about_before_it_is_tried_again() -> None:
+    burn = LOOK.model_copy(update={"effect": "irreversible", "tool": "burn"})
+    again = told(*DRAFTED, plan(burn), approve, c.Start(), ended("s1", ok=False), *FAILED, c.Retry())
+    assert again.phase == "awaiting_approval"
+    assert [a.spec.approval_reason for a in undecided(again.turn)] == ["it cannot be undone, and has been tried before"]
+
+
+def test_a_retry_asks_again_about_a_step_that_was_left_in_doubt() -> None:
+    doubt = (*DRAFTED, plan(CANCEL.model_copy(update={"after": ()})), approve, c.Start())
+    left = (*doubt, c.Uncertain(action_id="t2.s2", attempt=1, reason="crashed"), c.Answer(text="Leave it"), *FAILED)
+    with pytest.raises(OutOfTurn, match="Nobody knows"):
+        told(*left, c.Skip(action_id="t2.s2"))
+    asked = told(*left, c.Retry())
+    assert (asked.phase, asked.question and asked.question.about) == ("awaiting_input", "uncertain")
+    assert attempts(asked) == {"t2.s2": 1}
+
+
+def test_a_step_that_is_left_out_holds_nothing_up_but_what_uses_its_output() -> None:
+    without = told(*STUCK, c.Skip(action_id="t2.s1"))
+    assert (without.phase, status(without)) == ("executing", {"t2.s1": "skipped", "t2.s2": "planned"})
+    uses = (*DRAFTED, plan(LOOK, PAY), approve, c.Start(), ended("s1", ok=False), *FAILED)
+    with pytest.raises(Invalid, match=r"is used by “Pay it back” \(s4\)"):
+        told(*uses, c.Skip(action_id="t2.s1"))
+    first = told(*uses, c.Skip(action_id="t2.s4"))
+    assert first.phase == "resting"
+    both = told(*uses, c.Skip(action_id="t2.s4"), c.Skip(action_id="t2.s1"))
+    assert (both.phase, set(status(both).values())) == ("verifying", {"skipped"})
+
+
+def test_a_step_can_be_left_out_before_it_comes_to_be() -> None:
+    session = told(*DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), ended("s1"))
+    assert (session.phase, status(session)) == ("verifying", {"t2.s1": "finished", "t2.s2": "skipped"})
+    for over in ("t2.s1", "t2.s2"):
+        with pytest.raises(OutOfTurn, match="too late to skip"):
+            told(*DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), c.Skip(action_id=over))
+
+
+def test_words_at_rest_are_about_the_plan_until_it_has_come_to_its_end() -> None:
+    new = LOOK.model_copy(update={"id": "s6", "tool": "find_order"})
+    changed = told(*STUCK, say("look it up by name instead"), plan(new, CANCEL.model_copy(update={"after": ("s6",)})))
+    assert changed.plan
+    assert (changed.plan.task, changed.phase, changed.words.request) == ("t2", "awaiting_approval", "cancel my order")
+    done = (c.Complete(), say("another thing"), plan(LOOK))
+    assert told(*STUCK, *done).task != "t2"
+
+
+def test_after_a_stop_a_plan_goes_on_with_what_was_cut_off() -> None:
+    begun = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), c.Stop())
+    late = finish(action_id="t2.s1", ok=False, cause="stopped")
+    again = told(*begun, late, c.Retry())
+    assert (again.phase, attempts(again)) == ("executing", {"t2.s1": 2, "t2.s2": 1})
+    assert [a.spec.id for a in ready(again.turn)] == ["t2.s1"]

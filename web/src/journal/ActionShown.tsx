@@ -13,7 +13,9 @@ import { isRun, Result } from "./Result";
 import type { ActionEntry } from "./entries";
 
 export function ActionShown({ action, turn }: { action: ActionEntry; turn: number }) {
-  const waits = action.state === "planned" || action.state === "approved";
+  const { state } = useSession();
+  const failed = action.state === "failed" || action.state === "denied";
+  const waits = action.state === "planned" || action.state === "approved" || (failed && state.snapshot?.phase === "resting");
   return (
     <div className="action-row">
       <One action={action} turn={turn} />

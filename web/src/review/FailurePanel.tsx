@@ -15,11 +15,12 @@ export function FailurePanel() {
   const { snapshot } = state;
   const failure = snapshot?.failure;
   const stopped = snapshot?.phase === "resting" && snapshot.reason === "stopped";
-  if (!snapshot || (!failure && !stopped) || (stopped && !can("retry"))) return null;
+  const open = snapshot?.phase === "resting" && !stopped && can("retry"); // steps of its plan came to nothing
+  if (!snapshot || (!failure && !stopped && !open) || (stopped && !can("retry"))) return null;
   return (
-    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : STATUS.stopped}>
-      <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : STATUS.stopped}</h2>
-      <p>{failure?.reason ?? REVIEW.stopped_hint}</p>
+    <section className={`panel ${failure ? "panel-bad" : ""}`} data-testid="failure" aria-label={failure ? STATES.failed : stopped ? STATUS.stopped : REVIEW.plan_open}>
+      <h2>{failure ? fill(TROUBLE.failed_while, { stage: failure.stage }) : stopped ? STATUS.stopped : REVIEW.plan_open}</h2>
+      <p>{failure?.reason ?? (stopped ? REVIEW.stopped_hint : REVIEW.plan_open_hint)}</p>
       {stopped && snapshot.turn && (
         <Suspense>
           <StopReport />
@@ -34,8 +35,8 @@ export function FailurePanel() {
       {failure && !failure.retryable && <p className="hint">{TROUBLE.retry_useless}</p>}
       {can("retry") && (
         <div className="decision-buttons">
-          <Button leftSection={<Redo />} variant={failure ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
-            {failure ? ACTIONS.retry : ACTIONS.resume}
+          <Button leftSection={<Redo />} variant={failure || open ? "filled" : "light"} loading={act.busy} onClick={() => act.send({ type: "retry" })} data-testid="retry">
+            {stopped ? ACTIONS.resume : ACTIONS.retry}
           </Button>
         </div>
       )}
