@@ -164,5 +164,7 @@ def answer(entry: j.AnswerEntry, tools: Sequence[str], *, walked: bool) -> Rende
     """The answer, how sure it is, and the tools it goes back to. A path's is what its nodes made."""
     named = ", ".join(visible(split(tool)[1]).replace("_", " ") for tool in tools)
     source = [JOURNAL["answered_from"].format(tools=named)] if named else []
-    told = Text(" · ".join([*source, "/path"] if walked else [entry.confidence_text, *source]), style="dim")
+    told = Text(
+        " · ".join([*source, "/path"] if walked else [*filter(None, (entry.confidence_text,)), *source]), style="dim"
+    )
     return Framed(Group(Markdown(visible(entry.text), hyperlinks=False), told), "Answer", "green")

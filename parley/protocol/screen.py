@@ -11,7 +11,7 @@ from pydantic import Field, JsonValue, TypeAdapter
 from parley.events import SessionEvent
 from parley.events.values import Decision, Effect, Service, SessionSettings, Workflow
 from parley.protocol import server as v1
-from parley.protocol.journal import EntryOrUpdate
+from parley.protocol.journal import EntryOrUpdate, Tone
 from parley.protocol.views import (
     AnswerView,
     CodeView,
@@ -63,6 +63,16 @@ class ActionSection(View):
     why: str
     seconds: float
     tokens: int
+
+
+class StepSection(View):
+    """What has come of a step of an execution plan, in whichever of its versions; a step without one has not begun."""
+
+    action_id: str
+    status: str
+    word: str
+    tone: Tone
+    seconds: float
 
 
 class ReviewSection(View):
@@ -151,6 +161,7 @@ class ScreenView(View):
     code: CodeView | None
     turn: TurnSection | None
     actions: dict[str, ActionSection]
+    steps: dict[str, StepSection]
     path: PathView | None
     path_standing: PathStanding | None
     memory: MemoryView

@@ -18,7 +18,7 @@ async def write(desk: Desk) -> c.GiveAnswer:
 
 def report(turn: Turn) -> c.GiveAnswer:
     verdict = turn.verdict
-    well = verdict is not None and verdict.status == "success"
+    well = verdict is not None and verdict.status != "failure"
     lines = [f"{number}. {_line(action)}" for number, action in enumerate(turn.actions, 1)]
     text = "\n".join([verdict.reasoning if verdict else "", "", *lines]).strip()
     evidence = tuple(action.spec.id for action in turn.actions if action.status == "finished")

@@ -56,6 +56,42 @@ async def test_a_plan_that_acts_is_edited_approved_once_and_carried_out(person: 
     await tab.reloaded_the_same()
 
 
+async def test_a_step_that_failed_is_changed_where_it_stands_and_the_plan_goes_on(
+    person: Person, running: Parley
+) -> None:
+    tab = await person.tab()
+    await tab("workflow").get_by_text("Plan and act").click()
+    await tab.say(f"I am {USER['email']}. Look up #W0000000 and #{PENDING[1].removeprefix('#')}.")
+    await tab.sees("plan-review", "Plan 1")
+    await tab.press("approve")
+    await tab.sees("failure", "The plan is not finished")
+    await expect(tab("step-stands")).to_have_text(["done", "failed", "done"])
+    await tab.press("retry")
+    await expect(tab("answer")).to_have_count(2)
+    await expect(tab("step-argument").first).not_to_have_role("button")  # what was done is not changed any more
+    await tab("step-argument").nth(1).click()
+    await tab("step-argument-input").fill(PENDING[0])
+    await tab.press("edit-save")
+    await tab.sees("plan-review", "Plan 2")
+    await expect(tab("step-stands")).to_have_text(["done", "done"])
+    await tab.press("approve")
+    await tab.sees("answer", "All 3 steps were carried out.")
+    await tab.gone("failure")
+    await tab.reloaded_the_same()
+
+
+async def test_a_step_that_failed_is_left_out_and_the_plan_goes_on(person: Person, running: Parley) -> None:
+    tab = await person.tab()
+    await tab.page.set_viewport_size({"width": 390, "height": 844})
+    await tab("workflow").get_by_text("Plan and act").click()
+    await tab.say(f"I am {USER['email']}. Look up #W0000000 and #{PENDING[1].removeprefix('#')}.")
+    await tab.press("approve")
+    await tab.sees("failure", "The plan is not finished")
+    await tab("skip").click()
+    await tab.sees("answer", "You left out “Look up order #W0000000”")
+    await tab.gone("failure")
+
+
 async def waiting(tab: Tab) -> int:
     """How many sessions wait for the person."""
     return int(await tab.page.evaluate("async () => (await (await fetch('/api/inbox')).json()).total"))

@@ -133,6 +133,7 @@ VERDICTS: Mapping[str, str] = {
     "retry": "tries again",
     "escalate": "needs a person",
     "complete": "request done",
+    "ended": "ends here",
     # by who judged, and how
     "by_model": "checked by a model",
     "by_rule": "checked by rule",

@@ -200,6 +200,7 @@ def _action(event: SessionEvent, turn: int, spec: ActionSpec, place: int) -> j.A
 
 
 def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
+    ended = event.next_action == "complete" and event.status == "failure"
     return j.VerdictLine(
         version=event.version,
         status=event.status,
@@ -207,5 +208,5 @@ def _verdict(event: facts.TurnVerified) -> j.VerdictLine:
         tone=VERDICT_TONES[event.status],
         text=event.reasoning,
         source=VERDICTS["by_rule" if event.rule else "by_model"],
-        next=VERDICTS[event.next_action],
+        next=VERDICTS["ended" if ended else event.next_action],
     )

@@ -38,4 +38,7 @@ def waiting(approval_reason: str | None) -> str:
 
 
 def confidence_text(confidence: float) -> str:
+    """ "" for none at all: the answer itself says what is missing."""
+    if not confidence:
+        return ""
     return JOURNAL["confidence"].format(percent=round(confidence * 100))

@@ -20,6 +20,8 @@ from services.gateway.views.parts import (
     plan_view,
     verdict_view,
 )
+from services.gateway.views.phrases import ACTION_TONES, word_of
+from shared.domain.plan_steps import action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.state_names import state_name
@@ -128,6 +130,28 @@ def _action(action: Action) -> v.ActionSection:
     )
 
 
+def _steps(session: Session) -> dict[str, v.StepSection]:
+    """By the step's id; what a step has come to in the version at hand goes before what it came to in one before."""
+    plan, turn = session.plan, session.turn
+    if plan is None or not plan.task:
+        return {}
+    now = turn.actions if turn and turn.rules.by_step else ()
+    stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
+    found = {step.id: stands.get(action_id(plan, step)) for step in plan.steps if step.id}
+    return {name: _step(action) for name, action in found.items() if action is not None}
+
+
+def _step(action: Action) -> v.StepSection:
+    state = action.shown_status
+    return v.StepSection(
+        action_id=action.spec.id,
+        status=state,
+        word=word_of(state),
+        tone=ACTION_TONES[state],
+        seconds=action.seconds,
+    )
+
+
 def _usage(session: Session) -> v.UsageSection:
     return v.UsageSection.model_validate(messages.usage(session), from_attributes=True)
 
@@ -154,6 +178,7 @@ SECTIONS: Mapping[str, Section] = {
     "code": Section(lambda session: code_view(session.code), lambda session: (session.code,)),
     "turn": Section(_turn, lambda session: (session.turn,)),
     "actions": Section(_actions, lambda session: (session.turn,)),
+    "steps": Section(_steps, lambda session: (session.turn, session.plan, session.begun_steps)),
     "path": Section(path_view, lambda session: (session.turn, session.plan)),
     "path_standing": Section(asks.path_standing, lambda session: (session.turn,)),
     "memory": Section(memory_view, lambda session: (session.memory, session.counts, session.settings)),

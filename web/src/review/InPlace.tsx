@@ -1,6 +1,6 @@
 // Text that becomes a field when it is clicked or opened with Enter, and text again when it is left.
 import { Textarea, UnstyledButton } from "@mantine/core";
-import { type KeyboardEvent, useState } from "react";
+import { type KeyboardEvent, type ReactNode, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import { InlineText } from "../ui/InlineText";
 
@@ -15,9 +15,11 @@ interface Props {
   fresh?: boolean;
   onKeyDown?: (event: KeyboardEvent<HTMLTextAreaElement>) => void;
   maxLength?: number;
+  /** The value as it is shown, where that is not its text. */
+  children?: ReactNode;
 }
 
-export function InPlace({ label, value, editable, onChange, className, testId, fresh = false, onKeyDown, maxLength = 50_000 }: Props) {
+export function InPlace({ label, value, editable, onChange, className, testId, fresh = false, onKeyDown, maxLength = 50_000, children }: Props) {
   const [open, setOpen] = useState(fresh);
   if (editable && open)
     return (
@@ -43,7 +45,7 @@ export function InPlace({ label, value, editable, onChange, className, testId, f
       />
     );
   if (!value && !editable) return null;
-  const text = value ? <InlineText text={value} /> : <span className="dimmed">{fill(REVIEW.add, { what: label.toLowerCase() })}</span>;
+  const text = value ? (children ?? <InlineText text={value} />) : <span className="dimmed">{fill(REVIEW.add, { what: label.toLowerCase() })}</span>;
   if (!editable)
     return (
       <p className={className} data-testid={testId}>

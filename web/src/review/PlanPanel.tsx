@@ -1,6 +1,6 @@
 // A plan as editable steps, its versions and what changed between any two of them.
 import { Button } from "@mantine/core";
-import { useMemo, useState } from "react";
+import { type MouseEvent, useMemo, useState } from "react";
 import { useAct, useCan, useNameOf, useSession } from "../app/session";
 import { ACTIONS, fill, JOURNAL, named, REVIEW, REVIEW_STATES } from "../generated/words";
 import type { PlanView } from "../protocol";
@@ -68,7 +68,7 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       ) : (
         <>
           <InPlace label={REVIEW.goal} value={edit.goal} editable={editable} onChange={(goal) => setEdit({ ...edit, goal })} className={edit.goal.length > LONG_GOAL ? "plan-goal plan-goal-long" : "plan-goal"} testId="plan-goal" />
-          <PlanSteps edit={edit} editable={editable} onChange={setEdit} />
+          <PlanSteps edit={edit} editable={editable} onChange={setEdit} stands={state.snapshot?.steps ?? {}} />
           <InPlace label={REVIEW.notes} value={edit.notes} editable={editable} onChange={(notes) => setEdit({ ...edit, notes })} className="plan-notes" testId="plan-notes" />
         </>
       )}
@@ -80,10 +80,10 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       >
         {dirty && (
           <>
-            <Button data-testid="edit-save" disabled={steps.length === 0 || newer} loading={saving.busy} onClick={save}>
+            <Button data-testid="edit-save" disabled={steps.length === 0 || newer} loading={saving.busy} {...pressed(save)}>
               {ACTIONS.save_version}
             </Button>
-            <Button data-testid="edit-discard" variant="default" onClick={() => setEdit(begin(plan))}>
+            <Button data-testid="edit-discard" variant="default" {...pressed(() => setEdit(begin(plan)))}>
               {ACTIONS.discard_edits}
             </Button>
           </>
@@ -92,6 +92,17 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
       <Problem error={saving.error} />
     </section>
   );
+}
+
+/** An open field closes after the press: before it, the button would move away under the pointer. */
+function pressed(act: () => void) {
+  return {
+    onMouseDown: (event: MouseEvent) => event.preventDefault(),
+    onClick: () => {
+      if (document.activeElement instanceof HTMLTextAreaElement) document.activeElement.blur();
+      act();
+    },
+  };
 }
 
 function OldPlan({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[number]; onRestore: (() => void) | null }) {

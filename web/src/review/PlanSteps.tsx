@@ -4,20 +4,31 @@ import { ActionIcon, Button } from "@mantine/core";
 import { type KeyboardEvent, useState } from "react";
 import { fill, REVIEW } from "../generated/words";
 import { Bin, Down, Grip, Plus, Up } from "../ui/icons";
+import { Tone } from "../ui/Tone";
+import type { StepSection } from "../protocol";
 import { InPlace } from "./InPlace";
+import { type Place, places } from "./lanes";
+import { add, type EditedStep, moveTo, type PlanEdit, referred, remove, setArgument, setText } from "./planEdit";
 import { StepCall } from "./StepCall";
-import { add, type EditedStep, moveTo, type PlanEdit, remove, setText } from "./planEdit";
+import { railOffset, StepRail, railWidth } from "./StepRail";
+
+const WIDEST = 5; // lanes; what needs more is told in words alone
 
 interface Props {
   edit: PlanEdit;
   editable: boolean;
   onChange: (edit: PlanEdit) => void;
+  /** What has come of them, by id. */
+  stands: Readonly<Record<string, StepSection | undefined>>;
 }
 
-export function PlanSteps({ edit, editable, onChange }: Props) {
+export function PlanSteps({ edit, editable, onChange, stands }: Props) {
   const [dragged, setDragged] = useState<number | null>(null);
   const [fresh, setFresh] = useState<number | null>(null);
   const grows = !edit.steps.some((one) => one.step.id); // a step that acts needs more than words: the planner is asked for it
+  const rail = grows ? [] : places(edit.steps.map(({ step }) => ({ id: step.id ?? "", needs: needsOf(step) })));
+  const lanes = Math.max(1, ...rail.map(({ lane, passing }) => Math.max(lane, ...passing) + 1));
+  const drawn = rail.length > 0 && lanes <= WIDEST;
   const addAfter = (key: number | null) => {
     setFresh(edit.next);
     onChange(add(edit, key));
@@ -50,8 +61,10 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
               if (dragged !== one.key) onChange(moveTo(edit, dragged, index));
             }}
           >
+            {drawn && <StepRail place={rail[index] as Place} lanes={lanes} />}
             {editable ? (
               <span
+                style={drawn ? beside(rail[index] as Place, lanes) : undefined}
                 className="step-number step-grip"
                 draggable
                 onDragStart={(event) => {
@@ -64,7 +77,9 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
                 <Grip size={14} />
               </span>
             ) : (
-              <span className="step-number">{index + 1}</span>
+              <span className="step-number" style={drawn ? beside(rail[index] as Place, lanes) : undefined}>
+                {index + 1}
+              </span>
             )}
             <div className="step-text">
               <InPlace
@@ -78,8 +93,17 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
                 testId="step-text"
                 maxLength={2000}
               />
-              {one.step.tool && <StepCall step={one.step} steps={edit.steps} />}
+              {one.step.tool && (
+                <StepCall
+                  step={one.step}
+                  number={index + 1}
+                  steps={edit.steps}
+                  editable={editable && !over(stands[one.step.id ?? ""])}
+                  onChange={(name, value) => onChange(setArgument(edit, one.key, name, value))}
+                />
+              )}
             </div>
+            <Stands stands={stands[one.step.id ?? ""]} />
             {editable && (
               <div className="step-buttons">
                 <StepButton label={fill(REVIEW.step_up, { number: index + 1 })} disabled={index === 0} onClick={() => onChange(moveTo(edit, one.key, index - 1))}>
@@ -106,6 +130,31 @@ export function PlanSteps({ edit, editable, onChange }: Props) {
         </Button>
       )}
     </>
+  );
+}
+
+/** The steps that it comes after, and those whose results it uses. */
+function needsOf({ after, arguments: given }: EditedStep["step"]): string[] {
+  const used = referred(JSON.stringify(given ?? {})).flatMap((part) => (typeof part === "string" ? [] : [part.step]));
+  return [...new Set([...(after ?? []), ...used])];
+}
+
+/** The place of a step's number beside its lines. */
+function beside(place: Place, lanes: number) {
+  return { marginLeft: railOffset(place), marginRight: railWidth(lanes) - 24 - railOffset(place) };
+}
+
+/** A step that was done, or may have been, is changed by a new one. */
+function over(stands: StepSection | undefined): boolean {
+  return stands?.status === "finished" || stands?.status === "started" || stands?.status === "uncertain";
+}
+
+function Stands({ stands }: { stands: StepSection | undefined }) {
+  if (!stands || stands.status === "planned") return null;
+  return (
+    <span className="step-stands" data-testid="step-stands">
+      <Tone tone={stands.tone}>{stands.word}</Tone>
+    </span>
   );
 }
 

@@ -50,7 +50,7 @@ export function Review() {
           </Suspense>
         )
       ) : (
-        <Folded folded={!deciding} hidden={busy && !deciding} both={snapshot.code !== null}>
+        <Folded folded={!deciding && !(snapshot.plan?.kind === "execution" && snapshot.can.includes("retry"))} hidden={busy && !deciding} both={snapshot.code !== null}>
           <Subjects snapshot={snapshot} />
         </Folded>
       )}

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { add, begin, differs, moveTo, rebase, remove, restore, setText, stepsOf } from "./planEdit";
+import { add, argumentOf, begin, differs, moveTo, rebase, referred, remove, restore, setArgument, setText, stepsOf } from "./planEdit";
 
 const step = (text: string) => ({ text, tool: null, arguments: null });
 const plan = { version: 3, goal: "g", notes: "", steps: [step("one"), step("two"), step("three")] };
@@ -77,4 +77,18 @@ it("can be made again, to a version that is newer still", () => {
 
 it("lets go of what the newer version took out and the person left alone", () => {
   expect(texts(rebase(setText(begin(plan), 0, "ONE"), later("one", "three")))).toEqual(["ONE", "three"]);
+});
+
+it("changes an argument of one step, and of what kind it was it stays", () => {
+  const acting = { ...plan, steps: [{ ...step("pay"), tool: "pay", arguments: { sum: 20, to: "42", at: "{{steps.s1.output.day}}" } }] };
+  const edit = setArgument(begin(acting), 0, "sum", argumentOf("25", 20));
+  expect(stepsOf(edit)[0]?.arguments).toEqual({ sum: 25, to: "42", at: "{{steps.s1.output.day}}" });
+  expect(argumentOf("43", "42")).toBe("43");
+  expect(argumentOf("7", "{{steps.s1.output.day}}")).toBe(7); // nobody knows of which kind that was
+  expect(argumentOf("{", { a: 1 })).toBe("{"); // refused in words when it is saved
+});
+
+it("tells references from the text around them", () => {
+  expect(referred("pay {{steps.s1.output.orders[0].sum}} for {{steps.s2.output}}")).toEqual(["pay ", { step: "s1", path: "orders[0].sum" }, " for ", { step: "s2", path: "" }]);
+  expect(referred("{{steps.s1}} and {{item}}")).toEqual(["{{steps.s1}} and {{item}}"]);
 });

@@ -20,6 +20,9 @@ export interface PlanEdit {
   next: number;
 }
 
+type Argument = NonNullable<StepOutput["arguments"]>[string];
+export type Said = string | { step: string; path: string };
+
 type Content = Pick<PlanView, "version" | "goal" | "notes"> & { steps: readonly StepOutput[] };
 
 export function begin(plan: Content): PlanEdit {
@@ -65,6 +68,29 @@ export function differs(edit: PlanEdit, plan: Content): boolean {
 
 export function setText(edit: PlanEdit, key: number, text: string): PlanEdit {
   return { ...edit, steps: edit.steps.map((one) => (one.key === key ? { ...one, step: { ...one.step, text } } : one)) };
+}
+
+export function setArgument(edit: PlanEdit, key: number, name: string, value: Argument): PlanEdit {
+  const changed = (step: StepOutput): StepOutput => ({ ...step, arguments: { ...step.arguments, [name]: value } });
+  return { ...edit, steps: edit.steps.map((one) => (one.key === key ? { ...one, step: changed(one.step) } : one)) };
+}
+
+/** What a text stands for as an argument: a text where there was one, else JSON, if it is any. */
+export function argumentOf(text: string, before: Argument): Argument {
+  if (typeof before === "string" && referred(before).every((part) => typeof part === "string")) return text;
+  try {
+    return JSON.parse(text) as Argument;
+  } catch {
+    return text;
+  }
+}
+
+/** A text in parts: its references to what a step gives (all of it, or the part at `path`), and what is between them. */
+export function referred(text: string): Said[] {
+  return text.split(/({{steps\.[^{}]+\.output[^{}]*}})/).flatMap((part): Said[] => {
+    const found = /^{{steps\.([^.{}]+)\.output\.?([^{}]*)}}$/.exec(part);
+    return found ? [{ step: found[1] ?? "", path: found[2] ?? "" }] : part ? [part] : [];
+  });
 }
 
 /** A new empty step after the one with `key` (null: at the end); its key is the edit's `next` before. */
