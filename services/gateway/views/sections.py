@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from pydantic import BaseModel
 
 from parley.protocol import screen as v
+from parley.protocol.journal import ActionState
 from services.gateway.views import asks, messages
 from services.gateway.views.parts import (
     answer_view,
@@ -142,7 +143,7 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
 
 
 def _step(action: Action) -> v.StepSection:
-    state = action.shown_status
+    state: ActionState = "started" if action.status == "running" else action.status
     return v.StepSection(
         action_id=action.spec.id,
         status=state,
