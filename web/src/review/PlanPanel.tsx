@@ -11,6 +11,8 @@ import { Decision } from "./Decision";
 import { DiffView } from "./DiffView";
 import { begin, differs, isPlanEdit, type PlanEdit, rebase, restore, stepsOf } from "./planEdit";
 import { PlanSteps } from "./PlanSteps";
+import { StepCall } from "./StepCall";
+import { StepDiff } from "./StepDiff";
 import { useKept } from "../ui/kept";
 import { InPlace } from "./InPlace";
 import { authorOf, type Choice, VersionBar } from "./VersionBar";
@@ -61,7 +63,9 @@ export default function PlanPanel({ plan }: { plan: PlanView }) {
           </Button>
         </p>
       )}
-      {against ? (
+      {against && plan.kind === "execution" ? (
+        <StepDiff before={against} after={shown ?? versions.at(-1) ?? against} stands={state.snapshot?.steps ?? {}} />
+      ) : against ? (
         <DiffView before={planLines(against)} after={planLines(shown ?? versions.at(-1) ?? against)} label={REVIEW.diff_plan} />
       ) : shown ? (
         <OldPlan plan={shown} onRestore={editable ? () => { setEdit(restore(edit, shown)); setChoice({ shown: null, against: null }); } : null} />
@@ -115,6 +119,7 @@ function OldPlan({ plan, onRestore }: { plan: ReturnType<typeof planVersions>[nu
         {plan.steps.map((step, index) => (
           <li key={index}>
             <InlineText text={step.text} />
+            {step.tool && <StepCall step={step} number={index + 1} steps={begin(plan).steps} />}
           </li>
         ))}
       </ol>

@@ -98,8 +98,7 @@ export function PlanSteps({ edit, editable, onChange, stands }: Props) {
                   step={one.step}
                   number={index + 1}
                   steps={edit.steps}
-                  editable={editable && !over(stands[one.step.id ?? ""])}
-                  onChange={(name, value) => onChange(setArgument(edit, one.key, name, value))}
+                  onChange={editable && !over(stands[one.step.id ?? ""]) ? (name, value) => onChange(setArgument(edit, one.key, name, value)) : null}
                 />
               )}
             </div>

@@ -13,12 +13,11 @@ interface Props {
   step: StepOutput;
   number: number;
   steps: readonly EditedStep[];
-  /** The arguments can be changed. */
-  editable: boolean;
-  onChange: (name: string, value: Value) => void;
+  /** Without it the arguments are only shown. */
+  onChange?: ((name: string, value: Value) => void) | null;
 }
 
-export function StepCall({ step, number, steps, editable, onChange }: Props) {
+export function StepCall({ step, number, steps, onChange = null }: Props) {
   const after = numbersOf(step.after ?? [], steps);
   return (
     <div className="step-call" data-testid="step-call">
@@ -29,8 +28,8 @@ export function StepCall({ step, number, steps, editable, onChange }: Props) {
           <InPlace
             label={fill(REVIEW.argument_of, { name: name.replaceAll("_", " "), number })}
             value={typeof value === "string" ? value : JSON.stringify(value)}
-            editable={editable}
-            onChange={(text) => onChange(name, argumentOf(text, value))}
+            editable={onChange !== null}
+            onChange={(text) => onChange?.(name, argumentOf(text, value))}
             testId="step-argument"
           >
             <Shown text={inline(value)} steps={steps} />
