@@ -86,7 +86,13 @@ class Load:
     @property
     def left(self) -> list[Left]:
         return [
-            Left(person.script.session_id, person.script.kind, person.ending, person.why) for person in self.everybody
+            Left(
+                person.script.session_id,
+                person.script.message.get("workflow", person.script.kind),
+                person.ending,
+                person.why,
+            )
+            for person in self.everybody
         ]
 
     @property

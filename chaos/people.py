@@ -194,6 +194,17 @@ class Person:
             return {"type": "approval", "approved": False, "version": review.version}
         return {"type": "approval", "approved": True, **bound}
 
+    def _unfinished(self, shown: Snapshot) -> Json:
+        """A plan of which a step came to nothing: try it again, leave the step out, or be content with what was done."""
+        self._did["unfinished"] += 1
+        step = next((a for a in shown.turn.actions if a.status in ("failed", "denied")), None) if shown.turn else None
+        drawn = self.script.draw(f"unfinished {self._did['unfinished']}")
+        if drawn < 0.6 and self._did["unfinished"] <= RETRIES:
+            return {"type": "retry"}
+        if drawn < 0.8 and step and "skip" in shown.can and self._did["unfinished"] <= RETRIES:
+            return {"type": "skip", "action_id": step.action_id}
+        return {"type": "complete"}
+
     def _after_failure(self, shown: Snapshot) -> Json | None:
         self._did["retry"] += 1
         retryable = shown.failure is not None and shown.failure.retryable
@@ -207,6 +218,8 @@ class Person:
             self._did["again"] += 1
             if "retry" in shown.can and self.script.draw("again") < 0.7:
                 return {"type": "retry"}
+        if shown.reason == "answered" and "retry" in shown.can:
+            return self._unfinished(shown)
         if "run" in shown.can and not self._did["run"]:
             self._did["run"] += 1
             return {"type": "run"}

@@ -86,10 +86,10 @@ class Scripts:
             case "conversation":
                 workflow, content = "conversation", about.pick("program", PROGRAMS)
             case "retail":
-                workflow, (content, subject) = "agentflow", self._cancellation(about)
+                workflow, (content, subject) = _acts(about), self._cancellation(about)
                 settings = {"world": "own" if about.draw("world") < 0.5 else "shared"}
             case "notes":
-                workflow, subject = "agentflow", f"note-{about.session_id}"
+                workflow, subject = _acts(about), f"note-{about.session_id}"
                 content = f'Call trial.note with {{"text": "{subject}"}}'
             case "flow":
                 workflow, content = "flow", about.pick("question", QUESTIONS)
@@ -101,3 +101,8 @@ class Scripts:
         order = self._pending[about.n % len(self._pending)]
         email, order_id = self._data["users"][order["user_id"]]["email"], str(order["order_id"])
         return f"Please cancel order {order_id}, it is no longer needed. I am {email}.", order_id
+
+
+def _acts(about: Script) -> str:
+    """What changes something does so turn by turn, or by a plan that was approved before."""
+    return "execution_plan" if about.draw("by plan") < 0.5 else "agentflow"
