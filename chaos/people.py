@@ -195,7 +195,7 @@ class Person:
         return {"type": "approval", "approved": True, **bound}
 
     def _unfinished(self, shown: Snapshot) -> Json:
-        """A plan of which a step came to nothing: try it again, leave the step out, or be content with what was done."""
+        """A plan of which a step came to nothing: try it again, leave it out, or be content with the rest."""
         self._did["unfinished"] += 1
         step = next((a for a in shown.turn.actions if a.status in ("failed", "denied")), None) if shown.turn else None
         drawn = self.script.draw(f"unfinished {self._did['unfinished']}")
