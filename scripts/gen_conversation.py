@@ -28,6 +28,7 @@ CLIENT: dict[str, dict[str, Any]] = {
     "unpause": {},
     "skip": {"action_id": "1.4"},
     "cancel": {},
+    "delete_plan": {},
     "retry": {},
     "take_over": {
         "sub_goal": "Look it up",

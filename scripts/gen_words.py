@@ -120,6 +120,7 @@ FIELDS: dict[str, str] = {
     "turn.changed.actions": "all of the turn that has not begun, from here on",
     "turn.changed.reason": "the condition that left the path, or how the executor rules an action; empty when a person changed it",
     "dropped": "the actions that will not be run after all; left out where there are none",
+    "brings_plan": "the person's own plan follows as `plan.edited`: nobody is to draft one; left out where that is not so",
     "planned_again": "the actions that were over and wait to be run now; left out where there are none",
     "unchanged": "the actions that stay as they were, with their approval; left out where there are none",
     "override_id": "the finished action that `overrides` become; left out where there are none",

@@ -6,7 +6,7 @@ from pydantic import AwareDatetime, BaseModel, Field, ValidationError
 
 from parley.events.values import ActionId, Ended, ModelCall, SessionId, Stored
 
-FORMAT = 1  # the newest format that this release reads
+FORMAT = 2  # the newest format that this release reads
 RULES = 1  # the newest rules by which this release folds
 
 Number = Annotated[int, Field(ge=1)]

@@ -57,6 +57,7 @@ class MessageReceived(Event):
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: Annotated[tuple[Knowledge, ...], Field(max_length=20)] = ()
+    brings_plan: bool = Field(False, exclude_if=is_empty)  # `plan.edited` follows: nobody is to plan (format 2)
 
 
 class RemarkAnswered(Event):

@@ -40,14 +40,28 @@ class ClientMessage(BaseModel):
     session_id: SessionId | None = None
 
 
+class OwnPlan(BaseModel):
+    """A plan that the person brings along, instead of one that the planner drafts: for review, like any other."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    goal: Line | None = None
+    steps: SentSteps
+    notes: Words = ""
+
+
 class UserMessage(ClientMessage):
-    """A request; a remark on what is in review, or at rest; the answer to an open question; a word during work."""
+    """A request; a remark on what is in review, or at rest; the answer to an open question; a word during work.
+
+    The first one of a session can bring a `plan` for the workflows that have one.
+    """
 
     type: Literal["user_message"]
     content: Text
     workflow: Workflow | None = None
     settings: Settings | None = None
     knowledge: SentKnowledge = ()
+    plan: OwnPlan | None = None
 
 
 class Approval(ClientMessage):
@@ -158,6 +172,12 @@ class Cancel(ClientMessage):
     """Give the plan up."""
 
     type: Literal["cancel"]
+
+
+class DeletePlan(ClientMessage):
+    """Delete the plan, while nobody works on it; the journal keeps it."""
+
+    type: Literal["delete_plan"]
 
 
 class Retry(ClientMessage):
@@ -281,6 +301,7 @@ AnyClientMessage = Annotated[
     | Unpause
     | Skip
     | Cancel
+    | DeletePlan
     | Retry
     | TakeOver
     | HandBack

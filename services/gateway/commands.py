@@ -40,6 +40,7 @@ SessionMessage = (
     | m.Unpause
     | m.Skip
     | m.Cancel
+    | m.DeletePlan
     | m.Retry
     | m.TakeOver
     | m.HandBack
@@ -86,9 +87,24 @@ def to_commands(
 
 def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
     _available(message.workflow)
-    return (
-        c.Say(text=message.content, workflow=message.workflow, settings=message.settings, knowledge=message.knowledge),
+    said = c.Say(
+        text=message.content,
+        workflow=message.workflow,
+        settings=message.settings,
+        knowledge=message.knowledge,
+        brings_plan=message.plan is not None,
     )
+    return (said, _own_plan(message.plan, message.workflow, at)) if message.plan else (said,)
+
+
+def _own_plan(plan: m.OwnPlan, workflow: Workflow | None, at: Situation) -> c.EditPlan:
+    """The plan that a request brings along, as a version of the plan that is not there yet."""
+    own = WORKFLOWS[workflow or at.session.workflow]
+    if own.plans not in ("text", "execution"):
+        raise Invalid(f"A session of the workflow “{own.name}” takes no plan of your own.")
+    steps = tuple(_edited_step(step) for step in plan.steps)
+    edit = c.EditPlan(base=1, steps=steps, goal=plan.goal, notes=plan.notes)
+    return edited_steps(edit, (), at.tools) if own.turn.by_step else edit
 
 
 def _take_over(message: m.TakeOver, at: Situation) -> tuple[PersonCommand, ...]:
@@ -171,7 +187,7 @@ def _edit(message: m.Edit, session: Session, tools: Tools, flows: FlowPage) -> c
     edit = _edited_plan(message, session)
     plan = session.plan
     if plan and plan.task and edit.base == plan.version:
-        return edited_steps(edit, plan, tools)
+        return edited_steps(edit, plan.steps, tools)
     return edited_plan(edit, plan, flows) if plan and path_of(plan) and edit.base == plan.version else edit
 
 
@@ -223,6 +239,7 @@ COMMANDS: Mapping[type[ClientMessage], Read] = {
     m.Unpause: lambda message, at: (c.Resume(),),
     m.Skip: lambda message, at: (c.Skip(action_id=message.action_id),),
     m.Cancel: lambda message, at: (c.CancelPlan(),),
+    m.DeletePlan: lambda message, at: (c.DeletePlan(),),
     m.Retry: lambda message, at: (c.Retry(),),
     m.TakeOver: _take_over,
     m.HandBack: _hand_back,

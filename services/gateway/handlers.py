@@ -117,7 +117,8 @@ async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Se
 
 async def _tools(message: SessionMessage, session: Session, core: Core) -> Tools:
     """What `to_commands` must know of the tools: nothing, but where a person names one, or changes a plan of calls."""
-    acts = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
+    edits = isinstance(message, m.Edit) and session.plan is not None and bool(session.plan.task)
+    acts = edits or (isinstance(message, m.UserMessage) and message.plan is not None)
     if acts or isinstance(message, m.Remember) or (isinstance(message, m.TakeOver) and session.phase == "escalated"):
         return await tools_by_name(core.bus)
     return NO_TOOLS
@@ -132,8 +133,11 @@ async def _flows(message: SessionMessage, session: Session, core: Core) -> FlowP
 
 
 def _last_id(message: SessionMessage, key: str) -> str:
-    """The id of the message's last command: `remember` makes a second one of an approval."""
-    return f"{key}.1" if isinstance(message, m.Approval) and message.remember else key
+    """The id of the message's last command: to remember an approval, and to bring a plan along, takes a second one."""
+    second = (isinstance(message, m.Approval) and message.remember) or (
+        isinstance(message, m.UserMessage) and message.plan
+    )
+    return f"{key}.1" if second else key
 
 
 async def _carry_out(commands: tuple[PersonCommand, ...], loaded: Loaded, key: str, *, user: User, core: Core) -> Done:

@@ -140,6 +140,8 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
         query = query.where(visible_to(ask.user))
     if ask.statuses:
         query = query.where(t.plans.c.status.in_(ask.statuses))
+    if ask.kinds:
+        query = query.where(t.plans.c.kind.in_(ask.kinds))
     order = (t.plans.c.at.desc(), t.plans.c.session_id)
     found, total = await page(database, query, order, ask.limit, ask.offset)
     return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)

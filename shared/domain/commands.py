@@ -60,10 +60,14 @@ class Command(Value): ...
 
 
 class Say(Command):
-    """Text; the session's phase tells what it is. `feedback`: where a remark may be, it asks for another version."""
+    """Text; the session's phase tells what it is. `feedback`: where a remark may be, it asks for another version.
+
+    `brings_plan`: the first request of a session, whose plan the person edits in next: nobody drafts one.
+    """
 
     text: str
     feedback: bool = False
+    brings_plan: bool = False
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: tuple[Knowledge, ...] = ()

@@ -43,8 +43,9 @@ def _plan(session: Session, event: facts.PlanDrafted | facts.PlanEdited) -> Plan
     if isinstance(event, facts.PlanDrafted):
         kind, path, task = event.kind, event.path, event.task or ""
     else:
-        kind, path = workflows.kind_of(before), before.path if before else None
-        task = before.task if before else ""
+        kind, path = workflows.kind_of_plan(session), before.path if before else None
+        acts = workflows.of_plan(session, kind).turn.by_step
+        task = before.task if before else f"t{event.version}" if acts else ""
     status: PlanStatus = "draft" if unread_while_drafting(session, event) else "pending_approval"
     return Plan(
         event.version,

@@ -126,8 +126,12 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     if about not in (None, "continue") and not (about == "request" and command.knowledge):
         return _answer(session, c.Answer(text=command.text), by)
     intent = _intent(session, command)
+    if command.brings_plan and session.version:
+        raise OutOfTurn("A plan of your own begins a session: in this one, change the plan that is there.")
+    needs = {"needs": 2} if command.brings_plan else {}
     return facts.MessageReceived(
-        **stamp(session, by, "message.received"),
+        **stamp(session, by, "message.received") | needs,
+        brings_plan=command.brings_plan,
         text=command.text,
         intent=intent,
         workflow=command.workflow if intent == "request" else None,

@@ -1,6 +1,7 @@
 """Steps of an execution plan as actions: their ids, what they depend on, and what the plan's approval covers. Pure."""
 
 from collections.abc import Sequence
+from typing import Literal
 
 from parley.events.values import ActionSpec, Step
 from shared.domain.errors import Invalid, OutOfTurn, need
@@ -8,6 +9,8 @@ from shared.domain.references import malformed, references
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, Plan
 from shared.domain.waves import leave_turn
+
+TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 
 def task_of(session: Session) -> str:
@@ -158,3 +161,21 @@ def approved_with_plan(session: Session, step: Step, spec: ActionSpec) -> bool:
     if spec.effect != (step.effect or "read"):
         return False  # the tool does more than the plan showed
     return spec.effect == "read" or spec.arguments == (step.arguments or {})
+
+
+def task_status(session: Session) -> TaskStatus:
+    """How the task at hand stands, whichever version of its plan is the newest."""
+    plan = session.plan
+    if plan is None or plan.task != session.task:
+        return "draft"
+    match plan.status:
+        case "rejected" | "draft":
+            return "draft"
+        case "executing" | "failed" if session.phase in ("planning", "awaiting_input") and session.turn is None:
+            return "draft"  # the next version is being made
+        case "executing" if session.paused or session.phase == "resting":
+            return "paused"
+        case "executing" if session.phase == "failed":
+            return "failed"
+        case status:
+            return status

@@ -10,7 +10,7 @@ from shared.domain.session import SERVICE_OF, Session, reviewing, undecided, wit
 from shared.domain.stamp import stamp
 from shared.domain.state import Action, Code, Plan
 from shared.domain.waves import leave_turn
-from shared.domain.workflows import of_plan
+from shared.domain.workflows import WORKFLOWS, of_plan
 
 
 def approve(session: Session, command: c.Approve, by: By) -> SessionEvent:
@@ -92,7 +92,7 @@ def _for_this_plan(session: Session, code: Code) -> None:
 
 
 def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
-    plan = session.plan
+    plan = session.plan or _brought(session)
     if plan is None or session.phase in SERVICE_OF:
         raise OutOfTurn("A plan can be edited while it is in review or the session rests.")
     if command.base != plan.version:
@@ -109,6 +109,16 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     return facts.PlanEdited(
         **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes
     )
+
+
+def _brought(session: Session) -> Plan | None:
+    """In place of the plan before, where the request is there and its plan is to follow: an empty one."""
+    own = WORKFLOWS.get(session.workflow)
+    awaited = session.phase == "resting" and session.rest_reason == "new" and session.version == 1
+    if not awaited or own is None or own.plans not in ("text", "execution"):
+        return None
+    task = f"t{session.version + 1}" if own.turn.by_step else ""
+    return Plan(session.version, 0, own.plans, session.words.request, (), "", "", task=task)
 
 
 def edit_code(session: Session, command: c.EditCode, by: By) -> SessionEvent:

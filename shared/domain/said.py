@@ -56,7 +56,8 @@ def heard(session: Session, event: facts.MessageReceived) -> Session:
         workflow=event.workflow or session.workflow,
         settings=event.settings or session.settings,
     )
-    return _next_round(settings, event.text, event.version)
+    begun = _next_round(settings, event.text, event.version)
+    return settle(begun, "resting") if event.brings_plan else begun
 
 
 def _remarked(session: Session, text: str, version: int) -> Session:

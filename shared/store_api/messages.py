@@ -93,6 +93,7 @@ class ListPlans(Message):
 
     user: User | None = None
     statuses: Annotated[tuple[str, ...], Field(max_length=20)] = ()
+    kinds: Annotated[tuple[PlanKind, ...], Field(max_length=20)] = ()
     limit: Limit = 50
     offset: Offset = 0
 

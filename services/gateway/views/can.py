@@ -83,6 +83,7 @@ def _probes(session: Session) -> dict[str, AnyCommand | None]:
         "unpause": c.Resume(),
         "retry": c.Retry(),
         "cancel": c.CancelPlan(),
+        "delete_plan": c.DeletePlan(),
         "skip": c.Skip(action_id=skippable) if skippable else None,
         "take_over": c.TakeOver(sub_goal="x", actions=(spec,)),
         "hand_back": c.Say(text="x") if session.phase == "escalated" else None,

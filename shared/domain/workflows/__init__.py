@@ -3,7 +3,6 @@
 from parley.events import SessionEvent, facts
 from parley.events.values import PlanKind
 from shared.domain.session import Session
-from shared.domain.state import Plan
 from shared.domain.workflow import Edge, Workflow
 from shared.domain.workflows.agentflow import AGENTFLOW
 from shared.domain.workflows.conversation import CONVERSATION
@@ -68,13 +67,16 @@ def _about(session: Session, event: SessionEvent) -> Workflow:
             | facts.PlanCancelled()
             | facts.PlanDeleted()
         ):
-            return of_plan(session, kind_of(session.plan))
+            return of_plan(session, kind_of_plan(session))
         case facts.TurnPlanned() | facts.TurnRequested():
             return of_turn(session, event)
         case _:
             return of_work(session)
 
 
-def kind_of(plan: Plan | None) -> PlanKind:
-    """The plan's kind; `text` if there is no plan."""
-    return plan.kind if plan else "text"
+def kind_of_plan(session: Session) -> PlanKind:
+    """The kind of the session's plan; without one, of those that its workflow makes."""
+    if session.plan:
+        return session.plan.kind
+    own = WORKFLOWS.get(session.workflow)
+    return own.plans if own and own.plans else "text"

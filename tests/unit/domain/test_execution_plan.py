@@ -382,3 +382,41 @@ def test_after_a_stop_a_plan_goes_on_with_what_was_cut_off() -> None:
     again = told(*begun, late, c.Retry())
     assert (again.phase, attempts(again)) == ("executing", {"t2.s1": 2, "t2.s2": 1})
     assert [a.spec.id for a in ready(again.turn)] == ["t2.s1"]
+
+
+# --- a plan of one's own
+
+OWN = c.Say(text="Cancel my order", workflow="execution_plan", brings_plan=True)
+
+
+def test_a_person_begins_with_a_plan_of_their_own_that_nobody_drafts() -> None:
+    begun = told(OWN)
+    assert (begun.phase, begun.work, begun.plan) == ("resting", None, None)
+    shown = told(OWN, c.EditPlan(base=1, steps=(LOOK, CANCEL)))
+    assert shown.plan
+    assert (shown.phase, shown.plan.task, shown.plan.number, shown.plan.kind) == (
+        "awaiting_approval",
+        "t2",
+        1,
+        "execution",
+    )
+    assert (shown.plan.goal, shown.plan.by) == ("Cancel my order", "user:ann")
+    running = told(OWN, c.EditPlan(base=1, steps=(LOOK, CANCEL)), approve)
+    assert (running.phase, status(running)) == ("executing", {"t2.s1": "planned", "t2.s2": "planned"})
+
+
+def test_a_text_plan_can_be_brought_along_too_and_a_path_cannot() -> None:
+    text = told(c.Say(text="Write it", brings_plan=True), c.EditPlan(base=1, steps=(Step(text="Write"),)))
+    assert text.plan
+    assert (text.plan.kind, text.plan.task, text.phase) == ("text", "", "awaiting_approval")
+    with pytest.raises(OutOfTurn):
+        told(c.Say(text="Ask it", workflow="flow", brings_plan=True), c.EditPlan(base=1, steps=(Step(text="Ask"),)))
+
+
+def test_a_plan_of_ones_own_is_held_against_the_rules_and_begins_a_session_only() -> None:
+    with pytest.raises(Invalid, match="depends on s1, which is no step"):
+        told(OWN, c.EditPlan(base=1, steps=(CANCEL,)))
+    with pytest.raises(OutOfTurn, match="begins a session"):
+        told(*DRAFTED, plan(LOOK), OWN)
+    with pytest.raises(OutOfTurn):
+        told(OWN, c.Complete(), c.EditPlan(base=2, steps=(LOOK,)))

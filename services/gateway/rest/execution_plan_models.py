@@ -1,0 +1,65 @@
+"""What REST takes about execution plans."""
+
+from typing import Annotated
+
+from fastapi import Path
+from pydantic import BaseModel, ConfigDict, Field
+
+from parley.events.values import Line, Text
+from parley.protocol.bounds import Hash, SentKnowledge, SentSteps, Settings, Words
+
+TaskId = Annotated[
+    str,
+    Path(
+        pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$",
+        description="`<session>.<task>`; the session's id alone means its newest plan",
+    ),
+]
+Version = Annotated[int, Field(ge=1, le=2**48, strict=True)]
+
+
+class Asked(BaseModel):
+    """`id` is your own id of this request: sent twice, it is done once. `timeout`: seconds to wait; 0: do not."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
+    timeout: Annotated[float, Field(ge=0, le=600)] = 60
+
+
+class Generate(Asked):
+    """A request that the planner is to make a plan for."""
+
+    request: Text
+    settings: Settings | None = None
+    knowledge: SentKnowledge = ()
+
+
+class Store(Asked):
+    """A plan of your own. Steps without an id get one."""
+
+    description: Line
+    steps: SentSteps
+    notes: Words = ""
+    settings: Settings | None = None
+
+
+class Modify(Asked):
+    """Either `feedback` for the planner, or `steps` of your own with the `version` that they are made from."""
+
+    feedback: Text | None = None
+    version: Version | None = None
+    description: Line | None = None
+    steps: SentSteps | None = None
+    notes: Words | None = None
+
+
+class Approve(Asked):
+    """Exactly this version, with this content. It is carried out at once."""
+
+    version: Version
+    hash: Hash | None = None
+
+
+class Execute(Asked):
+    """To wait for the result; a plan that stopped or failed goes on."""

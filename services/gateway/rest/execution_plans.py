@@ -1,0 +1,221 @@
+"""REST: execution plans by their task: made, changed, approved, carried out, cancelled, read and deleted."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import PlainTextResponse, Response
+
+from parley.protocol import client as m
+from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanStatus
+from services.gateway import handlers
+from services.gateway.access.users import User
+from services.gateway.commands import SessionMessage
+from services.gateway.live.following import Follower, while_connected
+from services.gateway.ports import Core, query
+from services.gateway.rest.bodies import JsonRoute
+from services.gateway.rest.execution_plan_models import (
+    Approve,
+    Asked,
+    Execute,
+    Generate,
+    Modify,
+    Store,
+    TaskId,
+)
+from services.gateway.rest.flow_requests import REFUSALS as WAITING
+from services.gateway.rest.parameters import Limit, Offset
+from services.gateway.rest.refusals import REFUSALS
+from services.gateway.rest.sessions import readable
+from services.gateway.state import Behind, Gateway, Here, Me, MeWaiting
+from services.gateway.trouble import Trouble
+from services.gateway.views.execution_plan import execution_plan, formatted, plan_status
+from shared import store_api as api
+from shared.domain.plan_steps import task_status
+from shared.domain.session import SERVICE_OF, Session
+
+WORKFLOW = "execution_plan"
+router = APIRouter(
+    prefix="/api/execution-plans", tags=["execution plans"], responses=REFUSALS | WAITING, route_class=JsonRoute
+)
+
+
+class Caller:
+    """Who asks, and what their request needs to have something done in a session and wait for what comes of it."""
+
+    def __init__(self, request: Request, user: MeWaiting, core: Behind, here: Here) -> None:
+        self._request, self.user, self.core, self._here = request, user, core, here
+
+    async def does(self, message: SessionMessage, session_id: str, asked: Asked) -> ExecutionPlan:
+        """The plan once the message was carried out and the session asks or rests. Raises Trouble, or a Refused."""
+        message = message.model_copy(update={"id": asked.id})
+        quota = self._here.quotas.of(self.user.id)
+        quota.may_work(session_id)
+        follower = Follower(self._here.hub, session_id, self.user, quota)
+        try:
+            await follower.look()
+            done = await handlers.act(message, session_id, handlers.Sender(self.user), self.core, follower.channel)
+            if asked.timeout:
+                come = follower.come_to(done.version, asked.timeout)
+                session = await while_connected(self._request, come)
+            else:
+                session = (await follower.channel.newest()).session
+        finally:
+            follower.leave()
+        return await told(session, self.core)
+
+    def new(self, asked: Asked) -> str:
+        """The id of a session to begin."""
+        return handlers.session_id_for(self.user, asked.id, self.core)
+
+    async def session(self, task_id: str) -> Session:
+        return await task(task_id, self.user, self.core)
+
+
+Calling = Annotated[Caller, Depends()]
+
+
+async def told(session: Session, core: Core) -> ExecutionPlan:
+    if session.plan is None:
+        return execution_plan(session)
+    history = await query(core.store, api.PLAN_VERSIONS, api.PlanVersions(session_id=session.id))
+    return execution_plan(session, history.plans)
+
+
+async def task(task_id: str, user: User, core: Core) -> Session:
+    """The session, with this task at hand. Raises Trouble(not_found)."""
+    session_id, _, name = task_id.partition(".")
+    session = await readable(core, session_id, user)
+    plan_status(session)  # there is such a plan, or one is being made
+    if name and name != session.task:
+        hint = f"Its versions are at /api/sessions/{session_id}/plans."
+        raise Trouble("not_found", "The session has gone on to another plan.", hint, session_id=session_id)
+    return session
+
+
+@router.post("", status_code=201)
+async def generate(asked: Generate, me: Calling) -> ExecutionPlan:
+    """A plan for a request, for you to approve; or the question that comes before it."""
+    message = m.UserMessage(
+        type="user_message",
+        content=asked.request,
+        workflow=WORKFLOW,
+        settings=asked.settings,
+        knowledge=asked.knowledge,
+    )
+    return await me.does(message, me.new(asked), asked)
+
+
+@router.post("/store", status_code=201)
+async def store(asked: Store, me: Calling) -> ExecutionPlan:
+    """A plan of your own, held against the tools there are, for you to approve."""
+    own = m.OwnPlan(goal=asked.description, steps=asked.steps, notes=asked.notes)
+    message = m.UserMessage(
+        type="user_message", content=asked.description, workflow=WORKFLOW, settings=asked.settings, plan=own
+    )
+    return await me.does(message, me.new(asked), asked)
+
+
+@router.get("")
+async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) -> PlanList:
+    """My execution plans, the newest of each session, newest first."""
+    wanted = api.ListPlans(user=user.scope, kinds=("execution",), limit=limit, offset=offset)
+    page = await query(core.store, api.PLAN_LIST, wanted)
+    plans = tuple(
+        PlanLine(
+            task_id=one.session_id,
+            version=one.version,
+            description=one.goal,
+            status=one.status,
+            steps=len(one.steps),
+            updated_at=one.at,
+        )
+        for one in page.plans
+    )
+    return PlanList(plans=plans, total=page.total)
+
+
+@router.get("/{task_id}")
+async def plan(task_id: TaskId, user: Me, core: Behind) -> ExecutionPlan:
+    """The plan as it stands."""
+    return await told(await task(task_id, user, core), core)
+
+
+@router.get("/{task_id}/status")
+async def status(task_id: TaskId, user: Me, core: Behind) -> PlanStatus:
+    """How far it has come."""
+    return plan_status(await task(task_id, user, core))
+
+
+@router.get("/{task_id}/format", response_class=PlainTextResponse)
+async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
+    """The plan with all its steps and what has come of them, as Markdown."""
+    return PlainTextResponse(formatted(await task(task_id, user, core)))
+
+
+@router.post("/{task_id}/modify")
+async def modify(task_id: TaskId, asked: Modify, me: Calling) -> ExecutionPlan:
+    """Another version: as the planner makes it of your feedback, or your own."""
+    session = await me.session(task_id)
+    if (asked.feedback is None) == (asked.steps is None):
+        raise Trouble("invalid", "Give either `feedback` or `steps`.")
+    if asked.feedback is not None:
+        message: SessionMessage = m.UserMessage(type="user_message", content=asked.feedback)
+        if session.asking or session.phase in SERVICE_OF:
+            message = m.Feedback(type="feedback", content=asked.feedback)
+        return await me.does(message, session.id, asked)
+    if asked.version is None:
+        raise Trouble("invalid", "Name the `version` that your steps are made from.")
+    edit = m.Edit(type="edit", version=asked.version, goal=asked.description, steps=asked.steps, notes=asked.notes)
+    return await me.does(edit, session.id, asked)
+
+
+@router.post("/{task_id}/approve")
+async def approve(task_id: TaskId, asked: Approve, me: Calling) -> ExecutionPlan:
+    """Approve this version and carry it out; the answer comes when it asks you something, or has come to its end."""
+    session = await me.session(task_id)
+    message = m.Approval(type="approval", approved=True, version=asked.version, hash=asked.hash)
+    return await me.does(message, session.id, asked)
+
+
+@router.post("/{task_id}/execute")
+async def execute(task_id: TaskId, asked: Execute, me: Calling, here: Here) -> ExecutionPlan:
+    """The result of an approved plan, when there is one. A plan that was stopped, or that failed, goes on."""
+    session = await me.session(task_id)
+    match task_status(session):
+        case "draft" | "pending_approval":
+            raise Trouble("not_now", "The plan is not approved.", "Approve it: that carries it out.")
+        case "cancelled":
+            raise Trouble("not_now", "The plan was cancelled.", "Generate or store another one.")
+        case "paused" if session.paused:
+            return await me.does(m.Unpause(type="unpause"), session.id, asked)
+        case "paused" | "failed":
+            return await me.does(m.Retry(type="retry"), session.id, asked)
+    return await come(session, asked, me, here)
+
+
+async def come(session: Session, asked: Asked, me: Caller, here: Gateway) -> ExecutionPlan:
+    """The plan once its session asks or rests."""
+    follower = Follower(here.hub, session.id, me.user, here.quotas.of(me.user.id))
+    try:
+        await follower.look()
+        session = await follower.come_to(session.version, asked.timeout) if asked.timeout else session
+    finally:
+        follower.leave()
+    return await told(session, me.core)
+
+
+@router.post("/{task_id}/cancel")
+async def cancel(task_id: TaskId, asked: Asked, me: Calling) -> ExecutionPlan:
+    """What has not begun is not done any more; what has begun ends, and is recorded."""
+    session = await me.session(task_id)
+    return await me.does(m.Cancel(type="cancel"), session.id, asked)
+
+
+@router.delete("/{task_id}")
+async def delete(task_id: TaskId, user: Me, core: Behind, here: Here) -> PlanStatus:
+    """Delete the plan; the session and its journal stay. Refused while it runs."""
+    session = await task(task_id, user, core)
+    last = plan_status(session)
+    await handlers.act(m.DeletePlan(type="delete_plan"), session.id, handlers.Sender(user), core)
+    here.hub.nudge(session.id)
+    return last
