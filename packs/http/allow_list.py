@@ -150,7 +150,7 @@ def _origin(where: str, text: str) -> Origin:
         origin = Origin.of(url)
     except (httpx2.InvalidURL, NotAllowed):
         origin = None
-    if origin is None or url.raw_path != b"/" or url.fragment or "*" in origin.host or "%" in origin.host:
+    if origin is None or url.raw_path != b"/" or url.fragment or origin.port > 65535 or {"*", "%"} & {*origin.host}:
         raise BadAllowList(f"{where}.origin: write scheme, host and port alone, like https://api.example.org:8443.")
     return origin
 

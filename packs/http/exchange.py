@@ -243,8 +243,8 @@ def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange
         if _server(url) != _server(request.url):
             target = f"{url.scheme}://{url.netloc.decode('ascii')[:200]}"
             raise NotAllowed(
-                f"{request} was redirected to another server, {target}. What was approved for one server is not sent to "
-                "another: send it there if that is meant."
+                f"{request} was redirected to another server, {target}. What was approved for one server is not sent "
+                "to another: send it there if that is meant."
             )
     return replace(request, url=url)
 

@@ -435,7 +435,9 @@ async def test_the_library_on_a_phone(ada: Analyst) -> None:
     await tab.page.get_by_role("button", name="Sessions", exact=True).click()
     await tab.press("library-open")
     await tab.sees("library-item", "for the phone")
-    await expect(tab("library-item").first.locator(".cm-editor")).to_be_visible()  # it moves what is below it when it comes
+    await expect(
+        tab("library-item").first.locator(".cm-editor")
+    ).to_be_visible()  # it moves what is below it when it comes
     await tab.page.evaluate(SETTLED)
     found = [one for look in (LOW_CONTRAST, NAMELESS, OUTSIDE) for one in await tab.page.evaluate(look)]
     assert found == []
