@@ -309,6 +309,13 @@ async def test_a_redirect_is_held_against_the_list_as_the_first_url_is(location:
         assert (again.ok, again.unknown) == (False, "no URL" in why)
 
 
+async def test_a_change_stays_uncertain_until_its_answer_is_here() -> None:
+    async with http_server(x=moved("/y", 303), y=moved("/z", 302), z=response(status="404 Gone")) as server:
+        assert (await asked(server, "POST")).unknown
+        server.answers["/z"] = response(b"done")
+        assert (await asked(server, "POST")).ok
+
+
 async def test_a_change_is_not_passed_on_to_another_server_that_is_allowed_too() -> None:
     async with http_server() as other, http_server(x=moved(other.url("/y"), 307)) as server:
         entries = [{"origin": one.url(""), "methods": METHODS} for one in (server, other)]

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import tracemalloc
 from collections.abc import AsyncIterator
 from ipaddress import ip_address
 from typing import Any
@@ -258,3 +259,14 @@ async def test_a_body_that_is_too_large_or_not_what_it_says_is_read_no_further(
     with pytest.raises(Unreadable, match=why):
         await decoded(stream, encoding)
     assert b"never" not in parts[: stream.taken]
+
+
+async def test_a_small_piece_is_never_unpacked_to_more_than_the_limit() -> None:
+    stream = Parts(gzip.compress(bytes(50_000_000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(Unreadable):
+            await decoded(stream)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
