@@ -26,7 +26,7 @@ WRITES: tuple[Method, ...] = ("POST", "PUT", "PATCH", "DELETE")
 PORTS = {"http": 80, "https": 443}
 OURS = frozenset(  # headers that the pack sets itself, or that would change how a message is framed
     (
-        *("accept", "accept-encoding", "content-type", "host", "idempotency-key"),
+        *("accept", "accept-encoding", "content-type", "host", "idempotency-key", "user-agent"),
         *("connection", "content-length", "expect", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade"),
     )
 )
@@ -60,7 +60,7 @@ class Origin(NamedTuple):
             raise NotAllowed("the URL names no host")
         if url.userinfo:
             raise NotAllowed("a URL holds no user name and no password: leave out what stands before the @")
-        return cls(url.scheme, str(literal(host) or host), url.port or PORTS[url.scheme])
+        return cls(url.scheme, str(literal(host) or host), PORTS[url.scheme] if url.port is None else url.port)
 
     def __str__(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
@@ -150,7 +150,13 @@ def _origin(where: str, text: str) -> Origin:
         origin = Origin.of(url)
     except (httpx2.InvalidURL, NotAllowed):
         origin = None
-    if origin is None or url.raw_path != b"/" or url.fragment or origin.port > 65535 or {"*", "%"} & {*origin.host}:
+    if (
+        origin is None
+        or url.raw_path != b"/"
+        or url.fragment
+        or not 0 < origin.port < 65536
+        or {"*", "%"} & {*origin.host}
+    ):
         raise BadAllowList(f"{where}.origin: write scheme, host and port alone, like https://api.example.org:8443.")
     return origin
 

@@ -192,7 +192,7 @@ class Client:
             if request.writes and response.is_client_error:
                 exchange.uncertain = False
             excerpt = await self._excerpt(response)
-            raise exchange.failed(f"{request} was answered with {status} {response.reason_phrase}.{excerpt}")
+            raise exchange.failed(f"{request} was answered with {status} {response.reason_phrase[:100]}.{excerpt}")
         content_type = response.headers.get("content-type", "")[:200]
         content, omitted = Content(), ""
         if request.method != "HEAD":
@@ -219,7 +219,7 @@ class Client:
             text = conceal(content_of(body, "").text)
         except (Unreadable, TimeoutError, httpx2.HTTPError):
             return ""
-        return f" It says: {text[:EXCERPT]}" if text else ""
+        return f" It says: {' '.join(text[:EXCERPT].split())}" if text else ""
 
 
 def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange) -> Request | None:

@@ -4,7 +4,9 @@ import gzip
 import json
 import tracemalloc
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from ipaddress import ip_address
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -15,6 +17,7 @@ from packs.http.allow_list import BadAllowList, NotAllowed, read_allow_list
 from packs.http.body import Content, Unreadable, content_of, read
 from packs.http.pack import HttpPack
 from parley import Tool
+from services.executor.sources.loading import LoadedPacks
 from shared.logging import conceal
 from shared.settings import Settings
 
@@ -73,6 +76,7 @@ def test_what_is_listed_is_allowed(method: Any, url: str) -> None:
         ("PUT", "https://api.example.org/", "PUT https://api.example.org is not allowed"),
         ("GET", "http://api.example.org/", "GET http://api.example.org is not allowed"),
         ("GET", "https://api.example.org:8443/", "GET https://api.example.org:8443 is not allowed"),
+        ("GET", "https://api.example.org:0/", "GET https://api.example.org:0 is not allowed"),
         ("GET", "https://api.example.org.evil.test/", "is not allowed"),
         ("GET", "https://api.example.org./", "is not allowed"),
         ("GET", "https://user:pass@api.example.org/", "no user name and no password"),
@@ -114,7 +118,7 @@ def test_what_is_not_listed_is_refused_in_words_that_say_what_is(method: Any, ur
                     "https://a:b@c.test",
                     "https://",
                 ),
-                *("https://*.a.test", "https://a.test:99999999", "https://a%2etest", ""),
+                *("https://*.a.test", "https://a.test:99999999", "https://a.test:0", "https://a%2etest", ""),
             )
         ),
         *(
@@ -172,6 +176,15 @@ async def test_only_tools_that_are_allowed_somewhere_are_there() -> None:
         "send_request": ("irreversible", False),
     }
     assert "Allowed: PUT https://a.test." in both["send_request"].description
+
+
+async def test_a_setting_that_cannot_be_used_takes_away_these_tools_alone(tmp_path: Path) -> None:
+    loaded = LoadedPacks()
+    async with AsyncExitStack() as stack:
+        await loaded.open(Settings(parley_home=tmp_path, parley_http_allow="[{}]"), stack)
+    assert "http" not in loaded.packs
+    assert "database" in loaded.packs
+    assert "BadAllowList: PARLEY_HTTP_ALLOW[0].origin: Field required" in "".join(loaded.troubles)
 
 
 async def test_a_call_that_is_not_allowed_is_known_before_it_is_made() -> None:
