@@ -66,7 +66,7 @@ class Request:
         return self.method in WRITES
 
     def __str__(self) -> str:
-        return f"{self.method} {str(self.url.copy_with(query=None, fragment=None))[:300]}"
+        return f"{self.method} {_shown(str(self.url.copy_with(query=None, fragment=None)), 300)}"
 
 
 class _Exchange:
@@ -192,8 +192,9 @@ class Client:
             if request.writes and response.is_client_error:
                 exchange.uncertain = False
             excerpt = await self._excerpt(response)
-            raise exchange.failed(f"{request} was answered with {status} {response.reason_phrase[:100]}.{excerpt}")
-        content_type = response.headers.get("content-type", "")[:200]
+            answer = f"{status} {_shown(response.reason_phrase, 100)}"
+            raise exchange.failed(f"{request} was answered with {answer}.{excerpt}")
+        content_type = _shown(response.headers.get("content-type", ""), 200)
         content, omitted = Content(), ""
         if request.method != "HEAD":
             try:
@@ -205,7 +206,7 @@ class Client:
         return Response(
             status=status,
             url=conceal(str(request.url)),
-            content_type=conceal(content_type),
+            content_type=content_type,
             data=conceal(content.data),
             text=conceal(content.text),
             omitted=omitted,
@@ -216,10 +217,10 @@ class Client:
         try:
             async with asyncio.timeout(self._limits.excerpt):
                 body = await read(response, self._limits.size)
-            text = conceal(content_of(body, "").text)
+            text = _shown(content_of(body, "").text, EXCERPT)
         except (Unreadable, TimeoutError, httpx2.HTTPError):
             return ""
-        return f" It says: {' '.join(text[:EXCERPT].split())}" if text else ""
+        return f" It says: {' '.join(text.split())}" if text else ""
 
 
 def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange) -> Request | None:
@@ -241,7 +242,7 @@ def _redirected(request: Request, response: httpx2.Response, exchange: _Exchange
     if request.writes:
         exchange.uncertain = False
         if _server(url) != _server(request.url):
-            target = f"{url.scheme}://{url.netloc.decode('ascii')[:200]}"
+            target = f"{url.scheme}://{_shown(url.netloc.decode('ascii'), 200)}"
             raise NotAllowed(
                 f"{request} was redirected to another server, {target}. What was approved for one server is not sent "
                 "to another: send it there if that is meant."
@@ -253,5 +254,10 @@ def _server(url: httpx2.URL) -> tuple[str, bytes, int | None]:
     return url.scheme, url.raw_host, url.port
 
 
+def _shown(text: str, length: int) -> str:
+    """The beginning of a text; a secret in it is hidden before it could be cut in two."""
+    return str(conceal(text))[:length]
+
+
 def _words(error: Exception) -> str:
-    return (str(error) or type(error).__name__)[:300].rstrip(".")
+    return _shown(str(error) or type(error).__name__, 300).rstrip(".")

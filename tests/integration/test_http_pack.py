@@ -152,7 +152,8 @@ async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pyt
         secret = request.headers["authorization"]
         body = json.dumps({secret: [f"you sent {secret}"]}).encode()
         status = {"/bad": "400 Bad", "/broken": "500 Broken"}.get(request.target, "200 OK")
-        writer.write(response(body, f"Content-Type: application/json; x={secret}", status=f"{status} {secret}"))
+        long = "x" * 160 + secret
+        writer.write(response(body, f"Content-Type: application/json; {long}", status=f"{status} {long[80:]}"))
 
     async with http_server(x=quote, bad=quote, broken=quote) as server, http_server(y=echo) as other:
         server.answers["/away"] = moved(other.url("/y"), 302)
@@ -163,7 +164,7 @@ async def test_secrets_go_to_their_server_and_come_back_nowhere(monkeypatch: pyt
         told = [await call(registry, "GET", server.url(path)) for path in ("/x", "/bad", "/broken", "/away", "/back")]
         told += [await call(registry, "POST", server.url(path)) for path in ("/x", "/bad", "/broken")]
         assert [one.ok for one in told] == [True, False, False, True, True, True, False, False]
-        assert "open-sesame-42" not in str(told)
+        assert "open-s" not in str(told), "also not the beginning of it, where a text is cut"
         assert all("you sent" in str(one) and "***" in str(one) for one in told if one is not told[3])
         assert "open-sesame-42" not in str([(tool.spec.description, tool.spec) for tool in registry.all().values()])
         assert {one.headers["authorization"] for one in server.received} == {"Bearer open-sesame-42"}
