@@ -90,6 +90,9 @@ GROUPS: dict[str, dict[str, str]] = {
         "parley_mcp_config": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
         "mcp_max_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",
+        "parley_http_allow": "servers that tools may send HTTP requests to, as JSON: "
+        '`[{"origin": "https://api.example.org", "methods": ["GET", "POST"], "headers": {"Authorization": "Bearer ${EXAMPLE_TOKEN}"}}]`; '
+        "each `${NAME}` is a variable of the executor's environment. Empty: there are no such tools. [More](tools.md#requests-over-http)",
     },
     "Flows": {
         "parley_flows_dir": "a folder with flows of your own: `*.yaml` files, and `*.py` modules with subclasses of `Flow` (your own code: "

@@ -98,6 +98,7 @@ class Settings(BaseSettings):
     # tools
     parley_mcp_config: Path | None = None  # a JSON file that names MCP servers
     mcp_max_message_bytes: int = Field(32 * 1024 * 1024, ge=64 * 1024)  # the most that an MCP server may send at once
+    parley_http_allow: str = ""  # JSON: servers that may be asked over HTTP; empty: none, and no tools for it
 
     # packs of tools, and flows
     parley_packs_dir: Path | None = None  # a folder with packs of one's own: modules and packages

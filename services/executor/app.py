@@ -1,6 +1,6 @@
 """The executor's application: `python -m services.executor.app`."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import AsyncExitStack, asynccontextmanager
 from typing import NamedTuple
 
@@ -88,7 +88,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         asks = TextToSql(database.database, Hints(here.store).similar)
         sources: tuple[Source, ...] = (
             Packs(packs, loaded.troubles),
-            *await _foreign(here.settings, opened, taken=tuple(loaded.packs)),
+            *await _foreign(here.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
         )
         nodes = NodeTools(Flows([asks], here.settings.parley_flows_dir), Registry(*sources))
         guide = PathGuide(nodes, here.store)
@@ -98,7 +98,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         yield Tools(Executor(registry, here.bus, guides), requests, guide)
 
 
-async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: tuple[str, ...]) -> tuple[Source, ...]:
+async def _foreign(settings: Settings, opened: AsyncExitStack, *, taken: Collection[str]) -> tuple[Source, ...]:
     """The configured MCP servers. A file that cannot be used takes away its tools, not all others: it is told of."""
     if settings.parley_mcp_config is None:
         return ()

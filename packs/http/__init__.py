@@ -1,0 +1,1 @@
+"""Requests over HTTP, to the servers that the operator allows and no others."""

@@ -1,0 +1,140 @@
+"""Two tools that send requests over HTTP: one that reads, one that changes something."""
+
+import json
+import ssl
+from collections.abc import Iterable, Sequence
+from typing import Annotated, Any, Literal, Protocol
+
+import httpx2
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from packs.http.addresses import Resolver, system_resolver
+from packs.http.allow_list import READS, WRITES, AllowList, NotAllowed, read_allow_list
+from packs.http.exchange import Client, Limits, Request, Response
+from parley import Context, Pack, PastCall, Refused, Tool
+
+MARGIN = 15  # seconds between the limit of an exchange, which has words of its own, and the deadline of the call
+PROMPT = (
+    "For servers over HTTP: fetch_url reads, send_request changes something there. Both reach only the servers that "
+    "their descriptions name. What they give has `status`, and `json` or `text`."
+)
+Url = Annotated[str, Field(description="The whole URL, of a server that is allowed.", min_length=1, max_length=2000)]
+MediaType = Annotated[str, Field(max_length=200, pattern=r"^[ -~]*$")]
+
+
+class HttpSettings(Protocol):
+    """What of Parley's settings is read here."""
+
+    @property
+    def parley_http_allow(self) -> str: ...
+
+
+class Fetch(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    url: Url
+    method: Literal["GET", "HEAD"] = "GET"
+    accept: Annotated[MediaType, Field(description="The media types that are wanted.")] = "*/*"
+
+
+class Send(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    url: Url
+    method: Literal["POST", "PUT", "PATCH", "DELETE"]
+    body: Annotated[JsonValue, Field(description="What is sent: a value as JSON, a text as it is.")] = None
+    content_type: Annotated[MediaType, Field(description="The body's media type, if it is another one.")] = ""
+    accept: Annotated[MediaType, Field(description="The media types that are wanted.")] = "*/*"
+
+
+class HttpPack(Pack):
+    """Without an allow-list there are no tools."""
+
+    def __init__(
+        self,
+        *,
+        resolver: Resolver = system_resolver,
+        verify: ssl.SSLContext | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        super().__init__("http", prompt=PROMPT)
+        self._resolver = resolver
+        self._verify = verify
+        self._limits = limits or Limits()
+
+    async def open(self, settings: HttpSettings) -> None:
+        """Raises BadAllowList."""
+        if not settings.parley_http_allow.strip():
+            return
+        allowed = read_allow_list(settings.parley_http_allow)
+        client = Client(allowed, resolver=self._resolver, verify=self._verify, limits=self._limits)
+        self.tools = tuple(_tools(allowed, client, self._limits.seconds + MARGIN))
+
+
+def _tools(allowed: AllowList, client: Client, seconds: float) -> Iterable[Tool[Any]]:
+    """The tools for which there is a server."""
+
+    async def fetch(call: Fetch, _: Context) -> Response:
+        return await client.send(Request(method=call.method, url=_url(call.url), accept=call.accept))
+
+    async def send(call: Send, context: Context) -> Response:
+        body, media_type = _encoded(call.body)
+        return await client.send(
+            Request(
+                method=call.method,
+                url=_url(call.url),
+                accept=call.accept,
+                content_type=call.content_type or media_type,
+                body=body,
+                key=context.key,
+            )
+        )
+
+    def check(call: Fetch | Send, _: Sequence[PastCall]) -> Iterable[str]:
+        try:
+            allowed.entry(call.method, _url(call.url))
+        except (NotAllowed, Refused) as error:
+            yield str(error)
+
+    if servers := allowed.described(READS):
+        yield Tool(
+            name="fetch_url",
+            arguments=Fetch,
+            run=fetch,
+            description=f"Read what a URL holds. Allowed: {servers}.",
+            returns=Response,
+            check=check,
+            seconds=seconds,
+        )
+    if servers := allowed.described(WRITES):
+        yield Tool(
+            name="send_request",
+            arguments=Send,
+            run=send,
+            description=f"Send a request that changes something on a server. Allowed: {servers}.",
+            effect="irreversible",
+            returns=Response,
+            check=check,
+            seconds=seconds,
+        )
+
+
+def _url(text: str) -> httpx2.URL:
+    try:
+        return httpx2.URL(text)
+    except httpx2.InvalidURL as error:
+        raise Refused(f"this is no URL: {error}") from None
+
+
+def _encoded(body: JsonValue) -> tuple[bytes | None, str]:
+    """The body's bytes, and their media type where the call names none."""
+    try:
+        match body:
+            case None:
+                return None, ""
+            case str():
+                return body.encode(), "text/plain; charset=utf-8"
+            case _:
+                return json.dumps(body, ensure_ascii=False, allow_nan=False).encode(), "application/json"
+    except ValueError:
+        raise Refused("the body holds what neither UTF-8 nor JSON can tell") from None

@@ -1,0 +1,92 @@
+"""A plan that acts over HTTP, with the real executor: what a GET gives is sent by a POST, once a person has seen it."""
+
+import json
+from asyncio import StreamWriter
+
+import pytest
+
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import undecided
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.support.http_server import HttpServer, Received, http_server, response
+from tests.support.stack import Person, working
+
+TOKEN = "whisper-it-softly"
+
+
+async def stock(request: Received, writer: StreamWriter) -> None:
+    """What there is, and who asks, as servers for debugging do."""
+    told = {"items": [{"id": 7, "name": "tea"}], "headers": request.headers}
+    writer.write(response(json.dumps(told).encode(), "Content-Type: application/json"))
+
+
+def plan(server: HttpServer) -> StepsDraft:
+    look = StepDraft(id="s1", tool="fetch_url", arguments={"url": server.url("/stock")}, text="Look what there is")
+    order = StepDraft(
+        id="s2",
+        tool="send_request",
+        arguments={
+            "url": server.url("/orders"),
+            "method": "POST",
+            "body": {"item": "{{steps.s1.output.json.items[0].id}}", "note": "{{steps.s1.output.json.items[0].name}}"},
+        },
+        text="Order the first",
+    )
+    return StepsDraft(goal="Order tea", steps=[look, order])
+
+
+def allowing(settings: Settings, server: HttpServer) -> Settings:
+    headers = {"Authorization": "Bearer ${TEA_TOKEN}"}
+    entry = {"origin": server.url(""), "methods": ["GET", "POST"], "headers": headers}
+    return settings.model_copy(update={"parley_http_allow": json.dumps([entry])})
+
+
+@pytest.mark.parametrize(
+    ("answer", "status", "uncertain"),
+    [
+        (response(b'{"order": 41}', "Content-Type: application/json", status="201 Created"), "completed", False),
+        (response(b"no more of it", status="409 Conflict"), "failed", False),
+        (response(status="502 Bad Gateway"), "", True),
+    ],
+    ids=["created", "refused", "nobody knows"],
+)
+async def test_a_plan_reads_and_sends_what_it_has_read(
+    settings: Settings,
+    bus: Bus,
+    session_id: str,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: bytes,
+    status: str,
+    uncertain: bool,
+) -> None:
+    monkeypatch.setenv("TEA_TOKEN", TOKEN)
+    async with (
+        http_server(stock=stock, orders=answer) as server,
+        working(allowing(settings, server), ScriptedModel(plan(server))),
+    ):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Order tea", workflow="execution_plan"))
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert [step.effect for step in shown.plan.steps] == ["read", "irreversible"]
+        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
+        (action,) = undecided(waiting.turn)
+        assert action.spec.arguments["body"] == {"item": 7, "note": "tea"}
+        assert [one.target for one in server.received] == ["/stock"]
+
+        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("awaiting_input" if uncertain else "resting", "failed")
+        sent = server.received[-1]
+        assert (sent.method, json.loads(sent.body)) == ("POST", {"item": 7, "note": "tea"})
+        assert sent.headers["authorization"] == f"Bearer {TOKEN}"
+        assert sent.headers["idempotency-key"].startswith(f"{session_id}/")
+        assert len(server.received) == 2
+        kinds = [event.type for event in await ann.events()]
+        assert ("action.uncertain" in kinds) is uncertain
+        assert done.plan
+        assert uncertain or done.plan.status == status
+        assert not any(TOKEN in event.model_dump_json() for event in await ann.events())

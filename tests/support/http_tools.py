@@ -1,0 +1,52 @@
+"""The tools of the pack `http` as the executor calls them, with names that only a test knows."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from pydantic import JsonValue
+
+from packs.http.exchange import Limits
+from packs.http.pack import HttpPack
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Registry, Result
+from shared.domain.session import Session
+from shared.settings import Settings
+from tests.support.http_server import HttpServer
+
+SESSION = Session("s", owner="ann")
+KEY = "s/4/1.1/1"
+METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
+LIMITS = Limits(seconds=5, size=100_000)
+
+
+class Names:
+    """A resolver that knows these names, and counts what it is asked."""
+
+    def __init__(self, **addresses: str) -> None:
+        self._addresses = {name.replace("_", "."): value.split() for name, value in addresses.items()}
+        self.asked: list[str] = []
+
+    async def __call__(self, host: str, _: int) -> Sequence[str]:
+        self.asked.append(host)
+        if host not in self._addresses:
+            raise OSError(f"{host} is not known")
+        return self._addresses[host]
+
+
+async def tools(*entries: dict[str, Any], **more: Any) -> Registry:
+    pack = HttpPack(**({"limits": LIMITS} | more))
+    await pack.open(Settings(parley_http_allow=json.dumps(entries)))
+    return Registry(Packs((pack,)))
+
+
+async def call(registry: Registry, method: str, url: str, **arguments: JsonValue) -> Result:
+    tool = registry.find("fetch_url" if method in ("GET", "HEAD") else "send_request")
+    assert tool
+    return await tool.run(Call(SESSION, KEY, {"url": url, "method": method, **arguments}))
+
+
+async def asked(server: HttpServer, method: str = "GET", path: str = "/x", **more: Any) -> Result:
+    """One call of a server that the list names by its address, with every method."""
+    registry = await tools({"origin": server.url(""), "methods": METHODS}, **more)
+    return await call(registry, method, server.url(path))
