@@ -1,0 +1,145 @@
+"""Execution plans over REST, with the real services and the real store: by the names that the field has for them."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+
+from services.gateway.app import build
+from services.gateway.late_log import LateLog
+from services.plan_store.app import PlanStore
+from shared.bus import Bus
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.store import Store
+from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, WRONG, order_status, plan
+from tests.support.gateway import gateway_settings, serving
+from tests.support.stack import working
+
+STEPS = [
+    {"id": "s1", "text": "Find the customer", "tool": "find_user_id_by_email", "arguments": {"email": USER["email"]}},
+    {
+        "text": "Look the order up",
+        "tool": "get_order_details",
+        "arguments": {"order_id": ORDER["order_id"]},
+        "after": ["s1"],
+    },
+]
+
+
+class There:
+    def __init__(self, http: httpx2.AsyncClient) -> None:
+        self._http = http
+
+    async def get(self, path: str = "", **more: Any) -> Any:
+        return self._body(await self._http.get(f"/api/execution-plans{path}", **more))
+
+    async def post(self, path: str = "", **body: Any) -> Any:
+        return self._body(await self._http.post(f"/api/execution-plans{path}", json=body))
+
+    async def delete(self, path: str) -> Any:
+        return self._body(await self._http.delete(f"/api/execution-plans{path}"))
+
+    def _body(self, answer: httpx2.Response) -> Any:
+        self.status = answer.status_code
+        return answer.json() if "json" in answer.headers["content-type"] else answer.text
+
+
+@asynccontextmanager
+async def serves(settings: Settings, *replies: Any) -> AsyncIterator[There]:
+    mine = gateway_settings(nats_url=settings.nats_url, parley_home=settings.parley_home)
+    plan_store, own = PlanStore(settings), Bus(mine, "gateway")
+    await plan_store.start()
+    app = build(mine, own, Store(own), LateLog(own))
+    try:
+        async with (
+            working(settings, ScriptedModel(*replies)),
+            serving(app) as address,
+            httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
+        ):
+            yield There(http)
+    finally:
+        await plan_store.stop()
+
+
+async def test_a_plan_is_generated_read_approved_and_its_result_comes_back(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, LOOK, CANCEL)) as there:
+        drafted = await there.post(request="Cancel my order")
+        assert (there.status, drafted["status"], drafted["user_approved"]) == (201, "pending_approval", False)
+        assert [step["tool"] for step in drafted["steps"]] == [WHO.tool, LOOK.tool, CANCEL.tool]
+        assert drafted["created_at"] == drafted["updated_at"] is not None
+        task = f"/{drafted['task_id']}"
+        text = await there.get(f"{task}/format")
+        assert "Status: pending approval" in text
+        assert f"3. [planned] Cancel it (after s2)\n   `cancel_pending_order(order_id='{ORDER['order_id']}'" in text
+        await there.post(f"{task}/execute")
+        assert there.status == 409
+        done = await there.post(f"{task}/approve", version=drafted["version"], hash=drafted["hash"])
+        assert (there.status, done["status"], done["user_approved"]) == (200, "completed", True)
+        assert done["result"].startswith("All 3 steps were carried out.")
+        assert {step["status"] for step in done["steps"]} == {"finished"}
+        assert await order_status(settings) == "cancelled"
+        assert await there.get(task) == done
+        assert (await there.post(f"{task}/execute")) == done
+        listed = await there.get()
+        assert [(one["task_id"], one["status"]) for one in listed["plans"]] == [(done["session_id"], "completed")]
+        assert (await there.get(f"/{done['session_id']}"))["task_id"] == done["task_id"]
+
+
+async def test_a_plan_of_ones_own_is_stored_changed_cancelled_and_deleted(settings: Settings, bus: Bus) -> None:
+    async with serves(settings) as there:
+        stored = await there.post("/store", description="Look it up", steps=STEPS, id="once")
+        assert (there.status, stored["status"], stored["number"]) == (201, "pending_approval", 1)
+        assert [(step["id"], step["effect"]) for step in stored["steps"]] == [("s1", "read"), ("s2", "read")]
+        again = await there.post("/store", description="Look it up", steps=STEPS, id="once")
+        assert (again["task_id"], again["number"]) == (stored["task_id"], 1)
+        task = f"/{stored['task_id']}"
+        changed = await there.post(f"{task}/modify", version=stored["version"], steps=STEPS[:1])
+        assert (changed["number"], len(changed["steps"])) == (2, 1)
+        await there.post(f"{task}/approve", version=stored["version"])
+        assert there.status == 409  # it is not the newest
+        given_up = await there.post(f"{task}/cancel")
+        assert (there.status, given_up["status"], given_up["user_approved"]) == (200, "cancelled", False)
+        await there.delete(task)
+        assert there.status == 200
+        assert (await there.get())["total"] == 0
+
+
+async def test_what_failed_is_told_and_goes_on_by_execute(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, WRONG, CANCEL)) as there:
+        drafted = await there.post(request="Cancel my order")
+        task = f"/{drafted['task_id']}"
+        failed = await there.post(f"{task}/approve", version=drafted["version"])
+        assert failed["status"] == "failed"
+        assert await there.get(f"{task}/status") == {
+            "task_id": drafted["task_id"],
+            "status": "failed",
+            "steps": {"s1": "finished", "s2": "failed", "s3": "skipped"},
+        }
+        assert "order not found" in await there.get(f"{task}/format")
+        again = await there.post(f"{task}/execute")
+        assert (again["status"], again["steps"][1]["attempt"]) == ("failed", 2)
+
+
+async def test_what_cannot_be_is_refused_with_what_to_do(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO)) as there:
+        loop = [{**STEPS[0], "after": ["s2"]}, {**STEPS[1], "id": "s2"}]
+        refused = await there.post("/store", description="x", steps=loop)
+        assert there.status == 422
+        assert "wait for each other" in refused["message"]
+        unknown = [{"text": "Fly", "tool": "fly", "arguments": {}}]
+        refused = await there.post("/store", description="x", steps=unknown)
+        assert "there is no tool “fly” here" in refused["message"]
+        assert (await there.get())["total"] == 0
+        await there.get("/nobody.t2")
+        assert there.status == 404
+        await there.get("/a.b.c")
+        assert there.status == 422
+        drafted = await there.post(request="Find me")
+        task = f"/{drafted['task_id']}"
+        for wrong in ({}, {"feedback": "x", "steps": STEPS}, {"steps": STEPS}):
+            await there.post(f"{task}/modify", **wrong)
+            assert there.status == 422
+        await there.get(f"/{drafted['session_id']}.t999")
+        assert there.status == 404
