@@ -118,7 +118,8 @@ class Frames:
 
     def _string(self, schema: Json) -> str:
         if "pattern" in schema:
-            return "".join(self._random.choices(string.ascii_letters + string.digits, k=12))
+            rest = self._random.choices(string.ascii_letters + string.digits, k=11)
+            return "".join((self._random.choice(string.ascii_letters), *rest))  # some ids begin with a letter
         text = self._random.choice(WORDS) or "x"
         return text[: schema.get("maxLength", len(text))]
 

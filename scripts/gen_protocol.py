@@ -6,7 +6,7 @@ from typing import Any, get_args
 
 from pydantic import BaseModel
 
-from parley.protocol import client, journal, screen, server, views
+from parley.protocol import bounds, client, journal, screen, server, views
 from scripts.gen_conversation import client_examples, screen_examples, server_examples
 from scripts.gen_events import VALUES, subclasses, value_section
 from scripts.gen_rest import openapi
@@ -19,7 +19,7 @@ from shared.settings import Settings
 
 GATEWAY = Path(__file__).resolve().parent.parent / "services" / "gateway"
 VIEWS = tuple(dict.fromkeys((*subclasses(views, views.View), *subclasses(server, views.View))))
-PARTS: tuple[type[BaseModel], ...] = (*VIEWS, client.OwnAction, *VALUES)
+PARTS: tuple[type[BaseModel], ...] = (*VIEWS, bounds.OwnAction, bounds.OwnPlan, *VALUES)
 ENTRIES: tuple[type[BaseModel], ...] = (
     *subclasses(journal, journal.JournalEntry),
     journal.VerdictLine,

@@ -133,7 +133,7 @@ _SPECS = (
         10007,
         appends=(  # what a person says
             *("message.received", "question.answered", "question.asked", "answer.judged"),
-            *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled"),
+            *("plan.edited", "plan.approved", "plan.rejected", "plan.cancelled", "plan.deleted"),
             *("code.edited", "code.approved", "code.rejected"),
             *("turn.requested", "turn.changed", "approval.given", "approval.denied", "action.skipped"),
             *("policy.set", "budget.raised", "session.stopped", "session.paused", "session.resumed"),

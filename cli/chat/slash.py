@@ -12,6 +12,7 @@ from cli.chat.paths import reroute
 from cli.chat.state import Ask, View
 from parley.events.values import ToolPolicy
 from parley.protocol import client as c
+from parley.protocol.bounds import OwnAction
 from parley.protocol.words import COMMANDS as HELP
 from parley.protocol.words import TERMINAL
 from shared.domain.workflows import WORKFLOWS
@@ -69,7 +70,7 @@ def _budget(_view: View, argument: str) -> Doing:
 
 def _take(_view: View, argument: str) -> Doing:
     tool, _, arguments = argument.partition(" ")
-    own = c.OwnAction(tool=tool, arguments=json.loads(arguments or "{}"))
+    own = OwnAction(tool=tool, arguments=json.loads(arguments or "{}"))
     return Send(c.TakeOver(type="take_over", sub_goal=f"{tool}, by hand", actions=(own,)))
 
 

@@ -2,9 +2,9 @@
 
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, Field, JsonValue, TypeAdapter, WrapValidator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, WrapValidator
 
-from parley.events.values import Knowledge, Line, SessionSettings, Step
+from parley.events.values import ActionId, Knowledge, Line, SessionSettings, Step, Value
 
 MAX_VERSION = 2**48
 MAX_TOKENS, MAX_COST = 2**53, 1e12
@@ -42,3 +42,23 @@ _Steps = Annotated[tuple[Step | Line, ...], Field(min_length=1, max_length=100)]
 Settings = Annotated[SessionSettings, _known_fields(SessionSettings), AfterValidator(_within_reason)]
 SentKnowledge = Annotated[_Knowledge, _known_fields(_Knowledge)]
 SentSteps = Annotated[_Steps, _known_fields(_Steps)]
+
+
+class OwnPlan(BaseModel):
+    """A plan that the person brings along, instead of one that the planner drafts: for review, like any other."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    goal: Line | None = None
+    steps: SentSteps
+    notes: Words = ""
+
+
+class OwnAction(Value):
+    """A person's own call of a tool. Its effect and policy are the tool's; without an id it gets the next free one."""
+
+    id: ActionId | None = None
+    tool: Line
+    arguments: Arguments = Field(default_factory=dict)
+    text: Annotated[str, Field(max_length=2_000)] = ""
+    depends_on: Annotated[tuple[ActionId, ...], Field(max_length=50)] = ()

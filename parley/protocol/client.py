@@ -9,21 +9,20 @@ from typing import Annotated, Literal
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, JsonValue, StrictBool, TypeAdapter
 
 from parley.events.values import (
-    ActionId,
     Line,
     SessionId,
     Text,
     ToolPolicy,
-    Value,
     Workflow,
 )
 from parley.protocol.bounds import (
     MAX_COST,
     MAX_TOKENS,
     MAX_VERSION,
-    Arguments,
     Hash,
     IdOrEmpty,
+    OwnAction,
+    OwnPlan,
     SentKnowledge,
     SentSteps,
     Settings,
@@ -38,16 +37,6 @@ class ClientMessage(BaseModel):
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")] | None = None
     session_id: SessionId | None = None
-
-
-class OwnPlan(BaseModel):
-    """A plan that the person brings along, instead of one that the planner drafts: for review, like any other."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid")
-
-    goal: Line | None = None
-    steps: SentSteps
-    notes: Words = ""
 
 
 class UserMessage(ClientMessage):
@@ -184,16 +173,6 @@ class Retry(ClientMessage):
     """Do the stage again that failed or was stopped."""
 
     type: Literal["retry"]
-
-
-class OwnAction(Value):
-    """A person's own call of a tool. Its effect and policy are the tool's; without an id it gets the next free one."""
-
-    id: ActionId | None = None
-    tool: Line
-    arguments: Arguments = Field(default_factory=dict)
-    text: Annotated[str, Field(max_length=2_000)] = ""
-    depends_on: Annotated[tuple[ActionId, ...], Field(max_length=50)] = ()
 
 
 class TakeOver(ClientMessage):

@@ -6,6 +6,7 @@ from typing import Any, Literal, NamedTuple
 
 from parley.events.values import Step, Workflow
 from parley.protocol import client as m
+from parley.protocol.bounds import OwnPlan
 from parley.protocol.client import ClientMessage
 from parley.protocol.flows import FlowPage
 from services.gateway.flows import NO_FLOWS, edited_path, edited_plan
@@ -97,7 +98,7 @@ def _say(message: m.UserMessage, at: Situation) -> tuple[PersonCommand, ...]:
     return (said, _own_plan(message.plan, message.workflow, at)) if message.plan else (said,)
 
 
-def _own_plan(plan: m.OwnPlan, workflow: Workflow | None, at: Situation) -> c.EditPlan:
+def _own_plan(plan: OwnPlan, workflow: Workflow | None, at: Situation) -> c.EditPlan:
     """The plan that a request brings along, as a version of the plan that is not there yet."""
     own = WORKFLOWS[workflow or at.session.workflow]
     if own.plans not in ("text", "execution"):

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pydantic import BaseModel, ValidationError
 
 from parley.events.values import ActionSpec
-from parley.protocol.client import OwnAction
+from parley.protocol.bounds import OwnAction
 from parley.protocol.tools import TOOLS_LIST, TOOLS_PREVIEW, ListTools, Preview, PreviewCall, ToolPage, ToolSpec
 from services.gateway.ports import Bus
 from services.gateway.trouble import Trouble

@@ -29,7 +29,7 @@ from tests.contract.test_plan_store_keeper import Broker
 from tests.contract.test_plan_store_requests import Client
 from tests.logs.exporter import exported
 from tests.logs.recorded import load, names
-from tests.support.newer import newer_message
+from tests.support.newer import NEEDS, newer_message
 from tests.support.stories import Conversation
 
 pytest_plugins = ("tests.support.postgres", "tests.support.plan_store_fixtures")
@@ -43,7 +43,7 @@ async def one(database: Database, *columns: Any) -> list[tuple[Any, ...]]:
 @asynccontextmanager
 async def newer_release(monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[None]:
     with monkeypatch.context() as patched:
-        patched.setattr(envelope, "FORMAT", 2)
+        patched.setattr(envelope, "FORMAT", NEEDS["needs"])
         patched.setattr(envelope, "RULES", 2)
         yield
 
@@ -64,7 +64,7 @@ async def test_its_rows_stay_and_others_go_on(
     await projector.nudge(other.id, log.last(other.id))
     s, w = t.sessions.c, t.waiting_for_upgrade.c
     assert dict(await one(database, s.id, s.version)) == {story.id: 1, other.id: 1}
-    assert await one(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), 2)]
+    assert await one(database, w.session_id, w.position, w.needs) == [(story.id, log.last(story.id), NEEDS["needs"])]
     assert await one(database, t.parked_messages.c.position) == []
     for wanted in ({}, {"at_least": log.last(story.id)}, {"version": 2}):
         with pytest.raises(StoreError, match="newer release") as refused:
@@ -80,7 +80,7 @@ async def test_its_rows_stay_and_others_go_on(
         await upgrades.take_up(database, upgraded.nudge)
         assert dict(await one(database, s.id, s.version)) == {story.id: 2, other.id: 1}
         assert await one(database, w.session_id) == []
-        assert (await upgraded.load(story.id)).session.needs == 2
+        assert (await upgraded.load(story.id)).session.needs == envelope.FORMAT
 
 
 async def test_a_row_of_a_newer_release_is_left_as_it_is(

@@ -29,7 +29,7 @@ from shared.testing import InMemoryLog, InMemoryStore
 from shared.worker import Drafts, Kit, Worker
 from tests.conftest import person
 from tests.support.gateway import World, client, serving
-from tests.support.newer import newer_message
+from tests.support.newer import NEEDS, newer_message
 from tests.support.stack import Person, working
 
 PLAN = PlanDraft(goal="A calculator", steps=["Ask", "Add", "Print"])
@@ -48,7 +48,7 @@ def newest(log: InMemoryLog, deliveries: int = 1) -> Delivery:
     return Delivery(raw.subject, raw.data, raw.position, deliveries, raw.headers, raw.at)
 
 
-@pytest.mark.parametrize("changes", [{"needs": 2}, {"needs": 2, "type": "message.dreamt"}, {"needs": 2, "text": {}}])
+@pytest.mark.parametrize("changes", [NEEDS, NEEDS | {"type": "message.dreamt"}, NEEDS | {"text": {}}])
 @pytest.mark.parametrize("deliveries", [1, 2])
 async def test_a_worker_leaves_work_to_a_newer_replica(changes: dict[str, Any], deliveries: int) -> None:
     log, model = InMemoryLog(), ScriptedModel(PLAN)
@@ -66,7 +66,7 @@ async def test_what_only_looks_like_work_for_a_newer_replica_is_put_aside() -> N
     log = InMemoryLog()
     story = Story("s", log=log)
     await story.commit(c.Say(text="A calculator"))
-    _, body, _ = newer_message(await story.loaded(), changes={"needs": 2, "type": "message.dreamt"})
+    _, body, _ = newer_message(await story.loaded(), changes=NEEDS | {"type": "message.dreamt"})
     log.publish("session.s.planner.message.dreamt", body, {})
     with pytest.raises(Park):
         await planner(log, ScriptedModel()).on_delivery(newest(log))
@@ -195,7 +195,7 @@ async def test_work_waits_for_a_newer_executor_however_often_it_is_offered(
         assert (await store.ask(HEALTH.name))["waiting_for_upgrade"] == 1
         dead = await store.ask(DEAD_LIST.name, limit=100, offset=0)
         assert (dead["dead"], dead["parked"]) == ([], [])
-    monkeypatch.setattr(envelope, "FORMAT", 2)
+    monkeypatch.setattr(envelope, "FORMAT", envelope.FORMAT + 1)
     async with plan_store(settings), working(settings, ScriptedModel(), "executor"):
         session: Session = await ann.phase("verifying")
         assert session.turn

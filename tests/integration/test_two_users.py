@@ -46,7 +46,15 @@ SHARED = {
     ("GET", "/healthz"),
     ("GET", "/readyz"),
 }
-LISTS = {"/api/sessions", "/api/inbox", "/api/memories", "/api/plans", "/api/library", "/api/planning/proposals"}
+LISTS = {
+    "/api/execution-plans",
+    "/api/sessions",
+    "/api/inbox",
+    "/api/memories",
+    "/api/plans",
+    "/api/library",
+    "/api/planning/proposals",
+}
 PAGE = ("/assets", "/", "/index.html", "/s/{session_id}")  # one file for everybody, without a word of any session
 ELSEWHERE = {  # each in a test of its own
     ("POST", "/login"),
@@ -55,12 +63,19 @@ ELSEWHERE = {  # each in a test of its own
     ("GET", "/metrics"),
     ("POST", "/api/chat"),
 }
-BEGINS = {("POST", "/api/sessions"), ("POST", "/api/planning/plan")}
+BEGINS = {
+    ("POST", path)
+    for path in ("/api/sessions", "/api/planning/plan", "/api/execution-plans", "/api/execution-plans/store")
+}
 PATHS = {"version": "2", "turn": "1", "action_id": "1.1"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
     "/path/check": {"nodes": ["text_to_sql.classify_prompt"]},
+    "/modify": {"feedback": "x"},
+    "/approve": {"version": 2},
+    "/execute": {},
+    "/cancel": {},
 }
 
 
@@ -129,17 +144,18 @@ def _routes(app: FastAPI) -> set[tuple[str, str]]:
 
 
 def _filled(path: str, session_id: str) -> str:
-    names = PATHS | {"session_id": session_id}
+    names = PATHS | {"session_id": session_id, "task_id": session_id}
     return re.sub(r"\{(\w+)[^}]*\}", lambda found: names[found[1]], path)
 
 
 def _of_sessions(app: FastAPI) -> list[tuple[str, str]]:
-    return sorted(route for route in _routes(app) if "{session_id}" in route[1] and "/messages" not in route[1])
+    named = re.compile(r"\{(session|task)_id\}")
+    return sorted(route for route in _routes(app) if named.search(route[1]) and "/messages" not in route[1])
 
 
 async def _ask(http: httpx2.AsyncClient, method: str, path: str, session_id: str) -> tuple[int, str]:
     """Status and body, as they would be for any other id."""
-    tail = path.partition("{session_id}")[2]
+    tail = re.split(r"\{(?:session|task)_id\}", path)[-1]
     body = BODIES.get(tail) if method == "POST" else None
     answer = await http.request(method, _filled(path, session_id), params=QUERIES.get(tail), json=body)
     return answer.status_code, answer.text.replace(session_id, "ID")

@@ -13,6 +13,7 @@ import httpx2
 from chaos.process import ROOT, Process
 from cli.nats_server import nats_server
 from cli.ports import free_port
+from parley.events.envelope import FORMAT
 from shared.bus import Bus
 from shared.bus.provision import provision
 from shared.environment import child_environment
@@ -23,16 +24,16 @@ SERVICES = ("plan_store", "planner", "generator", "verifier", "gateway")
 CODE = ("flows", "packs", "parley", "services", "shared", "sql")
 LEAVES, STARTS = 20.0, 90.0  # seconds that a service may take
 
-# What the next release changes: its planner says something that may not be overlooked, so the event needs format 2.
+# What the next release changes: its planner says what may not be overlooked, so the event needs the next format.
 NEXT = {
-    "parley/events/envelope.py": ("FORMAT = 1 ", "FORMAT = 2 "),
+    "parley/events/envelope.py": (f"FORMAT = {FORMAT} ", f"FORMAT = {FORMAT + 1} "),
     "parley/events/facts.py": (
         '    type: Literal["plan.drafted"] = "plan.drafted"\n',
         '    type: Literal["plan.drafted"] = "plan.drafted"\n    mood: str = ""\n',
     ),
     "shared/domain/workers.py": (
         'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told)',
-        'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told, mood="calm", needs=2)',
+        f'facts.PlanDrafted(**stamp(session, by, "plan.drafted"), **told, mood="calm", needs={FORMAT + 1})',
     ),
 }
 

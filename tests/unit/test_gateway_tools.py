@@ -6,7 +6,7 @@ import pytest
 from pydantic import JsonValue
 
 from parley.events.values import ToolPolicy
-from parley.protocol.client import OwnAction
+from parley.protocol.bounds import OwnAction
 from parley.protocol.tools import ToolSpec
 from services.gateway.tools import own_actions
 from shared.domain.errors import Invalid

@@ -76,13 +76,13 @@ async def test_two_releases_write_one_history(monkeypatch: pytest.MonkeyPatch) -
     """The newer planner records what its new format needs; the older services go no further; the newer ones do."""
     told = Told()
     await told.says(c.Say(text="A calculator"), "a")
-    await told.newer({"needs": 2})
+    await told.newer(NEWER)
     with pytest.raises(UpgradeNeeded):
         await told.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
-    monkeypatch.setattr(envelope, "FORMAT", 2)
+    monkeypatch.setattr(envelope, "FORMAT", NEWER["needs"])
     await told.works(c.DraftPlan(goal="g", steps=(Step(text="one"),)))
     loaded, parked = told.fold()
-    assert (loaded.session.version, loaded.session.needs, loaded.session.phase) == (3, 2, "planning")
+    assert (loaded.session.version, loaded.session.needs, loaded.session.phase) == (3, envelope.FORMAT, "planning")
     assert parked == []
 
 
@@ -132,7 +132,7 @@ async def test_what_is_not_next_is_parked_whatever_it_says(changes: dict[str, An
 @pytest.mark.parametrize("headers", [{}, {EXPECTED: "0"}, {EXPECTED: "5710"}])
 def test_a_session_may_begin_with_a_message_of_a_newer_release(headers: dict[str, str]) -> None:
     """Also one that stands for many: it follows the last of them, and has its version."""
-    body = {"type": "session.archived", "session_id": "s", "version": 57, "needs": 2}
+    body = {"type": "session.archived", "session_id": "s", "version": 57, **NEWER}
     raw = Raw(9, "session.s.nobody.session.archived", headers, json.dumps(body).encode(), datetime.now(UTC))
     with pytest.raises(UpgradeNeeded):
         accept(Loaded(Session("s"), 0), raw)

@@ -27,8 +27,8 @@ from shared.store_api.base import Verb
 ROOT = Path(__file__).parents[2]
 COMMANDS = {command.__name__ for union in (PersonCommand, WorkerCommand) for command in get_args(union)}
 ABANDONED = {"Uncertain", "LoseResult"}  # what `shared.domain.outcomes.abandoned` gives
-# No service makes these: an operator can, with `parley publish`.
-NOBODY = {"plan.deleted", "session.shared"}
+# No service makes this: an operator can, with `parley publish`.
+NOBODY = {"session.shared"}
 
 
 @cache

@@ -3,9 +3,10 @@
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Request
-from starlette.responses import PlainTextResponse, Response
+from starlette.responses import Response
 
 from parley.protocol import client as m
+from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanStatus
 from services.gateway import handlers
 from services.gateway.access.users import User
@@ -108,7 +109,7 @@ async def generate(asked: Generate, me: Calling) -> ExecutionPlan:
 @router.post("/store", status_code=201)
 async def store(asked: Store, me: Calling) -> ExecutionPlan:
     """A plan of your own, held against the tools there are, for you to approve."""
-    own = m.OwnPlan(goal=asked.description, steps=asked.steps, notes=asked.notes)
+    own = OwnPlan(goal=asked.description, steps=asked.steps, notes=asked.notes)
     message = m.UserMessage(
         type="user_message", content=asked.description, workflow=WORKFLOW, settings=asked.settings, plan=own
     )
@@ -146,10 +147,10 @@ async def status(task_id: TaskId, user: Me, core: Behind) -> PlanStatus:
     return plan_status(await task(task_id, user, core))
 
 
-@router.get("/{task_id}/format", response_class=PlainTextResponse)
+@router.get("/{task_id}/format", response_class=Response)
 async def formatted_plan(task_id: TaskId, user: Me, core: Behind) -> Response:
     """The plan with all its steps and what has come of them, as Markdown."""
-    return PlainTextResponse(formatted(await task(task_id, user, core)))
+    return Response(formatted(await task(task_id, user, core)), media_type="text/markdown; charset=utf-8")
 
 
 @router.post("/{task_id}/modify")

@@ -19,6 +19,8 @@ from shared.domain.state import Code, Plan
 from shared.domain.state_names import options, state_name
 from shared.domain.workflows import of_plan
 
+NEWER = ("delete_plan",)  # messages that protocol 1 did not have when it was settled
+
 
 def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
     """Where things stand at `session.version`; `draft` is what is being written at this moment, if anything.
@@ -54,7 +56,7 @@ def snapshot(session: Session, draft: s.Delta | None = None) -> s.Snapshot:
         continue_=continue_(session),
         draft=draft if session.work else None,
         usage=usage(session),
-        can=accepted(session),
+        can=tuple(one for one in accepted(session) if one not in NEWER),
         parent=session.parent_id,
     )
 
