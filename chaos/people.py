@@ -54,7 +54,9 @@ class Person:
                     await self._wait(shown.version or 0)
         finally:
             await self.line.close()
-        if self.script.draw("fork") < FORKS and not self.script.forked:
+        # The fork of a plan that acted does all of it once more, on purpose: what is there twice would prove nothing.
+        acts = self.script.message["workflow"] == "execution_plan"
+        if self.script.draw("fork") < FORKS and not self.script.forked and not acts:
             await self._go_on_in_a_fork()
 
     def gave_up(self, why: str) -> None:

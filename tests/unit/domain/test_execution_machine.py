@@ -179,7 +179,7 @@ class Plans(RuleBasedStateMachine):
         for action in waiting:
             approve = c.Approve(version=session.version, action_id=action.spec.id, hash=action.hash)
             acts += [approve] * 6 + [c.Reject(action_id=action.spec.id), c.Skip(action_id=action.spec.id)]
-        acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())]
+        acts += [c.Skip(action_id=action.spec.id) for action in (dead(session.turn) if session.turn else ())] * 3
         acts += [c.Answer(text=option.label) for option in options] * 3
         for act in Random(number).sample(acts, min(4, len(acts))):  # most are refused in most places
             if self.person(act):
