@@ -9,6 +9,7 @@ from urllib.parse import quote
 from parley.client.connection import Connection, refusal
 from parley.client.endpoint import Endpoint
 from parley.client.errors import Refused
+from parley.client.execution_plans import ExecutionPlans
 from parley.client.rest import Rest, plain
 from parley.client.screen import Screen
 from parley.events import SessionEvent
@@ -41,6 +42,11 @@ class Parley:
 
     async def __aexit__(self, *_: object) -> None:
         await self._rest.close()
+
+    @property
+    def execution_plans(self) -> ExecutionPlans:
+        """Plans that act, by task."""
+        return ExecutionPlans(self._rest)
 
     async def start(
         self,

@@ -34,7 +34,8 @@ class PlanStep(Answer):
 class ExecutionPlan(Answer):
     """An execution plan as it stands. An approval names `version` and `hash`.
 
-    `question`: what the planner has to know before there is a plan. `result`: what the plan came to, in words.
+    `working`: a service is at it. `question`: what a person is asked. `problem`: why it could not go on. `result`: what
+    the plan came to, in words.
     `user_approved`: a person approved this version; nobody can set it. `text`: the plan with its steps, to be read.
     """
 
@@ -50,7 +51,9 @@ class ExecutionPlan(Answer):
     user_approved: bool
     created_at: datetime | None
     updated_at: datetime | None
+    working: bool
     question: str
+    problem: str
     result: str
     text: str
 

@@ -5,7 +5,10 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import httpx2
+import pytest
 
+from parley.client import Parley
+from parley.client.errors import Refused
 from services.gateway.app import build
 from services.gateway.late_log import LateLog
 from services.plan_store.app import PlanStore
@@ -29,8 +32,9 @@ STEPS = [
 
 
 class There:
-    def __init__(self, http: httpx2.AsyncClient) -> None:
+    def __init__(self, http: httpx2.AsyncClient, address: str) -> None:
         self._http = http
+        self.url = f"http://{address}"
 
     async def get(self, path: str = "", **more: Any) -> Any:
         return self._body(await self._http.get(f"/api/execution-plans{path}", **more))
@@ -58,7 +62,7 @@ async def serves(settings: Settings, *replies: Any) -> AsyncIterator[There]:
             serving(app) as address,
             httpx2.AsyncClient(base_url=f"http://{address}", timeout=60) as http,
         ):
-            yield There(http)
+            yield There(http, address)
     finally:
         await plan_store.stop()
 
@@ -143,3 +147,22 @@ async def test_what_cannot_be_is_refused_with_what_to_do(settings: Settings, bus
             assert there.status == 422
         await there.get(f"/{drafted['session_id']}.t999")
         assert there.status == 404
+
+
+async def test_the_same_from_a_program(settings: Settings, bus: Bus) -> None:
+    async with serves(settings, plan(WHO, WRONG), plan(WHO, LOOK)) as there, Parley(there.url) as parley:
+        plans = parley.execution_plans
+        first = await plans.generate("Look my order up")
+        second = await plans.modify(first, "It is another one")
+        assert (first.number, second.number, second.task_id) == (1, 2, first.task_id)
+        with pytest.raises(Refused, match="not the one in review"):
+            await plans.approve(first)
+        begun = await plans.approve(second)
+        done = await plans.execute(begun)
+        assert (done.status, (await plans.status(done)).steps) == ("completed", {"s1": "finished", "s2": "finished"})
+        assert "1. [finished] Find the customer" in await plans.format(done)
+        assert [one.task_id for one in (await plans.list()).plans] == [done.session_id]
+        own = await plans.store("Find the customer", STEPS[:1])
+        assert (await plans.cancel(own)).status == "cancelled"
+        await plans.delete(own)
+        assert (await plans.get(done.task_id)).result == done.result

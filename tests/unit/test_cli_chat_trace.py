@@ -16,6 +16,7 @@ from parley.client import Parley, ParleyDown
 from parley.events import facts
 from parley.events.values import ActionSpec, SessionSettings, Step
 from parley.protocol import client as m
+from parley.protocol.bounds import OwnAction
 from parley.protocol.pages import SessionRows
 from parley.protocol.tools import Change, Preview, ToolPage, ToolSpec
 from shared.domain import commands as c
@@ -177,7 +178,7 @@ def test_what_is_in_a_persons_hands() -> None:
     assert told.view.ask
     assert told.view.ask.kind == "escalated"
     assert sent(understand("Try another order", told.view)) == m.HandBack(type="hand_back", content="Try another order")
-    own = m.OwnAction(tool="find_order", arguments={"order_id": "#W1"})
+    own = OwnAction(tool="find_order", arguments={"order_id": "#W1"})
     taken = sent(command('/take find_order {"order_id": "#W1"}', told.view))
     assert isinstance(taken, m.TakeOver)
     assert taken.actions == (own,)

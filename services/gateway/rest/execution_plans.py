@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from parley.protocol import client as m
@@ -27,7 +27,7 @@ from services.gateway.rest.flow_requests import REFUSALS as WAITING
 from services.gateway.rest.parameters import Limit, Offset
 from services.gateway.rest.refusals import REFUSALS
 from services.gateway.rest.sessions import readable
-from services.gateway.state import Behind, Gateway, Here, Me, MeWaiting
+from services.gateway.state import Behind, Here, Me, MeWaiting
 from services.gateway.trouble import Trouble
 from services.gateway.views.execution_plan import execution_plan, formatted, plan_status
 from shared import store_api as api
@@ -64,6 +64,18 @@ class Caller:
             follower.leave()
         return await told(session, self.core)
 
+    async def comes(self, session: Session, seconds: float) -> ExecutionPlan:
+        """The plan once the session asks or rests. Raises Trouble(timed_out)."""
+        if not seconds or session.phase not in SERVICE_OF:
+            return await told(session, self.core)
+        follower = Follower(self._here.hub, session.id, self.user, self._here.quotas.of(self.user.id))
+        try:
+            await follower.look()
+            session = await while_connected(self._request, follower.come_to(session.version, seconds))
+        finally:
+            follower.leave()
+        return await told(session, self.core)
+
     def new(self, asked: Asked) -> str:
         """The id of a session to begin."""
         return handlers.session_id_for(self.user, asked.id, self.core)
@@ -72,6 +84,7 @@ class Caller:
         return await task(task_id, self.user, self.core)
 
 
+Timeout = Annotated[float, Query(ge=0, le=600, description="seconds")]
 Calling = Annotated[Caller, Depends()]
 
 
@@ -136,9 +149,15 @@ async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) 
 
 
 @router.get("/{task_id}")
-async def plan(task_id: TaskId, user: Me, core: Behind) -> ExecutionPlan:
-    """The plan as it stands."""
-    return await told(await task(task_id, user, core), core)
+async def plan(task_id: TaskId, me: Calling, timeout: Timeout = 0) -> ExecutionPlan:  # noqa: ASYNC109  told to clients
+    """The plan as it stands, or as it stands when it asks something or has ended, within the `timeout`."""
+    session = await me.session(task_id)
+    try:
+        return await me.comes(session, timeout)
+    except Trouble as trouble:
+        if trouble.code != "timed_out":
+            raise
+    return await told(await me.session(task_id), me.core)
 
 
 @router.get("/{task_id}/status")
@@ -179,7 +198,7 @@ async def approve(task_id: TaskId, asked: Approve, me: Calling) -> ExecutionPlan
 
 
 @router.post("/{task_id}/execute")
-async def execute(task_id: TaskId, asked: Execute, me: Calling, here: Here) -> ExecutionPlan:
+async def execute(task_id: TaskId, asked: Execute, me: Calling) -> ExecutionPlan:
     """The result of an approved plan, when there is one. A plan that was stopped, or that failed, goes on."""
     session = await me.session(task_id)
     match task_status(session):
@@ -191,18 +210,7 @@ async def execute(task_id: TaskId, asked: Execute, me: Calling, here: Here) -> E
             return await me.does(m.Unpause(type="unpause"), session.id, asked)
         case "paused" | "failed":
             return await me.does(m.Retry(type="retry"), session.id, asked)
-    return await come(session, asked, me, here)
-
-
-async def come(session: Session, asked: Asked, me: Caller, here: Gateway) -> ExecutionPlan:
-    """The plan once its session asks or rests."""
-    follower = Follower(here.hub, session.id, me.user, here.quotas.of(me.user.id))
-    try:
-        await follower.look()
-        session = await follower.come_to(session.version, asked.timeout) if asked.timeout else session
-    finally:
-        follower.leave()
-    return await told(session, me.core)
+    return await me.comes(session, asked.timeout)
 
 
 @router.post("/{task_id}/cancel")

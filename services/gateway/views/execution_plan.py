@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from parley.protocol.execution_plans import ExecutionPlan, PlanStatus, PlanStep, TaskStatus
 from services.gateway.trouble import Trouble
 from shared.domain.plan_steps import action_id, task_status
-from shared.domain.session import Session
+from shared.domain.session import SERVICE_OF, Session
 from shared.domain.state import Action, Plan
 from shared.store_api import PlanRecord
 
@@ -34,7 +34,9 @@ def execution_plan(session: Session, versions: Sequence[PlanRecord] = ()) -> Exe
         user_approved=plan is not None and plan.status in APPROVED,
         created_at=min((one.at for one in mine), default=None),
         updated_at=max((one.at for one in mine), default=None),
+        working=session.phase in SERVICE_OF,
         question=session.question.text if session.question else "",
+        problem=session.failure.reason if session.failure else "",
         result=session.answer.text,
         text=formatted(session),
     )

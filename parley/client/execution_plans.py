@@ -1,0 +1,80 @@
+"""Execution plans of a running Parley: made, changed, approved, carried out and read, by task."""
+
+import uuid
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from parley.client.rest import Rest
+from parley.events.values import Step
+from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+
+_PATH = "/api/execution-plans"
+_LOOK = 20  # seconds that the gateway is asked to wait at once
+
+type Sent = Step | Mapping[str, Any] | str
+
+
+class ExecutionPlans:
+    """Every method may raise `parley.client.errors.ParleyError`; those that wait do so until nothing is worked on."""
+
+    def __init__(self, rest: Rest) -> None:
+        self._rest = rest
+
+    async def generate(self, request: str, *, settings: Mapping[str, Any] | None = None) -> ExecutionPlan:
+        """A plan for a request, or the question that comes before it."""
+        return await self._settled(await self._post("", request=request, settings=settings))
+
+    async def store(self, description: str, steps: Sequence[Sent], *, notes: str = "") -> ExecutionPlan:
+        """A plan of your own, to be approved like any other."""
+        return await self._settled(await self._post("/store", description=description, steps=_sent(steps), notes=notes))
+
+    async def modify(
+        self, plan: ExecutionPlan, feedback: str | None = None, *, steps: Sequence[Sent] | None = None
+    ) -> ExecutionPlan:
+        """Another version: as the planner makes it of your feedback, or with steps of your own."""
+        own = {"version": plan.version, "steps": _sent(steps)} if steps is not None else {}
+        return await self._settled(await self._post(f"/{plan.task_id}/modify", feedback=feedback, **own))
+
+    async def approve(self, plan: ExecutionPlan) -> ExecutionPlan:
+        """Approve exactly this plan. It is carried out at once; wait for its result with `execute`."""
+        return await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash)
+
+    async def execute(self, plan: ExecutionPlan) -> ExecutionPlan:
+        """The plan when it has come to its end, with its result. One that was stopped, or that failed, goes on."""
+        return await self._settled(await self._post(f"/{plan.task_id}/execute"))
+
+    async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
+        return await self._post(f"/{plan.task_id}/cancel")
+
+    async def status(self, plan: ExecutionPlan) -> PlanStatus:
+        return await self._rest.get(PlanStatus, f"{_PATH}/{plan.task_id}/status")
+
+    async def get(self, task_id: str, *, wait: float = 0) -> ExecutionPlan:
+        """The plan as it stands; it may be waited for, for so many seconds, until nothing is worked on."""
+        return await self._rest.get(ExecutionPlan, f"{_PATH}/{task_id}", timeout=wait)
+
+    async def list(self, *, limit: int = 50, offset: int = 0) -> PlanList:
+        """The newest plan of each session, newest first."""
+        return await self._rest.get(PlanList, _PATH, limit=limit, offset=offset)
+
+    async def format(self, plan: ExecutionPlan) -> str:
+        """The plan with what has come of its steps, as Markdown."""
+        return await self._rest.text(f"{_PATH}/{plan.task_id}/format")
+
+    async def delete(self, plan: ExecutionPlan) -> None:
+        """Raises Refused while it runs."""
+        await self._rest.ask("DELETE", f"{_PATH}/{plan.task_id}")
+
+    async def _post(self, path: str, **body: Any) -> ExecutionPlan:
+        given = {name: value for name, value in body.items() if value is not None}
+        answer = await self._rest.ask("POST", f"{_PATH}{path}", body={**given, "id": uuid.uuid4().hex, "timeout": 0})
+        return ExecutionPlan.model_validate(answer)
+
+    async def _settled(self, plan: ExecutionPlan) -> ExecutionPlan:
+        while plan.working:
+            plan = await self.get(plan.task_id, wait=_LOOK)
+        return plan
+
+
+def _sent(steps: Sequence[Sent]) -> list[Any]:
+    return [step.model_dump(mode="json", exclude_none=True) if isinstance(step, Step) else step for step in steps]
