@@ -1,0 +1,1 @@
+"""Programs that use a running Parley, one a kind of work."""
