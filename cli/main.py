@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cli import containers, keeping
+from cli import containers, keeping, plans
 from cli.tasks.commands import app as tasks
 from shared.environment import keep_files_private
 
@@ -26,6 +26,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.add_typer(tasks, name="tasks")
+app.add_typer(plans.app, name="plan")
 
 Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
