@@ -26,10 +26,11 @@ from shared.telemetry import names, tracing
 
 
 class Done(NamedTuple):
-    """What became of a message: the version of the last event it made."""
+    """What became of a message: the version of the last event it made. `repeated`: it was carried out before."""
 
     session_id: str
     version: int
+    repeated: bool = False
 
 
 class Sender(NamedTuple):
@@ -106,7 +107,7 @@ async def _decided(message: SessionMessage, loaded: Loaded, key: str, sender: Se
     session = loaded.session
     may_write(sender.user, session)
     if f"{session.id}:{_last_id(message, key)}" in session.recent_commands:
-        return Done(session.id, session.version)
+        return Done(session.id, session.version, repeated=True)
     if session.version == 0 and message.session_id and not isinstance(message, m.UserMessage):
         raise missing(session.id)
     tools = await _tools(message, session, core)

@@ -167,6 +167,8 @@ async def test_the_same_message_twice_does_it_once() -> None:
         await her.event("session.renamed")
         assert [message["type"] for message in her.heard if message["type"] == "error"] == []
         assert her.versions == [1, 2, 3, 4]
+        await her.send("approval", approved=True, id="a1")  # long after
+        assert (await her.until("snapshot", version=4))["title"] == "Done"
 
 
 async def test_too_many_messages_at_once() -> None:

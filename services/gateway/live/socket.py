@@ -158,13 +158,16 @@ class Socket:
         if begins:
             self._quota.may_work(session_id)  # refused before the session is loaded
         with self._told_if_slow(session_id):
-            if session_id not in self._subscriptions:
+            if not (was_here := session_id in self._subscriptions):
                 await self._sit_down(session_id, begins=begins)
             sender = handlers.Sender(self._user, self._shown.get(session_id))
             try:
                 subscription = self._subscriptions.get(session_id)  # none in a session that nobody has begun
                 channel = subscription.channel if subscription else None
-                await handlers.act(message, session_id, sender, self._core, channel)
+                done = await handlers.act(message, session_id, sender, self._core, channel)
+                if done.repeated and was_here and subscription and subscription.channel.session:
+                    session = subscription.channel.session  # no event comes of it: this is the answer
+                    self._send(subscription.audience(session).snapshot(session))
             finally:  # also when it is refused: the screen may be behind
                 self._hub.nudge(session_id)
         if begins:
