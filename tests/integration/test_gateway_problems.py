@@ -90,3 +90,16 @@ async def test_bytes_that_are_no_request(address: str) -> None:
     assert f"content-type: {MEDIA_TYPE}".encode() in head.lower()
     assert str(HTTPStatus.BAD_REQUEST.value).encode() in head.splitlines()[0]
     checked(body, 400, "bad_request")
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "allowed"),
+    [("PUT", "/api/sessions", "GET, POST"), ("DELETE", "/api/sessions/s1/plans/3", "GET"), ("PATCH", "/api/me", "GET")],
+)
+async def test_another_method_of_a_path_that_there_is(method: str, path: str, allowed: str, address: str) -> None:
+    async with httpx2.AsyncClient(base_url=f"http://{address}", headers=LOGGED_IN) as http:
+        answer = await http.request(method, path)
+        nowhere = await http.request(method, "/api/nowhere")
+    assert (answer.status_code, answer.headers["allow"], answer.headers["content-type"]) == (405, allowed, MEDIA_TYPE)
+    assert f"only {allowed}" in answer.json()["message"]
+    assert nowhere.status_code == 404

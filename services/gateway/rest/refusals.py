@@ -5,10 +5,12 @@ from collections.abc import Mapping
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.routing import iter_route_contexts
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.requests import HTTPConnection
 from starlette.responses import JSONResponse
+from starlette.routing import compile_path
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from services.gateway.access.quota import Quota
@@ -116,6 +118,18 @@ class BodyLimit:
         await self._app(scope, counted, send)
 
 
-async def nowhere(path: str) -> None:
+async def nowhere(path: str, request: Request) -> None:
     """Whatever else is asked under /api: the page must not answer there."""
+    if methods := _methods_of(request):
+        words = f"{request.method} cannot be done with /api/{path}, only {', '.join(methods)}."
+        raise HTTPException(405, words, headers={"Allow": ", ".join(methods)})
     raise Trouble("not_found", f"There is no /api/{path}.", "/openapi.json lists what there is.")
+
+
+def _methods_of(request: Request) -> list[str]:
+    """What can be done with this path, if there is any such path."""
+    found: set[str] = set()
+    for route in iter_route_contexts(request.app.routes):
+        if route.path and route.endpoint is not nowhere and compile_path(route.path)[0].match(request.url.path):
+            found |= set(route.methods or ())
+    return sorted(found)
