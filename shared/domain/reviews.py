@@ -1,6 +1,9 @@
 """What a person may do with what is in review, and when: approve, reject, replan, edit."""
 
+from collections.abc import Sequence
+
 from parley.events import SessionEvent, facts
+from parley.events.values import Step
 from shared.domain import commands as c
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, Stale
@@ -101,6 +104,7 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     notes = plan.notes if command.notes is None else command.notes
     if not command.steps:
         raise Invalid("A plan needs at least one step.")
+    _check_words(plan, command.steps)
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
     if plan.task and (wrong := (*problems(command.steps), *rewritten(session, command.steps))):
@@ -109,6 +113,17 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     return facts.PlanEdited(
         **stamp(session, by, kind), base_version=plan.version, goal=goal, steps=command.steps, notes=notes
     )
+
+
+def _check_words(plan: Plan, steps: Sequence[Step]) -> None:
+    """Raises Invalid for a step that says nothing, or a call in a plan that calls nothing."""
+    for number, step in enumerate(steps, 1):
+        if not step.text.strip():
+            raise Invalid(f"Step {number} is blank: say what it is to do, or leave it out.")
+        if step.tool and not plan.task and plan.path is None:
+            raise Invalid(
+                f"Step {number} calls {step.tool}: a text plan calls nothing. Choose “Plan and act” for that."
+            )
 
 
 def _brought(session: Session) -> Plan | None:
