@@ -7,7 +7,7 @@ from shared.domain import commands as c
 from shared.domain.errors import Invalid
 from tests.unit.domain.spec import draft, given, request
 
-DRAFTED = (request(), draft())
+DRAFTED = (request("conversation"), draft())
 
 
 def edited(*steps: Step) -> c.EditPlan:
