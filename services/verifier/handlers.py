@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 
 from services.verifier import agentflow, conversation, execution_plan, flow
+from services.verifier.analysis import analysed
 from shared.domain import commands as c
 from shared.domain.state import Turn
 from shared.worker import Desk
@@ -19,4 +20,5 @@ async def verify(desk: Desk) -> c.VerifyCode | c.VerifyTurn:
     turn = desk.session.turn
     if turn is None:
         return await conversation.check(desk, desk.session)
-    return await JUDGES.get(turn.workflow, agentflow.judge)(desk, turn)
+    verdict = await JUDGES.get(turn.workflow, agentflow.judge)(desk, turn)
+    return analysed(desk.session, turn, verdict)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from services.verifier.agentflow_prompt import TurnVerdict, turn_brief
+from services.verifier.analysis import analysed
 from services.verifier.handlers import verify
 from services.verifier.rules import certain
 from shared.domain import commands as c
@@ -238,3 +239,14 @@ def test_a_question_s_answer_is_what_the_verdict_is_about_too() -> None:
     session = given(*story, ends("1.1", "sent")).session
     assert session.turn is not None
     assert "Q: Which?\nA: #W7" in turn_brief(session, session.turn)[1]["content"]
+
+
+def test_a_rules_verdict_says_what_was_done_and_what_is_remembered() -> None:
+    session = given(*FREE, turn(WHO, cancel("1.2")), c.Start(), ends("1.1", ORDER["user_id"])).session
+    assert session.turn
+    ruled = c.VerifyTurn(status="success", next_action="continue", reasoning="r", rule="reads-answered")
+    told = analysed(session, session.turn, ruled)
+    assert told.execution_analysis == "1.1 find_user_id_by_email: finished. 1.2 cancel_pending_order: started."
+    assert told.memory_analysis.startswith("1 of 2 actions of this request were carried out.")
+    assert "look at the order (pending)" in told.memory_analysis
+    assert analysed(session, session.turn, ruled.model_copy(update={"rule": ""})).execution_analysis == ""
