@@ -54,11 +54,16 @@ async def page(
     database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
 ) -> tuple[list[RowMapping], int]:
     """One page of the rows, and how many there are in all. Raises StoreError (too_large)."""
+    return await counted(database, query, query.order_by(*order).limit(limit).offset(offset))
+
+
+async def counted(database: Database, every: Select[Any], shown: Select[Any]) -> tuple[list[RowMapping], int]:
+    """The rows that are shown, and how many there are in all. Raises StoreError (too_large)."""
     async with database.begin() as tx:
-        total = await tx.scalar(select(func.count()).select_from(query.subquery()))
-        found, whole = await rows_within(tx, query.order_by(*order).limit(limit).offset(offset), ANSWER_BYTES)
+        total = await tx.scalar(select(func.count()).select_from(every.subquery()))
+        found, whole = await rows_within(tx, shown, ANSWER_BYTES)
     if not whole:
-        raise api.StoreError("too_large", f"{limit} rows have more than {ANSWER_BYTES} bytes here: ask for less.")
+        raise api.StoreError("too_large", f"These rows have more than {ANSWER_BYTES} bytes: ask for fewer.")
     return found, total or 0
 
 
@@ -129,21 +134,26 @@ async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
 
 
 async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
-    newest = t.plans.alias()
-    number = select(func.max(newest.c.number)).where(newest.c.session_id == t.plans.c.session_id)
-    query = (
-        select(t.plans)
+    """Which plans they are is found by their keys: only those of the page are read whole."""
+    newest = select(t.plans.c.session_id, func.max(t.plans.c.number).label("number")).group_by(t.plans.c.session_id)
+    newest_plan = newest.subquery()
+    of_newest = and_(t.plans.c.session_id == newest_plan.c.session_id, t.plans.c.number == newest_plan.c.number)
+    keys = (
+        select(t.plans.c.session_id, t.plans.c.number)
+        .join(newest_plan, of_newest)
         .join(t.sessions, t.sessions.c.id == t.plans.c.session_id)
-        .where(t.plans.c.number == number.scalar_subquery(), ~t.plans.c.deleted)
+        .where(~t.plans.c.deleted)
     )
     if ask.user is not None:
-        query = query.where(visible_to(ask.user))
+        keys = keys.where(visible_to(ask.user))
     if ask.statuses:
-        query = query.where(t.plans.c.status.in_(ask.statuses))
+        keys = keys.where(t.plans.c.status.in_(ask.statuses))
     if ask.kinds:
-        query = query.where(t.plans.c.kind.in_(ask.kinds))
+        keys = keys.where(t.plans.c.kind.in_(ask.kinds))
     order = (t.plans.c.at.desc(), t.plans.c.session_id)
-    found, total = await page(database, query, order, ask.limit, ask.offset)
+    shown = keys.order_by(*order).limit(ask.limit).offset(ask.offset).subquery()
+    of_page = and_(t.plans.c.session_id == shown.c.session_id, t.plans.c.number == shown.c.number)
+    found, total = await counted(database, keys, select(t.plans).join(shown, of_page).order_by(*order))
     return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)
 
 

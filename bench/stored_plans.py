@@ -1,0 +1,122 @@
+"""How long do lists, searches and diffs of stored plans take? `python -m bench.stored_plans [--plans 10000]`
+
+On SQLite and on PostgreSQL: so many sessions, each with three versions of an execution plan of five steps.
+"""
+
+import argparse
+import asyncio
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy import insert, select
+
+from parley.events.values import Step
+from services.plan_store import queries
+from services.plan_store import tables as t
+from services.plan_store.database import Database
+from services.plan_store.diff import diff
+from services.plan_store.projection import Projector
+from shared import store_api as api
+from shared.domain import commands as c
+from shared.settings import Settings
+from shared.testing import InMemoryLog
+from tests.support.stories import Conversation
+
+ROUNDS, AT_ONCE = 200, 500
+WORDS = ("refund", "cancel", "exchange", "address", "invoice", "ticket", "deploy", "report", "survey", "parcel")
+
+
+def plan(number: int) -> tuple[Step, ...]:
+    looks = [
+        Step(text=f"Look up order {n}", tool="look", id=f"s{n}", effect="read", arguments={"order": f"#W{n}{number}"})
+        for n in range(1, 5)
+    ]
+    last = Step(text="Pay it back", tool="pay", id="s5", effect="write", arguments={"sum": number}, after=("s1", "s4"))
+    return (*looks, last)
+
+
+async def filled(database: Database, count: int) -> None:
+    """One session is projected; the others are copies of its rows with words of their own."""
+    log = InMemoryLog()
+    story = Conversation(log)
+    await story.commit(
+        c.Say(text="Look four orders up", workflow="execution_plan"),
+        c.DraftPlan(goal="Look four orders up", steps=plan(1), kind="execution"),
+        c.EditPlan(base=2, steps=plan(2)),
+        c.EditPlan(base=3, steps=plan(3)),
+    )
+    await Projector(log, database).load(story.id)
+    async with database.begin() as connection:
+        (session,) = (await connection.execute(select(t.sessions))).mappings().all()
+        plans = (await connection.execute(select(t.plans))).mappings().all()
+        for first in range(0, count - 1, AT_ONCE):
+            numbers = range(first, min(first + AT_ONCE, count - 1))
+            await connection.execute(insert(t.sessions), [_copy(session, number) for number in numbers])
+            copies = [{**one, "session_id": f"copy-{number}"} for number in numbers for one in plans]
+            await connection.execute(insert(t.plans), copies)
+        if not database.is_sqlite:
+            await connection.exec_driver_sql("ANALYZE")
+
+
+def _copy(session: Any, number: int) -> dict[str, Any]:
+    words = f"{WORDS[number % len(WORDS)]} number {number}"
+    return {**session, "id": f"copy-{number}", "title": words, "search_text": f"{session['search_text']} {words}"}
+
+
+async def measured(ask: Callable[[], Awaitable[object]]) -> tuple[float, float]:
+    """Median and 95th percentile, in milliseconds."""
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        await ask()
+        took.append((time.perf_counter() - began) * 1000)
+    return statistics.median(took), statistics.quantiles(took, n=20)[-1]
+
+
+async def run(url: str, count: int) -> None:
+    database = Database(url)
+    await database.migrate()
+    await filled(database, count)
+    drawn = random.Random(7)
+
+    async def listed() -> None:
+        page = await queries.list_plans(database, api.ListPlans(user="ann", kinds=("execution",), limit=50))
+        assert page.total == count
+
+    async def searched() -> None:
+        words = f"{drawn.choice(WORDS)} {drawn.randrange(count)}"
+        await queries.list_sessions(database, api.ListSessions(user="ann", query=words, limit=50))
+
+    async def compared() -> None:
+        name = f"copy-{drawn.randrange(count - 1)}"
+        old, new = [await queries.get_plan(database, api.GetPlan(session_id=name, version=v)) for v in (2, 4)]
+        assert diff(old, new).unified
+
+    for name, ask in (("list", listed), ("search", searched), ("diff", compared)):
+        median, most = await measured(ask)
+        print(f"{name:8} {median:7.1f} ms, at the 95th percentile {most:7.1f} ms")
+    await database.close()
+
+
+def main() -> None:
+    from tests.support.postgres import postgres  # noqa: PLC0415  pytest loads it first, in a test that loads us
+
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", maxsplit=1)[0])
+    parser.add_argument("--plans", type=int, default=10_000)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="parley-plans-") as folder, postgres() as server:
+        for name, url in (
+            ("SQLite", Settings(parley_home=Path(folder)).sql_url),
+            ("PostgreSQL", Settings(database_url=server.url).sql_url),
+        ):
+            print(f"{name}, {given.plans:,} plans")
+            asyncio.run(run(url, given.plans))
+
+
+if __name__ == "__main__":
+    main()
