@@ -1,10 +1,10 @@
 """Questions that are answered from the rows alone."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic_core import to_json
-from sqlalchemy import ColumnElement, RowMapping, Select, and_, exists, func, or_, select
+from sqlalchemy import ColumnElement, CompoundSelect, RowMapping, Select, and_, exists, func, or_, select, union_all
 from sqlalchemy.ext.asyncio import AsyncConnection
 
 from parley.events.values import Step
@@ -54,17 +54,23 @@ async def page(
     database: Database, query: Select[Any], order: tuple[ColumnElement[Any], ...], limit: int, offset: int
 ) -> tuple[list[RowMapping], int]:
     """One page of the rows, and how many there are in all. Raises StoreError (too_large)."""
-    return await counted(database, query, query.order_by(*order).limit(limit).offset(offset))
-
-
-async def counted(database: Database, every: Select[Any], shown: Select[Any]) -> tuple[list[RowMapping], int]:
-    """The rows that are shown, and how many there are in all. Raises StoreError (too_large)."""
     async with database.begin() as tx:
-        total = await tx.scalar(select(func.count()).select_from(every.subquery()))
-        found, whole = await rows_within(tx, shown, ANSWER_BYTES)
+        total = await tx.scalar(select(func.count()).select_from(query.subquery()))
+        found, whole = await rows_within(tx, query.order_by(*order).limit(limit).offset(offset), ANSWER_BYTES)
+    _within_answer(whole)
+    return found, total or 0
+
+
+def _within_answer(whole: bool) -> None:
+    """Raises StoreError (too_large) for rows that did not fit."""
     if not whole:
         raise api.StoreError("too_large", f"These rows have more than {ANSWER_BYTES} bytes: ask for fewer.")
-    return found, total or 0
+
+
+def seen_by(user: str) -> CompoundSelect[Any]:
+    """The ids of their own sessions and of those that were shared with them."""
+    shared = select(t.shares.c.session_id).where(t.shares.c.user == user, t.shares.c.role.is_not(None))
+    return union_all(select(t.sessions.c.id).where(t.sessions.c.owner == user), shared)
 
 
 def visible_to(user: str) -> ColumnElement[bool]:
@@ -111,7 +117,7 @@ async def read_journal(database: Database, ask: api.ReadJournal, size: int = PAG
 # --- plans and code
 
 
-def plan_record(row: RowMapping) -> api.PlanRecord:
+def plan_record(row: Mapping[Any, Any]) -> api.PlanRecord:
     steps = tuple(Step.model_validate(step) for step in row["steps"])
     fields = {**row, "steps": steps, "text": plan_text(row["goal"], steps, row["notes"])}
     return api.PlanRecord.model_validate(fields)
@@ -134,18 +140,16 @@ async def get_plan(database: Database, ask: api.GetPlan) -> api.PlanRecord:
 
 
 async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
-    """Which plans they are is found by their keys: only those of the page are read whole."""
+    """Which plans they are is found by their keys, and counted at once: only those of the page are read whole."""
     newest = select(t.plans.c.session_id, func.max(t.plans.c.number).label("number")).group_by(t.plans.c.session_id)
-    newest_plan = newest.subquery()
-    of_newest = and_(t.plans.c.session_id == newest_plan.c.session_id, t.plans.c.number == newest_plan.c.number)
+    last = newest.subquery()
     keys = (
-        select(t.plans.c.session_id, t.plans.c.number)
-        .join(newest_plan, of_newest)
-        .join(t.sessions, t.sessions.c.id == t.plans.c.session_id)
+        select(t.plans.c.session_id, t.plans.c.number, func.count().over().label("total"))
+        .join(last, and_(t.plans.c.session_id == last.c.session_id, t.plans.c.number == last.c.number))
         .where(~t.plans.c.deleted)
     )
     if ask.user is not None:
-        keys = keys.where(visible_to(ask.user))
+        keys = keys.where(t.plans.c.session_id.in_(seen_by(ask.user)))
     if ask.statuses:
         keys = keys.where(t.plans.c.status.in_(ask.statuses))
     if ask.kinds:
@@ -153,8 +157,14 @@ async def list_plans(database: Database, ask: api.ListPlans) -> api.PlanPage:
     order = (t.plans.c.at.desc(), t.plans.c.session_id)
     shown = keys.order_by(*order).limit(ask.limit).offset(ask.offset).subquery()
     of_page = and_(t.plans.c.session_id == shown.c.session_id, t.plans.c.number == shown.c.number)
-    found, total = await counted(database, keys, select(t.plans).join(shown, of_page).order_by(*order))
-    return api.PlanPage(plans=tuple(plan_record(row) for row in found), total=total)
+    async with database.begin() as tx:
+        query = select(t.plans, shown.c.total).join(shown, of_page).order_by(*order)
+        found, whole = await rows_within(tx, query, ANSWER_BYTES)
+        beyond = not found and ask.offset
+        total = await tx.scalar(select(func.count()).select_from(keys.subquery())) if beyond else 0
+    _within_answer(whole)
+    plans = tuple(plan_record({name: value for name, value in row.items() if name != "total"}) for row in found)
+    return api.PlanPage(plans=plans, total=found[0]["total"] if found else total or 0)
 
 
 async def code_versions(database: Database, ask: api.CodeVersions, size: int) -> api.CodeHistory:
