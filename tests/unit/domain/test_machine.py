@@ -1,7 +1,7 @@
 """Random schedules of people, workers, crashes, redeliveries and races over one session, held against world.py's laws.
 
-`HYPOTHESIS_PROFILE=deep` runs some thousand long ones; by default two hundred short ones, the same as long as
-the code is.
+`HYPOTHESIS_PROFILE=deep` runs some thousand long ones, `soak` fifty thousand; by default two hundred short ones, the
+same as long as the code is.
 """
 
 import os
@@ -51,6 +51,7 @@ PROFILES = {
     # Not shrunk: that can take longer than the test may. A failure is printed with what repeats it.
     "ci": settings(max_examples=200, stateful_step_count=60, derandomize=True, phases=(Phase.generate,), **COMMON),
     "deep": settings(max_examples=2000, stateful_step_count=120, **COMMON),
+    "soak": settings(max_examples=50_000, stateful_step_count=60, **COMMON),
 }
 PROFILE = os.environ.get("HYPOTHESIS_PROFILE", "ci")
 
