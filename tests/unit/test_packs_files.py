@@ -11,10 +11,10 @@ from parley.protocol.tools import PastCall
 from services.executor.session_files import MAX_ALL, MAX_FILE, MAX_FILES, SessionFiles
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry, Result
+from shared.bus import BusDown
 from shared.domain.changing import replace
 from shared.domain.files import changed
 from shared.domain.session import Session
-from shared.bus import BusDown
 from tests.support.bus import FakeBus
 
 HASH = "0" * 64
