@@ -56,7 +56,7 @@ ELSEWHERE = {  # each in a test of its own
     ("POST", "/api/chat"),
 }
 BEGINS = {("POST", "/api/sessions"), ("POST", "/api/planning/plan")}
-PATHS = {"version": "2", "turn": "1", "action_id": "1.1"}
+PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
@@ -166,7 +166,7 @@ async def test_no_route_leads_to_anothers_session(there: There) -> None:
             assert answer.status_code == 404
     assert tries >= 22
     assert await _recorded(there.bus) == before
-    for path in ("", "/journal", "/plans", "/export", "/artefacts/1/1.1"):  # for her it is all there
+    for path in ("", "/journal", "/plans", "/export", "/files", "/artefacts/1/1.1"):  # for her it is all there
         answer = await there.alice.get(f"/api/sessions/{there.sessions[1]}{path}")
         assert answer.status_code == 200, (path, answer.text)
 
