@@ -21,12 +21,13 @@ package. `parley.flow` has the same for flows.
 
 from parley.pack import Pack
 from parley.protocol.tools import Change, Preview
-from parley.tool import Context, Failed, PastCall, Program, Refused, Tool, Unavailable, tool
+from parley.tool import Context, Failed, Files, PastCall, Program, Refused, Tool, Unavailable, tool
 
 __all__ = [
     "Change",
     "Context",
     "Failed",
+    "Files",
     "Pack",
     "PastCall",
     "Preview",

@@ -5,11 +5,11 @@ import typing
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, Protocol
 
 from pydantic import BaseModel, JsonValue
 
-from parley.events.values import Effect, ToolPolicy
+from parley.events.values import Effect, FileRef, ToolPolicy
 from parley.protocol.tools import PastCall as PastCall
 from parley.protocol.tools import Preview, ToolSpec
 
@@ -53,12 +53,34 @@ class Program:
     version: int
 
 
+class Files(Protocol):
+    """The session's files, as a call finds and changes them.
+
+    What it changes takes effect when the call's outcome is stored, and not at all where the call fails: a tool that
+    changes nothing else may be called again after a crash, and is `keyed`. Names are taken in any normal form. All but
+    `all` raise Refused for what is no name or against the limits, and Failed where the bytes cannot be had or stored.
+    """
+
+    def all(self) -> Mapping[str, FileRef]:
+        """The files by name, in order of name."""
+        ...
+
+    async def read(self, name: str) -> bytes: ...
+
+    async def write(self, name: str, data: bytes) -> FileRef:
+        """Have the file hold these bytes and no others."""
+        ...
+
+    def delete(self, name: str) -> None: ...
+
+
 @dataclass(frozen=True)
 class Context:
     """What a call may know of its session.
 
     `world` names the session's world: "shared" is the one that all sessions share, any other is this session's own.
     `key` is the call's idempotency key: the same whenever this call is made again, and "" in a preview.
+    `files` are the session's; a preview reads them only. None where a tool is called outside of a session.
     """
 
     session_id: str
@@ -66,6 +88,7 @@ class Context:
     world: str = "shared"
     key: str = ""
     program: Program | None = None
+    files: Files | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

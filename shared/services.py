@@ -149,7 +149,8 @@ _SPECS = (
         ),
         publishes=(
             *("ticket.*", "logout.*", "$JS.API.STREAM.INFO.LOGOUTS"),
-            *("$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.MSG.GET.OBJ_ARTEFACTS"),
+            # a fork's files are stored under its own name
+            *("$O.ARTEFACTS.>", "$JS.API.STREAM.INFO.OBJ_ARTEFACTS", "$JS.API.STREAM.MSG.GET.OBJ_ARTEFACTS"),
         ),
         subscribes=("feed.>", "delta.>", "logout.*"),
         secrets=("parley_token", "parley_secret", "parley_jwt_secret", "parley_api_keys", "parley_metrics_token"),

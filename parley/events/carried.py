@@ -6,6 +6,7 @@ from pydantic import Field, JsonValue
 
 from parley.events.values import (
     Check,
+    FileRef,
     Knowledge,
     Line,
     PathPlan,
@@ -57,7 +58,8 @@ class Carried(Stored):
     `plan_number` and `code_number` count the versions that the parent had. A carried plan or program is the newest of
     them, and the fork's next one gets the next number.
     `feedback` is what the next draft must take in, `unread` what nobody has looked at yet.
-    `flow_states` tells, by flow, what earlier paths produced.
+    `flow_states` tells, by flow, what earlier paths produced. `files`, by name: the session's files, whose bytes are
+    stored under the fork's own name before this event.
     """
 
     title: Annotated[str, Field(max_length=500)] = ""
@@ -75,3 +77,4 @@ class Carried(Stored):
     answer: str = ""
     confidence: float = Field(0, ge=0, le=1)
     flow_states: dict[str, tuple[dict[str, JsonValue], ...]] = Field(default_factory=dict)
+    files: Annotated[dict[str, FileRef], Field(exclude_if=is_empty)] = Field(default_factory=dict)  # format 2

@@ -199,6 +199,13 @@ class Artefact(Stored):
     sha256: str
 
 
+class FileRef(Stored):
+    """What a file of a session holds: bytes in the object store, found by their SHA-256 in hex."""
+
+    sha256: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+    size: int = Field(ge=0)
+
+
 class ActionAttempt(Stored):
     """One run of an action. A new attempt follows a failure, a cut-off, or a person's word that it did not happen."""
 
@@ -214,6 +221,7 @@ class Outcome(ActionAttempt):
 
     What the tool's pack says of it: `confirmed` tells whether the result shows the change that was wanted (None: the
     tool cannot tell), `violation` which rules the call broke, `handed_over` that a person has the request now.
+    `files`, by name: what the session's files that the call changed hold from here on; None: the file is deleted.
     """
 
     ok: bool
@@ -225,6 +233,7 @@ class Outcome(ActionAttempt):
     confirmed: bool | None = Field(None, exclude_if=is_none)
     violation: Annotated[str, Field(max_length=2_000)] = Field("", exclude_if=is_empty)
     handed_over: bool = Field(False, exclude_if=is_empty)
+    files: Annotated[dict[str, FileRef | None], Field(exclude_if=is_empty)] = Field(default_factory=dict)  # format 2
 
 
 class Recalled(Stored):

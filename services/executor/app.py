@@ -87,7 +87,7 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         database = next(pack for pack in packs if isinstance(pack, DatabasePack))
         asks = TextToSql(database.database, Hints(here.store).similar)
         sources: tuple[Source, ...] = (
-            Packs(packs, loaded.troubles),
+            Packs(packs, loaded.troubles, here.bus),
             *await _foreign(here.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
         )
         nodes = NodeTools(Flows([asks], here.settings.parley_flows_dir), Registry(*sources))

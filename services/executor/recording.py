@@ -73,6 +73,7 @@ class Recorder:
             confirmed=fit.confirmed,
             violation=fit.violation[:ERROR],
             handed_over=fit.handed_over,
+            files=dict(fit.files),
         )
         await self._outcomes([outcome])
         recorded = self._recorded.get(spec.id)

@@ -1,11 +1,12 @@
 """The tools there are: what each is, how it is run, and where it comes from."""
 
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import NamedTuple, Protocol
 
 from pydantic import JsonValue
 
-from parley.events.values import OutcomeCause, ToolPolicy, ToolRule
+from parley.events.values import FileRef, OutcomeCause, ToolPolicy, ToolRule
 from parley.protocol.tools import PastCall, Preview, ToolSpec
 from parley.tool import LARGEST as LARGEST
 from parley.tool import SECONDS
@@ -14,6 +15,7 @@ from shared.domain.state import Action
 from shared.worker import Desk
 
 Arguments = Mapping[str, JsonValue]
+NO_FILES: Mapping[str, FileRef | None] = MappingProxyType({})
 
 
 class Call(NamedTuple):
@@ -30,7 +32,7 @@ class Result(NamedTuple):
     """`unknown`: nobody can tell whether the call took effect. `cause`: why it was ended from outside, if it was.
 
     What its pack says of it: whether it shows the change that was wanted (None: no telling), which rules the call
-    broke, and whether it handed the request over to a person.
+    broke, and whether it handed the request over to a person. `files`, by name: those of the session that it changed.
     """
 
     ok: bool
@@ -41,6 +43,7 @@ class Result(NamedTuple):
     confirmed: bool | None = None
     violation: str = ""
     handed_over: bool = False
+    files: Mapping[str, FileRef | None] = NO_FILES
 
 
 class RegisteredTool(NamedTuple):

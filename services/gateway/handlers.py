@@ -12,6 +12,7 @@ from parley.protocol import client as m
 from parley.protocol.flows import FlowPage
 from services.gateway.access.users import User, may_read, may_write, missing
 from services.gateway.commands import NO_TOOLS, SessionMessage, Shown, to_commands
+from services.gateway.files import copy_files
 from services.gateway.flows import NO_FLOWS, flow_page, walked_now
 from services.gateway.ports import Core, load
 from services.gateway.tools import Tools, tools_by_name
@@ -172,6 +173,7 @@ async def _begin_fork(message: m.Fork, session_id: str, *, user: User, core: Cor
     key = message.id or secrets.token_hex(8)
     new_id = _id_from(core, session_id, user.id, key)
     by = By(actor=f"user:{user.id}", at=datetime.now(UTC), id=key)
+    await copy_files(parent, new_id, core)
     with suppress(LostRace):  # the same message has begun it before
         await fork(core.log, parent, new_id, by)
     await load(core, new_id)  # from here on plan_store knows that the parent has a fork, and guards it

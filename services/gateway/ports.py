@@ -1,8 +1,10 @@
 """What the gateway needs of the bus and of plan_store: the real ones fit, and so do the fakes of its tests."""
 
 from collections.abc import Awaitable, Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, NamedTuple, Protocol
 
+from parley.events.values import Artefact
 from services.gateway.access.users import missing
 from services.gateway.trouble import AWAY, HINTS, Trouble
 from shared.log import Loaded, ReplicatedLog
@@ -32,6 +34,7 @@ class Bus(Protocol):
     async def start(self) -> None: ...
     async def stop(self) -> None: ...
     def on_reconnect(self, callback: Callable[[], Awaitable[None]]) -> None: ...
+    async def keep(self, name: str, data: bytes) -> Artefact: ...
     async def fetch(self, name: str) -> bytes | None: ...
     async def redeem(self, ticket_id: str) -> bool: ...
     async def end_login(self, login_id: str) -> None: ...
@@ -47,6 +50,10 @@ class Store(Protocol):
     async def ask(self, verb: str, **arguments: Any) -> Any: ...
 
 
+def _unmetered(_: int) -> AbstractContextManager[None]:
+    return nullcontext()
+
+
 class Core(NamedTuple):
     """Everything behind the gateway."""
 
@@ -54,6 +61,7 @@ class Core(NamedTuple):
     store: Store
     log: ReplicatedLog
     id_key: bytes = b""  # makes ids of sessions that nobody can foresee for another user's message
+    storing: Callable[[int], AbstractContextManager[None]] = _unmetered  # around storing so many bytes for its user
 
     @property
     def patience(self) -> float:

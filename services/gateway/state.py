@@ -41,7 +41,8 @@ class Gateway:
 
     def core_of(self, user: User) -> Core:
         """What is behind the gateway, as this user works with it: what they store counts towards their quota."""
-        return self.core._replace(log=MeteredLog(self.core.log, self.quotas.of(user.id), self.hub))
+        quota = self.quotas.of(user.id)
+        return self.core._replace(log=MeteredLog(self.core.log, quota, self.hub), storing=quota.stores)
 
     def welcome(self, connection: HTTPConnection) -> Login:
         """The user behind a WebSocket's handshake or a request. Raises Trouble (unauthorized, forbidden, slow_down)."""

@@ -159,7 +159,9 @@ class Bus:
     # --- the object store
 
     async def keep(self, name: str, data: bytes) -> Artefact:
-        """Keep these bytes under `<session>/<turn>/<action>/<attempt>`; the same again is no work.
+        """Keep these bytes under `<session>/<turn>/<action>/<attempt>`, or `<session>/files/<sha256>`.
+
+        The same again is no work.
 
         Raises TooLarge, BusDown.
         """

@@ -35,6 +35,7 @@ def carried(session: Session) -> Carried:
         answer=session.answer.text,
         confidence=session.answer.confidence,
         flow_states=leave_turn(session).flow_results,
+        files=session.files,
     )
 
 
@@ -90,6 +91,7 @@ def forked(event: facts.SessionForked) -> Session:
         code=_code(event, had.code) if had.plan and had.code else None,
         answer=Answer(had.answer, had.confidence),
         flow_results=had.flow_states,
+        files=had.files,
         counts=Counts(plans=had.plan_number, codes=had.code_number),
     )
     task = fork.plan.task if fork.plan else ""

@@ -6,6 +6,7 @@ from functools import partial
 from parley.events import facts
 from parley.events.values import Outcome
 from shared.domain import commands as c
+from shared.domain import files
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.session import Session
@@ -37,6 +38,8 @@ def changes(event: OutcomeEvent) -> Mapping[str, Callable[[Action], Action]]:
 def applied(session: Session, event: OutcomeEvent) -> Session:
     for action_id, how in changes(event).items():
         session = change(session, [action_id], how)
+    if isinstance(event, facts.ActionsFinished) and any(outcome.files for outcome in event.outcomes):
+        session = replace(session, files=files.changed(session.files, event.outcomes))
     return session
 
 

@@ -286,4 +286,5 @@ def _judge(session: Session, command: c.Judge, by: By) -> SessionEvent:
 def _fork(session: Session, command: c.Fork, by: By) -> SessionEvent:
     if session.version:
         raise OutOfTurn("A fork begins a new session.")
-    return facts.SessionForked(**stamp(session, by, "session.forked"), **dict(command))
+    needs = {"needs": 2} if command.carried.files else {}
+    return facts.SessionForked(**stamp(session, by, "session.forked"), **needs, **dict(command))

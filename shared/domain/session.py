@@ -15,7 +15,7 @@ from typing import Literal
 
 from pydantic import JsonValue, TypeAdapter
 
-from parley.events.values import Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
+from parley.events.values import FileRef, Knowledge, Role, Service, SessionSettings, ToolPolicy, Workflow
 from shared.domain.changing import replace
 from shared.domain.commands import Work
 from shared.domain.memory import Memory
@@ -122,7 +122,7 @@ class Session:
     number that they are folded by. `since_version` is that of the event that brought the present phase, or what is now
     in review. `resume_phase` is where the session goes on: the phase that failed, was stopped or asked. `left_running`
     are actions that outlived their turn; their outcomes are still recorded. `flow_results` holds, by flow, what earlier
-    paths returned.
+    paths returned. `files`, by name: the session's files, as the outcomes of its actions left them.
     """
 
     id: str
@@ -158,6 +158,7 @@ class Session:
     memory: Memory = field(default_factory=Memory)
     answer: Answer = field(default_factory=Answer)
     flow_results: dict[str, tuple[dict[str, JsonValue], ...]] = field(default_factory=dict)
+    files: dict[str, FileRef] = field(default_factory=dict)
     counts: Counts = field(default_factory=Counts)
 
     @property

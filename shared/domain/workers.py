@@ -234,7 +234,8 @@ def _finish(session: Session, command: c.Finish, by: By) -> SessionEvent:
     if not awaited:
         raise OutOfTurn(refusals[0] if refusals else "There is no outcome to record.")
     envelope = stamp(session, by, "actions.finished", awaited[0].action_id)
-    return facts.ActionsFinished(**envelope, outcomes=awaited)
+    needs = {"needs": 2} if any(one.files for one in awaited) else {}
+    return facts.ActionsFinished(**envelope, **needs, outcomes=awaited)
 
 
 def _uncertain(session: Session, command: c.Uncertain, by: By) -> SessionEvent:

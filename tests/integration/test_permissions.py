@@ -260,6 +260,8 @@ async def test_artefacts_are_kept_shown_and_dropped_each_by_its_own(
     await buses["executor"].keep("s/1/1.1", large)
     assert await buses["gateway"].fetch("s/1/1.1") == large
     assert await buses["gateway"].fetch("s/1/1.2") is None
+    await buses["gateway"].keep("s2/files/0", large)  # of a fork
+    assert await buses["executor"].fetch("s2/files/0") == large
     assert await buses["gateway"].redeem("ticket-1")
     assert not await buses["gateway"].redeem("ticket-1")
     await buses["plan_store"].drop("s/")

@@ -67,7 +67,7 @@ BEGINS = {
     ("POST", path)
     for path in ("/api/sessions", "/api/planning/plan", "/api/execution-plans", "/api/execution-plans/store")
 }
-PATHS = {"version": "2", "turn": "1", "action_id": "1.1"}
+PATHS = {"version": "2", "turn": "1", "action_id": "1.1", "name": "notes.md"}
 QUERIES = {"/plans/diff": {"from": "2", "to": "2"}}
 BODIES: dict[str, Any] = {
     "/preview": {"tool": "text_to_sql.classify_prompt", "arguments": {}},
@@ -182,7 +182,7 @@ async def test_no_route_leads_to_anothers_session(there: There) -> None:
             assert answer.status_code == 404
     assert tries >= 22
     assert await _recorded(there.bus) == before
-    for path in ("", "/journal", "/plans", "/export", "/artefacts/1/1.1"):  # for her it is all there
+    for path in ("", "/journal", "/plans", "/export", "/files", "/artefacts/1/1.1"):  # for her it is all there
         answer = await there.alice.get(f"/api/sessions/{there.sessions[1]}{path}")
         assert answer.status_code == 200, (path, answer.text)
 

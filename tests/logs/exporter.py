@@ -56,6 +56,7 @@ def exported(session: Session) -> State:
         "tool_policies": dict(sorted(session.policies.items())),
         "shared_with": dict(sorted(session.shared_with.items())),
         "forked_from": session.parent_id or "",
+        "files": {name: ref.sha256 for name, ref in sorted(session.files.items())},
         "commands_remembered": len(session.recent_commands),
     }
     return {"version": session.version, "phase": session.phase} | _said(state)

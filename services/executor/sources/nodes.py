@@ -118,6 +118,8 @@ class NodeTools:
             return ToolAnswer(ok=False, error=f"{why} Write “effect: {tool.spec.effect}” in the flow.")
         one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await bounded(tool, lambda: tool.run(one))
+        if result.files:  # they would not be in the outcome of the node
+            return ToolAnswer(ok=False, error=f"“{name}” changes files: use it in a turn or a plan, not in a flow.")
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
 
 

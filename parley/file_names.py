@@ -1,0 +1,58 @@
+"""Names of a session's files: what may be one, and which two cannot lie side by side. Pure.
+
+A name has to mean one file on every disk that the files may come to: on one that keeps NFD, on one that takes upper and
+lower case for the same, and on one with folders of its own.
+"""
+
+import unicodedata
+from collections.abc import Iterable, Iterator
+
+MAX_BYTES = 200
+_UNSEEN = frozenset({"Cc", "Cs", "Zl", "Zp"})  # categories: control characters, halves of pairs, ends of lines
+_TURNS = frozenset({"LRE", "RLE", "LRO", "RLO", "PDF", "LRI", "RLI", "FSI", "PDI"})  # make gpj.exe look like exe.jpg
+
+
+def file_name(text: str) -> str:
+    """The name as it is kept, in NFC. Raises ValueError, whose message says what a name must be."""
+    name = unicodedata.normalize("NFC", text)
+    if why := next(_wrong(name), ""):
+        raise ValueError(f"{text[:80]!r} is no name for a file: {why}")
+    return name
+
+
+def clash(name: str, others: Iterable[str]) -> str:
+    """Why a file of this name cannot be made beside the others; "" if it can, or is one of them."""
+    mine = {_folded(path): path for path in _paths(name)}
+    for other in others:
+        for path in _paths(other) if other != name else ():
+            same = mine.get(_folded(path), "")
+            if same and same != path:
+                return f"{name} and {other} differ by upper and lower case only in {same}: write {path}"
+            if same and (same == name or path == other):
+                return f"{same} cannot be a file and a folder: there are {other} and {name}"
+    return ""
+
+
+def _wrong(name: str) -> Iterator[str]:
+    if any(unicodedata.category(char) in _UNSEEN or unicodedata.bidirectional(char) in _TURNS for char in name):
+        yield "use no control characters"
+    if "\\" in name:
+        yield "folders are divided by /, not by a backslash"
+    if name.startswith("/"):
+        yield "begin with a folder or a name, not with /"
+    if not all(part.strip() for part in name.split("/")):
+        yield "a folder or the file has an empty name"
+    if {".", ".."}.intersection(name.split("/")):
+        yield "use no . or .. as a folder or a name"
+    if (size := len(name.encode())) > MAX_BYTES:
+        yield f"it has {size} bytes in UTF-8, and {MAX_BYTES} are allowed"
+
+
+def _paths(name: str) -> Iterator[str]:
+    """The folders that the file lies in, from the outside, and the file."""
+    parts = name.split("/")
+    return ("/".join(parts[:end]) for end in range(1, len(parts) + 1))
+
+
+def _folded(path: str) -> str:
+    return unicodedata.normalize("NFC", path.casefold())

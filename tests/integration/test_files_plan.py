@@ -1,0 +1,181 @@
+"""A plan over the session's files with the real executor and object store: written, read by reference, deleted."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from typing import Any
+
+import httpx2
+import pytest
+
+from parley.events import facts
+from parley.events.values import Service
+from services.gateway.app import build
+from services.gateway.late_log import LateLog
+from services.plan_store.app import PlanStore
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.files import object_name
+from shared.domain.session import Session, undecided
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from shared.store import Store
+from tests.support.executors import executor
+from tests.support.gateway import gateway_settings, serving
+from tests.support.stack import Person, working
+
+WRITE = StepDraft(id="s1", tool="write_file", arguments={"name": "notes/tea.md", "text": "Green"}, text="Note the tea")
+NAME = "{{steps.s1.output.name}}"
+
+
+def read(**more: Any) -> StepDraft:
+    return StepDraft(id="s2", tool="read_file", arguments={"name": NAME}, text="Read the note", **more)
+
+
+def delete(**more: Any) -> StepDraft:
+    return StepDraft(id="s3", tool="delete_file", arguments={"name": NAME}, text="Delete it", **more)
+
+
+def append(number: int, *after: str) -> StepDraft:
+    arguments = {"name": "log", "text": f"{number}" * 30_000, "append": True}
+    return StepDraft(id=f"s{number}", tool="write_file", arguments=arguments, text=f"Note {number}", after=list(after))
+
+
+@asynccontextmanager
+async def planned(
+    settings: Settings, bus: Bus, session_id: str, *steps: StepDraft, executor: bool = True
+) -> AsyncIterator[Person]:
+    """A plan of these steps. Without an executor in this process another one has to be there."""
+    plan = StepsDraft(goal="Keep notes", steps=list(steps))
+    services: tuple[Service, ...] = ("planner", "verifier", "generator", *(("executor",) if executor else ()))
+    async with working(settings, ScriptedModel(plan), *services):
+        ann = Person(bus, session_id)
+        await ann.does(c.Say(text="Keep notes", workflow="execution_plan"))
+        yield ann
+
+
+async def approve(ann: Person) -> None:
+    shown = await ann.phase("awaiting_approval", "failed")
+    assert shown.plan, shown.failure
+    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+
+
+async def ended(ann: Person) -> Session:
+    done = await ann.phase("resting", "failed", "awaiting_input")
+    assert done.plan
+    assert (done.phase, done.plan.status) == ("resting", "completed"), done.answer.text
+    return done
+
+
+async def text(bus: Bus, session: Session, name: str) -> str:
+    stored = await bus.fetch(object_name(session.id, session.files[name]))
+    assert stored is not None
+    return stored.decode()
+
+
+async def test_a_plan_writes_reads_and_deletes_once_a_person_has_seen_what(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    steps = (WRITE, read(), delete(after=["s2"]))
+    async with planned(settings, bus, session_id, *steps) as ann:
+        await approve(ann)
+        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
+        (action,) = undecided(waiting.turn)
+        assert (action.spec.arguments, action.spec.effect) == ({"name": "notes/tea.md"}, "write")
+        assert waiting.turn
+        assert waiting.turn.actions[1].result == {
+            "name": "notes/tea.md",
+            "text": "Green",
+            "characters": 5,
+            "next_offset": None,
+        }
+        assert await text(bus, waiting, "notes/tea.md") == "Green"
+        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ended(ann)
+        assert done.files == {}
+        changes = [
+            one.files
+            for event in await ann.events()
+            if isinstance(event, facts.ActionsFinished)
+            for one in event.outcomes
+        ]
+        assert changes == [waiting.files, {}, {"notes/tea.md": None}]
+
+
+async def test_writes_of_one_name_in_one_wave_follow_each_other(settings: Settings, bus: Bus, session_id: str) -> None:
+    steps = (append(1), append(2), append(3))
+    async with planned(settings, bus, session_id, *steps) as ann:
+        await approve(ann)
+        done = await ended(ann)
+        started = [event for event in await ann.events() if isinstance(event, facts.ActionsStarted)]
+        assert [len(event.actions) for event in started] == [3]
+        assert await text(bus, done, "log") == "1" * 30_000 + "2" * 30_000 + "3" * 30_000
+
+
+@pytest.mark.parametrize("moment", ["C", "M"], ids=["while it writes", "before it is recorded"])
+async def test_an_executor_that_is_killed_writes_once(
+    settings: Settings, bus: Bus, session_id: str, moment: str
+) -> None:
+    """What it has appended is in the object store, or a part of it, and in no outcome: the next one does it all."""
+    settings = settings.model_copy(update={"ack_wait": 2})
+    written = asyncio.Event()
+
+    async def stored(_: str, __: bytes) -> None:
+        written.set()
+
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    victim = await executor(settings)
+    try:
+        async with planned(settings, bus, session_id, append(1), append(2, "s1"), executor=False) as ann:
+            await bus.subscribe(f"$O.ARTEFACTS.{moment}.>", stored)
+            await approve(ann)
+            async with asyncio.timeout(60):
+                await written.wait()
+            victim.kill()
+            async with working(settings, ScriptedModel(), "executor"):
+                done = await ended(ann)
+            assert await text(bus, done, "log") == "1" * 30_000 + "2" * 30_000
+            assert "action.uncertain" not in [event.type for event in await ann.events()]
+    finally:
+        with suppress(ProcessLookupError):
+            victim.kill()
+        await victim.wait()
+        await plan_store.stop()
+
+
+@asynccontextmanager
+async def gateway(settings: Settings) -> AsyncIterator[httpx2.AsyncClient]:
+    """Over plan_store, for Ann."""
+    keys: dict[str, Any] = {"parley_auth": "keys", "parley_api_keys": "ann=ka", "parley_secret": "s" * 40}
+    mine = gateway_settings(**keys, nats_url=settings.nats_url, parley_home=settings.parley_home)
+    plan_store, own = PlanStore(settings), Bus(mine, "gateway")
+    await plan_store.start()
+    try:
+        async with (
+            serving(build(mine, own, Store(own), LateLog(own))) as address,
+            httpx2.AsyncClient(
+                base_url=f"http://{address}/api/sessions", headers={"Authorization": "Bearer ka"}, timeout=60
+            ) as http,
+        ):
+            yield http
+    finally:
+        await plan_store.stop()
+
+
+async def test_a_fork_keeps_its_files_when_its_parent_is_purged(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with planned(settings, bus, session_id, WRITE) as ann, gateway(settings) as http:
+        await approve(ann)
+        parent = await ended(ann)
+        (ref,) = parent.files.values()
+        assert (await http.get(f"/{session_id}/files/notes/tea.md")).text == "Green"
+        answer = await http.post(f"/{session_id}/messages", json={"type": "fork"})
+        assert answer.status_code == 200, answer.text
+        child = answer.json()["fork_id"]
+        assert (await http.delete(f"/{session_id}")).status_code == 200
+        assert await bus.fetch(object_name(session_id, ref)) is None
+        assert (await http.get(f"/{session_id}/files/notes/tea.md")).status_code == 404
+        assert (await http.get(f"/{child}/files/notes/tea.md")).text == "Green"
+        assert (await http.delete(f"/{child}")).status_code == 200
+        assert await bus.fetch(object_name(child, ref)) is None

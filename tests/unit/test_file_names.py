@@ -1,0 +1,68 @@
+"""Names of a session's files."""
+
+import pytest
+
+from parley.file_names import MAX_BYTES, clash, file_name
+
+LONGEST = "ü" * (MAX_BYTES // 2)
+
+
+@pytest.mark.parametrize(
+    "name", ["a", "notes/today.md", "..a", "a..b/...", " spaces between ", LONGEST, "Ελλάδα/日本.txt", "a\u200db"]
+)
+def test_a_name_stays_as_it_is(name: str) -> None:
+    assert file_name(name) == name
+
+
+def test_a_name_is_kept_in_nfc_and_measured_as_it_is_kept() -> None:
+    assert file_name("u\u0308") == "ü"
+    assert file_name("u\u0308" * (MAX_BYTES // 2)) == LONGEST
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "empty name"),
+        (".", r"no \. or \.\."),
+        ("..", r"no \. or \.\."),
+        ("a/../../b", r"no \. or \.\."),
+        ("a/./b", r"no \. or \.\."),
+        ("/etc/passwd", "not with /"),
+        ("a//b", "empty name"),
+        ("a/", "empty name"),
+        ("a/ /b", "empty name"),
+        ("a\\b", "backslash"),
+        ("C:\\a", "backslash"),
+        ("a\0b", "control characters"),
+        ("a\nb", "control characters"),
+        ("a\x7f", "control characters"),
+        ("a\u0085", "control characters"),
+        ("a\u2028b", "control characters"),
+        ("a\ud800", "control characters"),
+        ("a\u202egpj.exe", "control characters"),
+        (f"{LONGEST}a", "201 bytes"),
+    ],
+)
+def test_what_is_no_name_is_refused_in_words(name: str, why: str) -> None:
+    with pytest.raises(ValueError, match=f"is no name for a file: .*{why}") as refused:
+        file_name(name)
+    assert str(refused.value).isprintable()
+
+
+@pytest.mark.parametrize(
+    ("name", "other", "why"),
+    [
+        ("A.txt", "a.txt", "differ by upper and lower case only in A.txt: write a.txt"),
+        ("STRASSE", "straße", "upper and lower case"),
+        ("Notes/b", "notes/a", "differ by upper and lower case only in Notes: write notes"),
+        ("a", "a/b", "a cannot be a file and a folder"),
+        ("a/b", "a", "a cannot be a file and a folder"),
+        ("A/b", "a", "upper and lower case"),
+    ],
+)
+def test_two_names_that_one_disk_takes_for_the_same_clash(name: str, other: str, why: str) -> None:
+    assert why in clash(name, ["elsewhere", other])
+
+
+def test_what_differs_lies_side_by_side() -> None:
+    assert clash("notes/a", ["notes/b", "notes/a", "notes.txt", "a", "b/notes"]) == ""
