@@ -104,7 +104,7 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     notes = plan.notes if command.notes is None else command.notes
     if not command.steps:
         raise Invalid("A plan needs at least one step.")
-    _check_words(plan, command.steps)
+    _check_words(command.steps, calls=of_plan(session, plan.kind).steps_call)
     if (goal, command.steps, notes) == (plan.goal, plan.steps, plan.notes):
         raise Invalid("The edit changes nothing.")
     if plan.task and (wrong := (*problems(command.steps), *rewritten(session, command.steps))):
@@ -115,12 +115,12 @@ def edit_plan(session: Session, command: c.EditPlan, by: By) -> SessionEvent:
     )
 
 
-def _check_words(plan: Plan, steps: Sequence[Step]) -> None:
-    """Raises Invalid for a step that says nothing, or a call in a plan that calls nothing."""
+def _check_words(steps: Sequence[Step], *, calls: bool) -> None:
+    """Raises Invalid for a step that says nothing, or names a tool in a plan that calls none."""
     for number, step in enumerate(steps, 1):
         if not step.text.strip():
             raise Invalid(f"Step {number} is blank: say what it is to do, or leave it out.")
-        if step.tool and not plan.task and plan.path is None:
+        if step.tool and not calls:
             raise Invalid(
                 f"Step {number} calls {step.tool}: a text plan calls nothing. Choose “Plan and act” for that."
             )

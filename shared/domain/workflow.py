@@ -44,6 +44,7 @@ class Workflow(NamedTuple):
 
     plans: the kind of its plans, if it has any; `noun` is what people call one.
     claims: whether a planned turn belongs to it, in whatever session; None: the turns of its own sessions do.
+    steps_call: whether the steps of its plans name tools, or nodes.
     turn: the rules of its turns.
     asks_models: the phases whose work may ask a model, so the budget is looked at before they begin.
     actions: the steps of a plan as actions of the turn with this number.
@@ -57,6 +58,7 @@ class Workflow(NamedTuple):
     after: Edges
     plans: PlanKind | None = None
     noun: str = "plan"
+    steps_call: bool = True
     claims: Callable[[facts.TurnPlanned], bool] | None = None
     turn: TurnRules = PLAIN
     asks_models: frozenset[Phase] = frozenset({"planning", "coding", "verifying", "answering"})

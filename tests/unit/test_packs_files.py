@@ -142,13 +142,13 @@ async def test_the_file_that_is_too_many_or_too_large_is_refused() -> None:
         await data.write("b", b"x" * (MAX_FILE + 1))
     assert len(bus.kept) == 1
 
-    full = Folder(**files(MAX_FILES, 1))
+    full = Folder(None, **files(MAX_FILES, 1))
     assert "may have no more" in await full.refusal("write_file", name="one-more", text="x")
     await full.value("write_file", name="f0", text="another")  # one that is there already
     await full.value("delete_file", name="f1")
     await full.value("write_file", name="one-more", text="x")
 
-    large = Folder(**files(MAX_ALL // MAX_FILE, MAX_FILE))
+    large = Folder(None, **files(MAX_ALL // MAX_FILE, MAX_FILE))
     assert f"{MAX_ALL + 1} bytes" in await large.refusal("write_file", name="one-more", text="x")
     await large.value("write_file", name="f0", text="x")
     await large.value("write_file", name="one-more", text="x")

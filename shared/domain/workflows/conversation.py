@@ -38,5 +38,6 @@ CONVERSATION = Workflow(
         "turn.verified": (Edge("planning", unread), Edge("coding", run_failed), Edge("resting", rests="answered")),
     },
     plans="text",
+    steps_call=False,
     judged=_run_judged,
 )
