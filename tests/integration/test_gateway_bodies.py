@@ -9,8 +9,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from parley.events.values import Step
+from parley.protocol.tools import TOOLS_LIST, ToolPage, ToolSpec
 from services.gateway.inbound import MAX_DEPTH, parse
 from services.gateway.trouble import Trouble
+from shared.domain import commands as c
 from shared.store_api import JournalPage
 from tests.support.gateway import World
 
@@ -30,6 +33,24 @@ UNREADABLE = {
     "comment": "1 /* one */",
     "nothing": "",
 }
+
+
+TOOL = ToolSpec(name="t", description="Takes anything.", parameters={"type": "object"}, effect="read", origin="shop")
+
+
+def offering() -> World:
+    """With a tool that takes whatever can be kept."""
+    world = World(max_requests_per_second=0)
+    world.bus.answers[TOOLS_LIST] = lambda _: ToolPage(tools=(TOOL,), total=1).model_dump_json().encode()
+    return world
+
+
+async def in_review(world: World, session_id: str) -> None:
+    """A plan of one call."""
+    step = Step(text="x", tool="t", arguments={}, id="s1")
+    story = world.story(session_id)
+    await story.commit(c.Say(text="Do it", workflow="execution_plan"))
+    await story.commit(c.DraftPlan(goal="Do it", steps=(step,), kind="execution"))
 
 
 class Rest:
@@ -77,8 +98,8 @@ async def test_what_could_not_be_kept_is_refused_with_words(value: str | bytes) 
 
 
 async def test_what_is_just_allowed_is_kept() -> None:
-    world = World()
-    await world.story("s").plan()
+    world = offering()
+    await in_review(world, "s")
     rest = Rest(world)
     assert (await rest.edit(2, "[" * REST_OF_DEPTH + "]" * REST_OF_DEPTH)).status_code == 200
     assert await rest.version() == 3
@@ -102,7 +123,7 @@ TEXTS = st.recursive(
 
 
 def test_whatever_is_accepted_can_be_read_again() -> None:
-    world = World(max_requests_per_second=0)
+    world = offering()
     rest = Rest(world)
     statuses = Counter[int]()
 
@@ -113,7 +134,7 @@ def test_whatever_is_accepted_can_be_read_again() -> None:
 
     async def sent(value: str) -> None:
         rest.session_id = f"s{len(world.log.messages)}"  # its own: what is read again does not grow with each text
-        await world.story(rest.session_id).plan()
+        await in_review(world, rest.session_id)
         answer = await rest.edit(2, value)
         statuses[answer.status_code] += 1
         assert await rest.version() == 2 + (answer.status_code == 200)
