@@ -386,6 +386,13 @@ async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_k
     assert walked(done)[-1] == "serve"
 
 
+async def test_a_tool_that_changes_files_fails_its_node(tmp_path: Path) -> None:
+    walk = kitchen(tmp_path, Result(ok=True, value="written", files={"menu": None}))
+    done = await walk.begins("I feel like soup", *PATH, approval="never", confirm="nothing")
+    assert (last(done).status, "use it in a turn or a plan" in last(done).error) == ("failed", True)
+    assert done.files == {}
+
+
 async def test_a_tool_that_refuses_a_change_fails_its_node(tmp_path: Path) -> None:
     walk = kitchen(tmp_path, Result(ok=False, error="No gas."))
     done = await walk.begins("Soup", *PATH, approval="never")
