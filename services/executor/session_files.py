@@ -14,6 +14,7 @@ from shared.retry import retry_while_unavailable
 
 MAX_FILE, MAX_ALL = 5_000_000, 50_000_000  # bytes
 MAX_FILES = 500
+MAX_CHANGES = 50  # of one call: its outcome, which names them all, has to fit into an event
 PATIENCE = 20.0  # seconds for an object store that is away; less than a tool's deadline
 
 
@@ -48,6 +49,7 @@ class SessionFiles:
 
     async def write(self, name: str, data: bytes) -> FileRef:
         name = _named(name)
+        self._check_changes(name)
         self._check_room(name, len(data))
         ref = FileRef(sha256=sha256(data).hexdigest(), size=len(data))
         try:
@@ -59,6 +61,7 @@ class SessionFiles:
 
     def delete(self, name: str) -> None:
         name, _ = self._found(name)
+        self._check_changes(name)
         self.changes[name] = None
 
     def _found(self, name: str) -> tuple[str, FileRef]:
@@ -66,6 +69,11 @@ class SessionFiles:
         if (ref := self.all().get(name)) is None:
             raise Refused(f"there is no file {name}; list_files tells which there are")
         return name, ref
+
+    def _check_changes(self, name: str) -> None:
+        """Raises Refused."""
+        if len(self.changes.keys() | {name}) > MAX_CHANGES:
+            raise Refused(f"one call changes at most {MAX_CHANGES} files: divide it into several")
 
     def _check_room(self, name: str, size: int) -> None:
         """Raises Refused."""

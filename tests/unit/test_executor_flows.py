@@ -386,10 +386,13 @@ async def test_a_node_in_hand_when_the_executor_died_runs_again_under_the_same_k
     assert walked(done)[-1] == "serve"
 
 
-async def test_a_tool_that_refuses_a_change_fails_its_node(tmp_path: Path) -> None:
-    walk = kitchen(tmp_path, Result(ok=False, error="No gas."))
-    done = await walk.begins("Soup", *PATH, approval="never")
-    assert (last(done).status, last(done).error) == ("failed", "No gas.")
+REFUSED = {"No gas.": Result(ok=False, error="No gas."), "in a turn or a plan": Result(ok=True, files={"menu": None})}
+
+
+@pytest.mark.parametrize(("words", "result"), REFUSED.items())
+async def test_a_change_that_cannot_be_made_fails_its_node(tmp_path: Path, words: str, result: Result) -> None:
+    done = await kitchen(tmp_path, result).begins("Soup", *PATH, approval="never", confirm="nothing")
+    assert (last(done).status, words in last(done).error, done.files) == ("failed", True, {})
 
 
 async def test_a_change_whose_outcome_nobody_knows_is_in_doubt(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from packs.files.pack import MOST, pack
 from parley import Refused
 from parley.events.values import Artefact, FileRef, Outcome
 from parley.protocol.tools import PastCall
-from services.executor.session_files import MAX_ALL, MAX_FILE, MAX_FILES, SessionFiles
+from services.executor.session_files import MAX_ALL, MAX_CHANGES, MAX_FILE, MAX_FILES, SessionFiles
 from services.executor.sources.packs import Packs
 from services.executor.tools import Call, Registry, Result
 from shared.bus import BusDown
@@ -23,9 +23,9 @@ HASH = "0" * 64
 class Folder:
     """One session, whose calls are recorded as the log would record them."""
 
-    def __init__(self, bus: FakeBus | None = None, **files: FileRef) -> None:
+    def __init__(self, bus: FakeBus | None = None, *, files: dict[str, FileRef] | None = None) -> None:
         self.bus = bus or FakeBus()
-        self.session = Session("s", owner="ann", files=files)
+        self.session = Session("s", owner="ann", files=files or {})
         self.registry = Registry(Packs((pack,), objects=self.bus))
 
     async def call(self, tool: str, *, recorded: bool = True, **arguments: Any) -> Result:
@@ -131,7 +131,7 @@ async def test_bad_names_are_known_before_anybody_is_asked(tool: str, name: Any)
     assert folder.bus.kept == {}
 
 
-def files(count: int, size: int) -> dict[str, FileRef]:
+def many(count: int, size: int) -> dict[str, FileRef]:
     return {f"f{number}": FileRef(sha256=HASH, size=size) for number in range(count)}
 
 
@@ -142,16 +142,29 @@ async def test_the_file_that_is_too_many_or_too_large_is_refused() -> None:
         await data.write("b", b"x" * (MAX_FILE + 1))
     assert len(bus.kept) == 1
 
-    full = Folder(None, **files(MAX_FILES, 1))
+    full = Folder(files=many(MAX_FILES, 1))
     assert "may have no more" in await full.refusal("write_file", name="one-more", text="x")
     await full.value("write_file", name="f0", text="another")  # one that is there already
     await full.value("delete_file", name="f1")
     await full.value("write_file", name="one-more", text="x")
 
-    large = Folder(None, **files(MAX_ALL // MAX_FILE, MAX_FILE))
+    large = Folder(files=many(MAX_ALL // MAX_FILE, MAX_FILE))
     assert f"{MAX_ALL + 1} bytes" in await large.refusal("write_file", name="one-more", text="x")
     await large.value("write_file", name="f0", text="x")
     await large.value("write_file", name="one-more", text="x")
+
+
+async def test_one_call_changes_so_many_files_as_its_outcome_can_tell() -> None:
+    files = SessionFiles(Session("s", files=many(1, 1)), FakeBus())
+    for number in range(1, MAX_CHANGES + 1):
+        await files.write(f"f{number}", b"")
+    await files.write("f1", b"again")
+    with pytest.raises(Refused, match="one call"):
+        await files.write("one-more", b"")
+    with pytest.raises(Refused, match="one call"):
+        files.delete("f0")
+    files.delete("f1")
+    assert len(files.changes) == MAX_CHANGES
 
 
 async def test_what_is_appended_counts_with_what_is_there() -> None:

@@ -119,7 +119,8 @@ class NodeTools:
         one = Call(call.session, f"{call.key}/{key}" if key else call.key, arguments)
         result = await bounded(tool, lambda: tool.run(one))
         if result.files:  # they would not be in the outcome of the node
-            return ToolAnswer(ok=False, error=f"“{name}” changes files: use it in a turn or a plan, not in a flow.")
+            why = f"“{name}” changes files: use it in a turn or a plan, not in a flow."
+            return ToolAnswer(ok=False, error=why, unknown=not tool.again)
         return ToolAnswer(result.ok, result.value, result.error, result.unknown)
 
 
