@@ -123,9 +123,10 @@ def answer_given(session: Session, event: facts.AnswerGiven) -> Session:
 
 
 def skipped(session: Session, event: facts.ActionSkipped) -> Session:
-    """Once every step that came to nothing is left out, the plan goes on with the others."""
+    """Once every step that came to nothing is left out, the plan goes on with the others, unless it was stopped."""
     after = outcomes.applied(session, event)
-    if unfinished(session) and _came_to_nothing(session.turn) and not _came_to_nothing(after.turn):
+    held_up = session.plan is not None and session.plan.status == "failed" and unfinished(session)
+    if held_up and _came_to_nothing(session.turn) and not _came_to_nothing(after.turn):
         return _on_with_plan(after, event.version)
     return outcome(after, [event.action_id], event.version)
 

@@ -367,6 +367,15 @@ def test_a_step_can_be_left_out_before_it_comes_to_be() -> None:
             told(*DRAFTED, plan(LOOK, CANCEL), approve, c.Skip(action_id="t2.s2"), c.Start(), c.Skip(action_id=over))
 
 
+def test_a_stop_is_no_reason_to_go_on_when_a_step_is_left_out() -> None:
+    begun = (*DRAFTED, plan(LOOK, CANCEL), approve, c.Start(), c.Stop())
+    late = finish(action_id="t2.s1", ok=False, cause="stopped")
+    stopped = told(*begun, late, c.Skip(action_id="t2.s1"))
+    assert (stopped.phase, stopped.rest_reason) == ("resting", "stopped")
+    again = told(*begun, late, c.Skip(action_id="t2.s1"), c.Retry())
+    assert (again.phase, status(again)) == ("executing", {"t2.s1": "skipped", "t2.s2": "planned"})
+
+
 def test_words_at_rest_are_about_the_plan_until_it_has_come_to_its_end() -> None:
     new = LOOK.model_copy(update={"id": "s6", "tool": "find_order"})
     changed = told(*STUCK, say("look it up by name instead"), plan(new, CANCEL.model_copy(update={"after": ("s6",)})))
