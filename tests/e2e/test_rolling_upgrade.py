@@ -8,6 +8,7 @@ import pytest
 
 from chaos.process import ROOT
 from parley.events import SessionEvent, envelope
+from parley.events.envelope import FORMAT
 from shared.domain.session import Session
 from shared.log import Loaded, accept
 from shared.store import Store
@@ -67,7 +68,7 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path, monkeypatch: pytest.
         await ann.approve(http, left, "code_approval", "left-code")
         await asyncio.gather(*living)
 
-        monkeypatch.setattr(envelope, "FORMAT", 2)
+        monkeypatch.setattr(envelope, "FORMAT", FORMAT + 1)
         needs: set[int] = set()
         for session_id in {session_id for person in (*people, ann) for session_id, _, _ in person.acknowledged}:
             session, events, parked = await folded(parley, session_id)
@@ -78,7 +79,7 @@ async def test_nothing_acknowledged_is_lost(tmp_path: Path, monkeypatch: pytest.
             ids = {event.version: event.id for event in events}
             for of, key, version in (one for person in (*people, ann) for one in person.acknowledged):
                 assert of != session_id or ids[version] == f"{of}:{key}"
-        assert needs == {1, 2}, "sessions of both releases"
+        assert max(needs) == FORMAT + 1 > min(needs), "sessions of both releases"
         assert (await api(parley.bus, "STREAM.INFO.DEAD_LETTERS", {}))["state"]["messages"] == 0
         put_aside = await Store(parley.bus).ask(DEAD_LIST.name, limit=10, offset=0)
         assert (put_aside["dead_total"], put_aside["parked_total"]) == (0, 0)
