@@ -1,6 +1,7 @@
 """What is wrong with the steps of an execution plan, held against the tools there are. Pure."""
 
-from collections.abc import Mapping, Sequence
+import ast
+from collections.abc import Iterator, Mapping, Sequence
 
 from pydantic import JsonValue
 
@@ -10,6 +11,7 @@ from shared.domain.plan_steps import called, problems
 from shared.domain.references import references
 from shared.repair import repair
 
+PYTHON = "text/x-python"  # of an argument, by JSON Schema's contentMediaType: it is run
 LITERAL = frozenset({"sql", "code"})  # arguments that are executed as text: no output of a step may become part of them
 
 
@@ -34,8 +36,21 @@ def call_problems(step: Step, tools: Mapping[str, ToolSpec]) -> tuple[str, ...]:
     return (
         *(f"{name} is run as it is written: no reference may stand in it." for name in bound),
         *(f"{spec.name}: {problem}" for problem in checked.problems),
+        *(f"{name} is no Python: {error}" for name, error in _not_python(arguments, spec)),
         *(f"{spec.name}: {fix}" for fix in checked.repairs),
     )
+
+
+def _not_python(arguments: Mapping[str, JsonValue], spec: ToolSpec) -> Iterator[tuple[str, str]]:
+    """Arguments that the tool runs as Python, and why they cannot be parsed."""
+    properties = spec.parameters.get("properties")
+    for name, schema in properties.items() if isinstance(properties, dict) else ():
+        code = arguments.get(name)
+        if isinstance(schema, dict) and schema.get("contentMediaType") == PYTHON and isinstance(code, str):
+            try:
+                ast.parse(code)
+            except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+                yield name, str(error)
 
 
 def repaired(arguments: JsonValue, spec: ToolSpec) -> dict[str, JsonValue]:

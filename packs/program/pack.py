@@ -1,14 +1,18 @@
-"""The tool that runs the session's approved program in the sandbox."""
+"""Programs in the sandbox: the one that a person approved in the session, and those that stand in a plan's steps."""
 
+import json
 from typing import Annotated
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
 from pydantic_core import to_json
 
-from parley import Context, Failed, Pack, tool
+from parley import Context, Failed, Pack, Refused, tool
 from shared import sandbox
 
 KEPT = 100_000  # bytes of stdout, and of stderr, that the event of a run carries
+PYTHON = "text/x-python"
+LONGEST = 50_000  # characters of a step's program
+MOST_DATA = 16_000_000  # bytes of the session's files that one run sees
 
 
 class RunCode(BaseModel):
@@ -38,6 +42,61 @@ async def run_code(arguments: RunCode, context: Context) -> sandbox.Outcome:
     return outcome
 
 
+class RunProgram(BaseModel):
+    """A program and what it is given."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    code: Annotated[
+        str,
+        Field(
+            description="A Python program. It reads its inputs as JSON from stdin, and prints its result as JSON.",
+            min_length=1,
+            max_length=LONGEST,
+            json_schema_extra={"contentMediaType": PYTHON},
+        ),
+    ]
+    inputs: Annotated[
+        dict[str, JsonValue], Field(description="What stdin holds, as one JSON object.", default_factory=dict)
+    ]
+    files: Annotated[
+        list[str], Field(description="Files of the session that lie in its folder `files`.", max_length=50)
+    ] = Field(default_factory=list)
+
+
+@tool(seconds=120, largest=3 * KEPT, confirm="it runs a program")
+async def run_program(call: RunProgram, context: Context) -> JsonValue:
+    """Run a Python program in a sandbox: the standard library only, no network, ten seconds.
+
+    The result is what it prints: JSON as its value, anything else as text.
+    """
+    data = {name: await files.read(name) for name in call.files} if (files := context.files) else {}
+    if sum(map(len, data.values())) > MOST_DATA:
+        raise Refused(f"a program sees at most {MOST_DATA:,} bytes of files")
+    stdin = json.dumps(call.inputs, ensure_ascii=False)
+    try:
+        outcome = await sandbox.run({"program.py": call.code}, stdin=stdin, data=data)
+    except sandbox.SandboxUnavailable as error:
+        raise Failed(str(error)) from error
+    if outcome.ended != "exited" or outcome.exit_code != 0:
+        last = outcome.stderr.strip().rpartition("\n")[2]
+        raise Failed(f"The program ended with {_how(outcome)}. {last}".strip()[:1_000], result=_kept(outcome))
+    return _value(outcome.stdout)
+
+
+def _value(printed: str) -> JsonValue:
+    """What was printed, as JSON if it is any."""
+    try:
+        value: JsonValue = json.loads(printed, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return printed
+    return value
+
+
+def _no_number(name: str) -> float:
+    raise ValueError(f"{name} is no JSON")
+
+
 def _kept(outcome: sandbox.Outcome) -> sandbox.Outcome:
     """The outcome with as much of its output as an event can hold."""
     stdout, stderr = _beginning(outcome.stdout), _beginning(outcome.stderr)
@@ -56,4 +115,4 @@ def _how(outcome: sandbox.Outcome) -> str:
     return f"exit code {outcome.exit_code}" if outcome.ended == "exited" else outcome.ended.replace("_", " ")
 
 
-pack = Pack("program", [run_code])
+pack = Pack("program", [run_code, run_program])

@@ -37,14 +37,16 @@ class Child(NamedTuple):
 
 
 @contextmanager
-def started(files: Mapping[str, str], args: Sequence[str], *, stdin: str, limits: Limits) -> Iterator[Child]:
+def started(
+    files: Mapping[str, str], args: Sequence[str], *, stdin: str, data: Mapping[str, bytes], limits: Limits
+) -> Iterator[Child]:
     """Starts the launcher. On leaving, however it is left, the process group is dead and the folder gone.
 
     Started as root, each run gets a user id of its own, so that threads are counted for it alone.
     """
     owner = _new_user() if os.geteuid() == 0 else 0
     with ExitStack() as stack, ExitStack() as childs:
-        scratch = stack.enter_context(folder({**files, _STDIN: stdin}, owner=owner))
+        scratch = stack.enter_context(folder({**files, _STDIN: stdin}, owner=owner, data=data))
         stdout, stderr, status = (_pipe(stack, childs) for _ in range(3))
         order = Order(
             scratch=os.fspath(scratch),

@@ -16,6 +16,7 @@ from shared.sandbox.hidden import hidden
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _PRIVATE = 0o700
 MOST_ENTRIES = 2_000
+DATA = "files"
 _LOOKS, _PAUSE = 20, 0.005  # seconds: a program that removes its folders has done so within these looks
 
 
@@ -26,15 +27,29 @@ def check_names(names: Mapping[str, str]) -> None:
             raise ValueError(f"not a plain file name: {name!r} (letters, digits, '_', '-' and '.', not first a dot)")
 
 
+def check_data(data: Mapping[str, bytes]) -> None:
+    """Raises ValueError for a name that leads out of the folder `files`."""
+    for name in data:
+        if "\0" in name or any(part in ("", ".", "..") for part in name.split("/")):
+            raise ValueError(f"not a file's name: {name!r}")
+
+
 @contextmanager
-def folder(files: Mapping[str, str], *, owner: int) -> Iterator[Path]:
-    """A new private folder that holds `files`, owned by user and group `owner` (0: by this process)."""
+def folder(files: Mapping[str, str], *, owner: int, data: Mapping[str, bytes] | None = None) -> Iterator[Path]:
+    """A new private folder that holds `files`, and `data` below its folder `files`.
+
+    It is owned by user and group `owner` (0: by this process).
+    """
     place = Path(tempfile.mkdtemp(prefix="program-")).resolve()
     try:
         for name, text in files.items():
             (place / name).write_bytes(text.encode(errors="replace"))
+        for name, content in (data or {}).items():
+            path = place / DATA / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
         if owner:
-            for path in (*place.iterdir(), place):
+            for path in (*place.rglob("*"), place):
                 os.chown(path, owner, owner)
         yield place
     finally:

@@ -13,7 +13,7 @@ from time import monotonic
 
 from shared.sandbox.child import Child, started
 from shared.sandbox.model import Ending, Limits, Outcome, SandboxUnavailable
-from shared.sandbox.scratch import check_names
+from shared.sandbox.scratch import check_data, check_names
 from shared.sandbox.watch import Capture, Watch, readable
 
 _READY = b"ready"
@@ -41,17 +41,21 @@ async def run(
     *,
     args: Sequence[str] = ("program.py",),
     stdin: str = "",
+    data: Mapping[str, bytes] | None = None,
     limits: Limits = Limits(),  # noqa: B008 - frozen
 ) -> Outcome:
     """Runs `python <args>` in a new folder that holds `files` (plain names to texts), with nothing else in reach.
+
+    data: copies of these lie in its folder `files`, by names that may have folders.
 
     args: one of the files and its arguments, or `-m`, a module of the standard library or of the files, and its
     arguments. Cancelling kills the program at once. Raises ValueError for bad names, SandboxUnavailable if a layer of
     the sandbox is missing; what the program does wrong is told by the outcome.
     """
     _check_order(files, args)
+    check_data(data or {})
     _check_system()
-    async with _closed_in_a_thread(started(files, args, stdin=stdin, limits=limits)) as child:
+    async with _closed_in_a_thread(started(files, args, stdin=stdin, data=data or {}, limits=limits)) as child:
         await _started(child)
         began = monotonic()
         stdout, stderr = (Capture(descriptor, limits.output) for descriptor in (child.stdout, child.stderr))

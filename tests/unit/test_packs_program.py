@@ -1,0 +1,76 @@
+"""A program that stands in a plan's step, as the executor runs it, in the real sandbox."""
+
+from typing import Any
+
+from packs.program.pack import MOST_DATA, pack
+from parley.events.values import Step
+from services.executor.session_files import SessionFiles
+from services.executor.sources.packs import Packs
+from services.executor.tools import Call, Registry, Result
+from shared.domain.changing import replace
+from shared.domain.session import Session
+from shared.plan_checks import step_problems
+from tests.support.bus import FakeBus
+
+SUM = "import json, sys\nprint(json.dumps({'total': sum(json.load(sys.stdin)['amounts'])}))"
+READ = "from pathlib import Path\nprint(Path('files/notes/tea.md').read_text())"
+
+
+async def run(session: Session | None = None, bus: FakeBus | None = None, **arguments: Any) -> Result:
+    found = Registry(Packs((pack,), objects=bus or FakeBus())).find("run_program")
+    assert found
+    return await found.run(Call(session or Session("s", owner="ann"), "s/1/1.1/1", arguments))
+
+
+async def with_files(**files: bytes) -> tuple[Session, FakeBus]:
+    bus, session = FakeBus(), Session("s", owner="ann")
+    folder = SessionFiles(session, bus)
+    for name, data in files.items():
+        await folder.write(name.replace("__", "/"), data)
+    return replace(session, files={name: ref for name, ref in folder.changes.items() if ref}), bus
+
+
+async def test_it_reads_its_inputs_as_json_and_its_result_is_what_it_prints() -> None:
+    assert (await run(code=SUM, inputs={"amounts": [1, 2.5]})).value == {"total": 3.5}
+    assert (await run(code="print('no JSON')")).value == "no JSON\n"
+    assert (await run(code="print('NaN')")).value == "NaN\n"
+    assert (await run(code="print('[' * 100_000)")).ok
+
+
+async def test_it_sees_the_files_of_the_session_that_it_names_and_no_others() -> None:
+    session, bus = await with_files(notes__tea=b"", **{"notes__tea.md": b"Green\n"})
+    assert (await run(session, bus, code=READ, files=["notes/tea.md"])).value == "Green\n\n"
+    failed = await run(session, bus, code=READ)
+    assert "FileNotFoundError" in failed.error
+    missing = await run(session, bus, code=READ, files=["notes/coffee.md"])
+    assert "there is no file notes/coffee.md" in missing.error
+    for name in ("../notes", "/etc/passwd", "a/../../b", "a\0b"):
+        assert not (await run(session, bus, code=READ, files=[name])).ok
+
+
+async def test_files_that_are_too_much_are_refused() -> None:
+    most = MOST_DATA // 4 + 1
+    session, bus = await with_files(**{f"f{number}": b"x" * most for number in range(4)})
+    assert "at most 16,000,000 bytes" in (await run(session, bus, code="print(1)", files=[*session.files])).error
+
+
+async def test_a_program_that_fails_says_why_and_what_it_printed() -> None:
+    failed = await run(code="print('begun')\nraise ValueError('no amounts')")
+    assert (failed.ok, failed.error) == (False, "The program ended with exit code 1. ValueError: no amounts")
+    assert failed.value["stdout"] == "begun\n"  # type: ignore[index,call-overload]
+    assert "timeout" in (await run(code="while True: pass")).error
+
+
+def test_a_draft_is_told_that_its_program_cannot_be_parsed() -> None:
+    found = Registry(Packs((pack,))).find("run_program")
+    assert found
+    tools = {"run_program": found.spec}
+
+    def step(code: str, **inputs: Any) -> Step:
+        return Step(id="s1", text="Add", tool="run_program", arguments={"code": code, "inputs": inputs})
+
+    assert step_problems([step(SUM)], tools) == ()
+    (problem,) = step_problems([step("print(")], tools)
+    assert problem == "Step 1 (s1): code is no Python: '(' was never closed (<unknown>, line 1)"
+    assert "no reference may stand in it" in step_problems([step("print('{{steps.s2.output}}')")], tools)[-1]
+    assert step_problems([step("a\0b")], tools)
