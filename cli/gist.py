@@ -73,6 +73,10 @@ def _what(event: SessionEvent) -> str:  # noqa: C901, PLR0911, PLR0912  one line
             return f"{NOTES['action_declined'].format(action=event.action_id)}{_because(event.reason)}"
         case facts.ApprovalExpired():
             return f"nobody decided in time{f' about {", ".join(event.denied)}' if event.denied else ''}"
+        case facts.ActionsWaiting():
+            return f"waits: {', '.join(f'{one.action_id} until {one.until.isoformat()}' for one in event.actions)}"
+        case facts.ActionsWoken():
+            return f"has waited: {', '.join(event.actions)}"
         case facts.ActionsStarted():
             return f"runs {', '.join(map(_attempt, event.actions))}"
         case (

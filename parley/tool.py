@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, JsonValue
 
-from parley.events.values import Effect, FileRef, ToolPolicy
+from parley.events.values import Effect, FileRef, ToolPolicy, WaitsFor
 from parley.protocol.tools import PastCall as PastCall
 from parley.protocol.tools import Preview, ToolSpec
 
@@ -114,6 +114,9 @@ class Tool[A: BaseModel]:
     says what to do instead. The planner sends such a call back; if one is made all the same, its outcome tells.
     `confirms` tells whether a result shows the change that the arguments want; then no model needs to judge it.
     `hands_over`: a call hands the request over to a person, which ends the work on it.
+    `waits_for`: the tool can only be a step of a plan, and its call says what is waited for. A step that waits for a
+    "person" ends with the answer to what `run` returns (an `Asked`); one that waits for a "time", at the aware datetime
+    that it returns. Other steps go on meanwhile.
     `seconds` is the deadline of a call. A result over `largest` bytes is kept beside the log, its beginning in it.
     """
 
@@ -131,6 +134,7 @@ class Tool[A: BaseModel]:
     check: Callable[[A, Sequence[PastCall]], Iterable[str]] | None = None
     confirms: Callable[[A, JsonValue], bool] | None = None
     hands_over: bool = False
+    waits_for: WaitsFor | None = None
     seconds: float = SECONDS
     largest: int = LARGEST
 
@@ -153,6 +157,7 @@ class Tool[A: BaseModel]:
             quiet=self.quiet,
             confirm=self.confirm,
             checked=self.check is not None,
+            waits_for=self.waits_for,
         )
 
     @cached_property

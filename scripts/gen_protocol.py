@@ -61,6 +61,7 @@ STATES = {
     "executing": "actions run",
     "verifying": "a run is judged",
     "answering": "an answer is written",
+    "waiting": "steps of a plan wait for their time",
     "escalated": "a person must take over",
     "completed": "at rest after an answer, an approval, or `complete`",
     "stopped": "at rest after a stop",

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from parley.events import Due, SessionEvent
-from parley.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule
+from parley.events.values import ActionSpec, Check, NextAction, PathPlan, SessionSettings, Step, ToolRule, Waiting
 from scripts.gen_story import BEGAN, CODE, GOOD, KEPT, SPEND, STEPS, stories
 from shared.domain import commands as c
 from shared.domain.commands import By
@@ -26,6 +26,8 @@ OF_TURNS = {
     "approval.given",
     "approval.denied",
     "approval.expired",
+    "actions.waiting",
+    "actions.woken",
     "actions.finished",
     "result.stored",
     "turn.changed",
@@ -36,6 +38,8 @@ TOOLS = (Step(text="Look", tool="look"),)
 CALLS = (
     Step(text="Look", tool="look", id="s1", effect="read"),
     Step(text="Write", tool="write", id="s2", effect="write", arguments={"x": "{{steps.s1.output}}"}),
+    Step(text="Ask", tool="ask", id="s3", effect="read", waits_for="person"),
+    Step(text="Wait", tool="wait", id="s4", effect="read", waits_for="time"),
 )
 _LOOK = ActionSpec(id="a", tool="look")
 _WRITE = ActionSpec(id="b", tool="write", effect="write", depends_on=("a",))
@@ -101,6 +105,11 @@ def _commands(session: Session) -> Iterator[AnyCommand]:  # one example of each 
         yield c.EditPlan(base=plan.version, steps=TOOLS if path_of(plan) else own)
     if code:
         yield c.EditCode(base=code.version, code=f"print({session.version})")
+    waits = [action.spec.id for action in actions if action.spec.waits_for == "time"]
+    yield from (c.Wait(actions=(Waiting(action_id=one, until=BEGAN),)) for one in waits)
+    yield c.Wake()
+    asks = [action.spec.id for action in actions if action.spec.waits_for == "person"]
+    yield from (c.Ask(text="?", about="action", action_id=one) for one in asks)
     for action in actions[:2]:
         yield c.Approve(version=session.version, action_id=action.spec.id)
         yield c.Reject(action_id=action.spec.id)
@@ -163,6 +172,8 @@ def _kind(session: Session) -> tuple[object, ...]:
 def _after(session: Session, command: AnyCommand) -> tuple[SessionEvent, Session] | None:
     if isinstance(command, PersonCommand):
         by = By("user:ann", BEGAN)
+    elif isinstance(command, c.Wake):
+        by = By("keeper", BEGAN)
     else:
         by = By(session.work.service if session.work else "keeper", BEGAN, work=session.work)
     try:

@@ -20,6 +20,7 @@ from parley.events.values import (
     SessionSettings,
     Step,
     ToolRule,
+    Waiting,
 )
 from shared.domain import commands as c
 from shared.domain.decide import AnyCommand
@@ -247,6 +248,24 @@ def walk() -> list[Transition]:
     )
 
 
+def waits() -> list[Transition]:
+    """A plan whose second step waits for a time."""
+    steps = (
+        Step(text="Look the order up", tool="get_order_details", arguments={"order_id": "#W1"}, id="s1", effect="read"),
+        Step(text="Wait", tool="wait_until", arguments={"seconds": 5}, id="s2", effect="read", waits_for="time"),
+    )
+    return tell(
+        [
+            c.Say(text="Look up #W1, and wait five seconds", workflow="execution_plan"),
+            c.DraftPlan(goal="Look up #W1 and wait", steps=steps, kind="execution"),
+            c.Approve(version=2),
+            c.Wait(actions=(Waiting(action_id="t2.s2", until=BEGAN + timedelta(seconds=5)),)),
+            *_ran("t2.s1", {"status": "pending"}),
+            c.Wake(),
+        ]
+    )
+
+
 def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, ...]:
     return c.Start(), finish(action_id=action_id, ok=True, result=dict(outputs), seconds=0.2)
 
@@ -254,4 +273,4 @@ def _ran(action_id: str, outputs: Mapping[str, JsonValue]) -> tuple[AnyCommand, 
 @cache
 def stories() -> tuple[Transition, ...]:
     """All of them, one after the other."""
-    return (*conversation(), *turns(), *walk(), *ruled_again(), *expiry(), *forked(), *repaired())
+    return (*conversation(), *turns(), *walk(), *waits(), *ruled_again(), *expiry(), *forked(), *repaired())

@@ -90,7 +90,7 @@ _WORKERS = (
         "executor",
         10006,
         appends=(
-            *("turn.changed", "actions.started", "actions.finished"),
+            *("turn.changed", "actions.started", "actions.waiting", "actions.finished"),
             *("action.uncertain", "result.stored", "result.lost"),
         ),
         requests=("plan_store.library.similar",),
@@ -112,7 +112,7 @@ _SPECS = (
     ServiceSpec(
         "plan_store",
         10002,
-        appends=("approval.expired", "session.failed", "action.uncertain", "result.lost"),
+        appends=("approval.expired", "actions.woken", "session.failed", "action.uncertain", "result.lost"),
         answers=("plan_store.>",),
         consumers=(
             Consumer("SESSIONS", "plan_store", "session.>"),

@@ -47,9 +47,9 @@ class Transition(NamedTuple):
 class Story:
     """A session told in commands. Each is decided and folded as in production, and the result is checked.
 
-    `user` gives the commands of people, the keeper gives expiries, and the service that the session waits for all
-    others. A line of the story is a command, or a function from the session to a command; `apply` takes events, too.
-    `apply` works in memory; `commit` appends to `log`, to which others may append meanwhile.
+    `user` gives the commands of people, the keeper gives expiries and wakes, and the service that the session waits
+    for all others. A line of the story is a command, or a function from the session to a command; `apply` takes events,
+    too. `apply` works in memory; `commit` appends to `log`, to which others may append meanwhile.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Story:
         at, number = self._clock(), self.session.version + 1
         if isinstance(command, PersonCommand):
             return By(f"user:{user or self.user}", at, f"cmd-{number}")
-        if isinstance(command, c.Expire):
+        if isinstance(command, c.Expire | c.Wake):
             return By("keeper", at)
         work = self.session.work
         own_id = f"usage-{number}" if isinstance(command, c.RecordUsage) else None

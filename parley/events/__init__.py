@@ -37,6 +37,8 @@ SessionEvent = Annotated[
     | facts.ApprovalDenied
     | facts.ApprovalExpired
     | facts.ActionsStarted
+    | facts.ActionsWaiting
+    | facts.ActionsWoken
     | facts.ActionsFinished
     | facts.ResultStored
     | facts.ResultLost

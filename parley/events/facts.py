@@ -31,6 +31,7 @@ from parley.events.values import (
     Steps,
     Text,
     ToolPolicy,
+    Waiting,
     Workflow,
     is_empty,
     is_none,
@@ -293,6 +294,20 @@ class ActionsStarted(Event):
 
     type: Literal["actions.started"] = "actions.started"
     actions: Annotated[tuple[ActionAttempt, ...], Field(min_length=1)]
+
+
+class ActionsWaiting(Event):
+    """Steps of a plan that wait for a time: the others go on meanwhile."""
+
+    type: Literal["actions.waiting"] = "actions.waiting"
+    actions: Annotated[tuple[Waiting, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
+
+
+class ActionsWoken(Event):
+    """The time has come that these steps waited for: they are finished."""
+
+    type: Literal["actions.woken"] = "actions.woken"
+    actions: Annotated[tuple[ActionId, ...], Field(min_length=1, max_length=MAX_ACTIONS)]
 
 
 class ActionsFinished(Event):

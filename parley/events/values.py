@@ -3,7 +3,7 @@
 import hashlib
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, JsonValue
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
 Service = Literal["planner", "executor", "verifier", "generator"]
 PlanKind = Literal["text", "path", "execution"]
@@ -17,6 +17,7 @@ Quality = Literal["economy", "balanced", "thorough"]
 Confirm = Literal["path", "nodes", "nothing"]
 EndReason = Literal["dependency_failed", "stopped", "cancelled", "superseded"]
 OutcomeCause = Literal["stopped", "budget", "timeout"]
+WaitsFor = Literal["person", "time"]
 CallOutcome = Literal["ok", "invalid", "failed", "cancelled"]
 Role = Literal["viewer", "editor", "approver"]
 
@@ -126,7 +127,8 @@ class Step(Stored):
     In an execution plan it has an `id`, which stays through all versions of its task and is never used again; `after`
     are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
 
-    `effect` and `policy` are the tool's. None: they are not known before the step is resolved, right before it begins.
+    `effect`, `policy` and `waits_for` are the tool's. Without effect and policy: they are not known before
+    the step is resolved, right before it begins.
     """
 
     text: Annotated[str, Field(min_length=1, max_length=2_000)]
@@ -136,6 +138,7 @@ class Step(Stored):
     after: Annotated[tuple[StepId, ...], Field(max_length=100, exclude_if=is_empty)] = ()
     effect: Effect | None = Field(None, exclude_if=is_none)
     policy: ToolPolicy | None = Field(None, exclude_if=is_none)
+    waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]
@@ -147,6 +150,7 @@ class ActionSpec(Stored):
     `policy` is the tool's own, if it has one. `repairs` tell what was put right in the arguments that the model wrote.
     `decision` is what the domain made of the call: only `skip` and `deny` keep it from being run. `quiet`: the read
     changes nothing and may simply be made again, so that no event of its own begins it; it counts for no other.
+    `waits_for`: it is no call, but ends when a person has answered, or at a time.
     """
 
     id: ActionId
@@ -161,6 +165,14 @@ class ActionSpec(Stored):
     decision: Decision = "proceed"
     decision_reason: str = ""
     quiet: bool = False
+    waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
+
+
+class Waiting(Stored):
+    """A step that waits, and until when (aware)."""
+
+    action_id: ActionId
+    until: AwareDatetime
 
 
 class ModelCall(Stored):

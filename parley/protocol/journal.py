@@ -15,7 +15,17 @@ from parley.protocol.views import PlannedPathView, View
 
 Tone = Literal["good", "bad", "work", "wait", "plain"]
 ActionState = Literal[
-    "planned", "approved", "denied", "started", "asked", "finished", "failed", "skipped", "uncertain", "dropped"
+    "planned",
+    "approved",
+    "denied",
+    "started",
+    "asked",
+    "waiting",
+    "finished",
+    "failed",
+    "skipped",
+    "uncertain",
+    "dropped",
 ]
 
 

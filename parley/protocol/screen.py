@@ -4,6 +4,7 @@ On entering a `snapshot` with the whole view. With each event the event itself, 
 `changed`: the sections of the view that differ now, whole. `can` lists the client messages that would be accepted.
 """
 
+from datetime import datetime
 from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue, TypeAdapter
@@ -66,13 +67,17 @@ class ActionSection(View):
 
 
 class StepSection(View):
-    """What has come of a step of an execution plan, in whichever of its versions; a step without one has not begun."""
+    """What has come of a step of an execution plan, in whichever of its versions; a step without one has not begun.
+
+    `until`: what a step that is waiting waits for.
+    """
 
     action_id: str
     status: str
     word: str
     tone: Tone
     seconds: float
+    until: datetime | None = None
 
 
 class ReviewSection(View):

@@ -5,7 +5,7 @@ from typing import Annotated, Literal, Protocol
 
 from pydantic import Field, JsonValue
 
-from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value, is_empty
+from parley.events.values import Confirm, Effect, Line, ToolPolicy, Value, WaitsFor, is_empty, is_none
 
 TOOLS_LIST = "tools.list"  # ListTools -> ToolPage
 TOOLS_PREVIEW = "tools.preview"  # PreviewCall -> Preview
@@ -19,6 +19,7 @@ class ToolSpec(Value):
     effect, so a call whose outcome is unknown may simply be made again. `quiet`: a read without any effect, also on
     time or money, which is worth no event of its own when it begins. `confirm`: why a person looks at each call before
     it runs, unless the session confirms nothing. `checked`: its pack can tell which calls are forbidden.
+    `waits_for`: it can only be a step of a plan, which waits for a person or a time.
     """
 
     name: Line
@@ -31,6 +32,7 @@ class ToolSpec(Value):
     quiet: bool = False
     confirm: str = ""
     checked: bool = False
+    waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
 
     def is_confirmed(self, confirm: Confirm) -> bool:
         """Whether a person looks at each call, in a session with this setting."""
@@ -38,11 +40,15 @@ class ToolSpec(Value):
 
 
 class ListTools(Value):
-    """The tools whose words fit `query` best, best first ("": all, by name); `names` are in it whatever the words."""
+    """The tools whose words fit `query` best, best first ("": all, by name); `names` are in it whatever the words.
+
+    `calls_only`: without those that can only be steps of a plan.
+    """
 
     query: Annotated[str, Field(max_length=5_000)] = ""
     limit: Annotated[int, Field(ge=1, le=500)] = 500
     names: tuple[Line, ...] = ()
+    calls_only: bool = False
 
 
 class ToolPage(Value):

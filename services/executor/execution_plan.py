@@ -4,19 +4,22 @@ What is against a pack's rules then, or refers to nothing, is denied before it s
 """
 
 import json
+from datetime import UTC, datetime
 from typing import Protocol
 
-from pydantic import JsonValue
+from pydantic import JsonValue, ValidationError
 
-from parley.events.values import ActionSpec
+from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import past_calls
-from services.executor.tools import Registry
+from services.executor.calling import bounded
+from services.executor.tools import Call, Registry
 from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.plan_steps import unresolved
 from shared.domain.references import Unresolved, references, resolved
 from shared.domain.session import Session
-from shared.domain.state import Turn
+from shared.domain.state import Action, Turn
+from shared.domain.waiting import LONGEST_WAIT
 from shared.domain.waves import ready
 from shared.worker import Desk
 
@@ -33,14 +36,43 @@ class StepGuide:
         self._artefacts = artefacts
 
     async def leads(self, desk: Desk) -> bool:
-        """Whether the wave was changed instead of begun: the next delivery finds the values in it."""
-        session = desk.session
-        wave = [action.spec for action in ready(session.turn)]
-        prepared = [await self._prepared(session, spec) for spec in wave]
-        changed = tuple(new for spec, new in zip(wave, prepared, strict=True) if new != spec)
-        if changed:
-            await desk.record(c.ChangeTurn(actions=changed))
-        return bool(changed)
+        """Whether the wave was changed, a step began to wait, or the person was asked, instead of what would begin."""
+        command = await self._instead(desk)
+        if command:
+            await desk.record(command)
+        return command is not None
+
+    async def _instead(self, desk: Desk) -> c.ChangeTurn | c.Wait | c.Ask | None:
+        wave = ready(desk.session.turn)
+        prepared = [await self._prepared(desk.session, action.spec) for action in wave]
+        if changed := tuple(new for action, new in zip(wave, prepared, strict=True) if new != action.spec):
+            return c.ChangeTurn(actions=changed)
+        waits = [action for action in wave if action.spec.waits_for and action.spec.decision != "deny"]
+        told = {action.spec.id: await self._waits_for(desk, action) for action in waits}
+        if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := told[a.spec.id], str)):
+            return c.ChangeTurn(actions=refused)
+        if asked := next((one for one in told.values() if isinstance(one, c.Ask)), None):
+            return asked
+        until = tuple(one for one in told.values() if isinstance(one, Waiting))
+        return c.Wait(actions=until) if until else None
+
+    async def _waits_for(self, desk: Desk, action: Action) -> c.Ask | Waiting | str:
+        """What this step asks, or until when it waits, as its tool says; or why it can do neither."""
+        spec = action.spec
+        tool = self._registry.find(spec.tool)
+        if tool is None or tool.spec.waits_for != spec.waits_for:
+            return f"There is no tool “{spec.tool}” that waits for a {spec.waits_for}."
+        result = await bounded(tool, lambda: tool.run(Call(desk.session, "", spec.arguments, desk, action)))
+        if not result.ok:
+            return result.error
+        try:
+            if spec.waits_for == "time":
+                waiting = Waiting.model_validate({"action_id": spec.id, "until": result.value})
+                longest = datetime.now(UTC) + LONGEST_WAIT
+                return waiting if waiting.until < longest else f"It would wait longer than {LONGEST_WAIT.days} days."
+            return c.Ask.model_validate({**_fields(result.value), "about": "action", "action_id": spec.id})
+        except ValidationError as error:
+            return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
 
     async def _prepared(self, session: Session, spec: ActionSpec) -> ActionSpec:
         """The action with the values of its references, or denied, with the reason."""
@@ -70,6 +102,10 @@ class StepGuide:
             elif (body := await self._artefacts.fetch(action.artefact.name)) is not None:
                 outputs[name] = _parsed(body.decode())
         return outputs
+
+
+def _fields(value: JsonValue) -> dict[str, JsonValue]:
+    return value if isinstance(value, dict) else {}
 
 
 def _denied(spec: ActionSpec, why: str) -> ActionSpec:

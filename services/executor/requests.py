@@ -28,6 +28,8 @@ class Requests:
             ask = ListTools()
         # nodes of flows are no tools to plan with: a path leads to them, with what the nodes before have made
         specs = [spec for tool in self._registry.all().values() if not (spec := tool.spec).origin.startswith(ORIGIN)]
+        if ask.calls_only:
+            specs = [spec for spec in specs if spec.waits_for is None]
         ranked = best(specs, ask.query) if ask.query else specs
         named = [spec for spec in specs if spec.name in ask.names]
         chosen = (*named, *[spec for spec in ranked if spec not in named][: max(ask.limit - len(named), 0)])

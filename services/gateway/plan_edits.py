@@ -24,5 +24,5 @@ def edited_steps(edit: c.EditPlan, before: Sequence[Step], tools: Tools) -> c.Ed
 
 def _completed(step: Step, tools: Tools, taken: set[str]) -> Step:
     spec = tools.get(step.tool or "")
-    told = {"effect": spec.effect, "policy": spec.policy} if spec else {}
+    told = {"effect": spec.effect, "policy": spec.policy, "waits_for": spec.waits_for} if spec else {}
     return step.model_copy(update={**told, "id": step.id or fresh_id(taken)})

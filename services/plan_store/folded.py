@@ -11,6 +11,7 @@ from sqlalchemy import RowMapping
 from services.plan_store.history import Step
 from shared.domain.session import SESSION, Session, put_back
 from shared.domain.state_names import state_name
+from shared.domain.waiting import wakes_at
 from shared.log import Loaded
 
 SEARCHED = 20_000  # characters of a session that a search looks at
@@ -49,6 +50,11 @@ class Folded(NamedTuple):
         if self.times is None or phase != "awaiting_approval" or timeout is None or timeout > LONGEST:
             return None
         return self.times.phase_began_at + timedelta(seconds=timeout)
+
+    @property
+    def wakes_at(self) -> datetime | None:
+        """When the first step that waits for a time is due."""
+        return wakes_at(self.session)
 
 
 def unknown(session_id: str) -> Folded:
@@ -128,6 +134,7 @@ def row(folded: Folded) -> dict[str, Any]:
         "work_since": times.work_since,
         "phase_began_at": times.phase_began_at,
         "approval_expires_at": folded.expires_at,
+        "wakes_at": folded.wakes_at,
         "parent_id": session.parent_id,
         "created_at": times.created_at,
         "updated_at": times.updated_at,

@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 from pydantic import AwareDatetime, BaseModel, ValidationError
-from sqlalchemy import func, select
+from sqlalchemy import Column, func, select
 
 from parley.events import parse_event
 from services.plan_store import upgrades
@@ -22,14 +22,14 @@ from services.plan_store.purge import finish, unfinished
 from services.plan_store.tables import dead_letters, journal, sessions
 from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain.admissible import KEEPER
-from shared.domain.commands import By, Expire, Fail, Work
+from shared.domain.commands import By, Expire, Fail, Wake, Work
 from shared.domain.errors import OutOfTurn, Refused
 from shared.domain.outcomes import abandoned
 from shared.log import Raw, UpgradeNeeded, commit
 from shared.store_api import StoreError
 
 log = structlog.get_logger("keeper")
-APPROVAL = "approval"  # the kind of timer
+APPROVAL, WAKE = "approval", "wake"  # the kinds of timers
 STREAM = "SESSIONS"
 
 
@@ -107,8 +107,11 @@ class Keeper:
             await self._fail(session_id, work, f"The {work.service} gave the work up: {advisory.reason}")
 
     async def expired(self, delivery: Delivery) -> None:
-        """A timer has fired: `timerfired.<session>.approval`."""
+        """A timer has fired: `timerfired.<session>.<kind>`."""
         _, session_id, kind = (*delivery.subject.split("."), "", "")[:3]
+        if kind == WAKE:
+            await self._wake(session_id)
+            return
         try:
             deadline = Deadline.model_validate_json(delivery.data)
         except ValidationError as error:
@@ -142,8 +145,10 @@ class Keeper:
                 done[work.service] = (await self._broker.consumer(work.service)).done
             if position <= done[work.service]:  # its message is acknowledged, however many others are not
                 await self._fail(session_id, work, f"The {work.service} lost the work: nothing came of it.")
-        for session_id in await self._overdue(now - self._stuck_after / 4):
+        for session_id in await self._overdue(sessions.c.approval_expires_at, now - self._stuck_after / 4):
             await self._expire(session_id)
+        for session_id in await self._overdue(sessions.c.wakes_at, now - self._stuck_after / 4):
+            await self._wake(session_id)
         await self.take_up()
         for session_id in await unfinished(self._database):
             await finish(self._log, self._database, session_id)
@@ -162,28 +167,33 @@ class Keeper:
             found = (await tx.execute(query.where(s.work_since < before, s.work_service.is_not(None)))).all()
         return [(row[0], Work(service=row[1], version=row[2]), row[3]) for row in found]
 
-    async def _overdue(self, before: datetime) -> list[str]:
+    async def _overdue(self, deadline: Column[datetime], before: datetime) -> list[str]:
         async with self._database.begin() as tx:
-            return list(
-                await tx.scalars(
-                    select(sessions.c.id).where(sessions.c.approval_expires_at < before, upgrades.not_waiting())
-                )
-            )
+            query = select(sessions.c.id).where(deadline < before, upgrades.not_waiting())
+            return list(await tx.scalars(query))
 
     # --- timers
 
     async def moved(self, before: Folded, after: Folded) -> None:
-        """Arm and cancel the timer of an approval as sessions are projected. A missed one is made up by the sweep."""
-        if before.expires_at == after.expires_at and before.session.since_version == after.session.since_version:
-            return
+        """Arm and cancel a session's timers as it is projected. One that is missed is made up by the sweep."""
+        session = after.session
+        asked_anew = before.session.since_version != session.since_version
         try:
-            if after.expires_at is not None:
-                payload = Deadline(requested_version=after.session.since_version).model_dump_json().encode()
-                await self._broker.arm(after.session.id, APPROVAL, after.expires_at, payload)
-            elif before.expires_at is not None:
-                await self._broker.disarm(after.session.id, APPROVAL)
+            if before.expires_at != after.expires_at or asked_anew:
+                payload = Deadline(requested_version=session.since_version).model_dump_json().encode()
+                await self._set(session.id, APPROVAL, before.expires_at, after.expires_at, payload)
+            if before.wakes_at != after.wakes_at:
+                await self._set(session.id, WAKE, before.wakes_at, after.wakes_at, b"{}")
         except BusDown as error:
-            log.warning("timer_not_set", session=after.session.id, error=str(error))
+            log.warning("timer_not_set", session=session.id, error=str(error))
+
+    async def _set(
+        self, session_id: str, kind: str, before: datetime | None, at: datetime | None, payload: bytes
+    ) -> None:
+        if at is not None:
+            await self._broker.arm(session_id, kind, at, payload)
+        elif before is not None:
+            await self._broker.disarm(session_id, kind)
 
     # --- what it appends
 
@@ -211,6 +221,15 @@ class Keeper:
             log.info("approval_expired", session=session_id, requested_version=requested)
         except (StoreError, Refused, UpgradeNeeded) as error:
             log.info("nothing_to_expire", session=session_id, reason=str(error))
+
+    async def _wake(self, session_id: str) -> None:
+        """End the waits whose time has come."""
+        try:
+            loaded = await self._projector.load(session_id)
+            await commit(self._log, loaded, Wake(), By(actor=KEEPER, at=self._now()))
+            log.info("steps_woken", session=session_id)
+        except (StoreError, Refused, UpgradeNeeded) as error:
+            log.info("nothing_to_wake", session=session_id, reason=str(error))
 
 
 def _work_begun_by(raw: Raw, consumer: str) -> Work | None:

@@ -37,6 +37,7 @@ sessions = Table(
     Column("work_since", Utc),
     Column("phase_began_at", Utc, nullable=False),  # or what is in review came there
     Column("approval_expires_at", Utc),
+    Column("wakes_at", Utc),
     Column("parent_id", Words),
     Column("created_at", Utc, nullable=False),
     Column("updated_at", Utc, nullable=False),
@@ -46,6 +47,7 @@ sessions = Table(
     Index(None, "parent_id"),
     Index(None, "work_since"),
     Index(None, "approval_expires_at"),
+    Index(None, "wakes_at"),
 )
 
 journal = Table(

@@ -22,7 +22,8 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     embeddings = Embeddings(here.settings)
     try:
         paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
-        yield Planner(Catalogue(here.bus), partial(recall, here.store, embeddings), paths).plan
+        tools, steps = Catalogue(here.bus, calls_only=True), Catalogue(here.bus)
+        yield Planner(tools, partial(recall, here.store, embeddings), paths, steps=steps).plan
     finally:
         await embeddings.aclose()
 

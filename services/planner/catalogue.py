@@ -9,15 +9,19 @@ SHOWN = 24
 
 
 class Catalogue:
-    def __init__(self, bus: Bus) -> None:
+    """`calls_only`: without those that can only be steps of a plan."""
+
+    def __init__(self, bus: Bus, *, calls_only: bool = False) -> None:
         self._bus = bus
+        self._calls_only = calls_only
 
     async def fitting(self, words: str, used: tuple[str, ...] = ()) -> ToolPage:
         """All tools if they are few; else those that fit the words, and those that are in use already."""
-        everything = await self._list(ListTools(limit=FEW))
+        everything = await self._list(ListTools(limit=FEW, calls_only=self._calls_only))
         if everything.total <= FEW:
             return everything
-        return await self._list(ListTools(query=words[:5000], limit=SHOWN + len(used), names=used))
+        ask = ListTools(query=words[:5000], limit=SHOWN + len(used), names=used, calls_only=self._calls_only)
+        return await self._list(ask)
 
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         """Why these calls are forbidden; nothing where they are not."""

@@ -80,6 +80,7 @@ def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step
         after=tuple(dict.fromkeys(need for need in draft.after if _is_id(need))),
         effect=spec.effect if spec else None,
         policy=spec.policy if spec else None,
+        waits_for=spec.waits_for if spec else None,
     )
 
 

@@ -17,7 +17,8 @@ from shared.domain.evolve import evolve
 from shared.domain.plan_steps import already_done
 from shared.domain.session import Session, Target, put_back, reviewing, undecided
 from shared.domain.state import Action, ActionStatus, Plan
-from shared.domain.waves import find
+from shared.domain.waiting import due
+from shared.domain.waves import find, ready
 from shared.domain.workflows import of_plan
 
 PERSON = "user:"
@@ -225,6 +226,20 @@ def _result(session: Session, event: facts.ResultStored | facts.ResultLost) -> s
     return "" if storing else f"no result of attempt {event.attempt} of action {event.action_id} is being stored"
 
 
+def _waiting(session: Session, event: facts.ActionsWaiting) -> str:
+    """Only a step that the plan says waits for a time can do so."""
+    waits = {action.spec.id for action in ready(session.turn) if action.spec.waits_for == "time"}
+    wrong = [one.action_id for one in event.actions if one.action_id not in waits]
+    return f"{wrong[0]} is no step that could wait for a time now" if wrong else _not_of_the_work(session, event)
+
+
+def _woken(session: Session, event: facts.ActionsWoken) -> str:
+    known = {action.spec.id for action in due(session, event.at)}
+    if wrong := [one for one in event.actions if one not in known]:
+        return f"{wrong[0]} does not wait for a time that has come"
+    return "" if event.actor == KEEPER else f"its actor is “{event.actor}”, but only the {KEEPER} wakes a step"
+
+
 CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "message.received": _not_said_by_a_person,
     "plan.approved": _plan_approved,
@@ -239,6 +254,8 @@ CHECKS: Mapping[str, Callable[[Session, Any], str]] = {
     "question.asked": _asked,
     "question.answered": _answered,
     "actions.finished": _outcomes,
+    "actions.waiting": _waiting,
+    "actions.woken": _woken,
     "result.stored": _result,
     "result.lost": _result,
     "action.uncertain": _outcome,

@@ -28,6 +28,7 @@ from parley.events.values import (
     ToolPolicy,
     ToolRule,
     Value,
+    Waiting,
     Workflow,
 )
 
@@ -231,6 +232,12 @@ class Ask(Command):
     form: dict[str, JsonValue] | None = None
 
 
+class Wait(Command):
+    """The executor's: these steps of the plan wait for a time, before anything else of the wave starts."""
+
+    actions: tuple[Waiting, ...]
+
+
 class PlanTurn(Command):
     sub_goal: str
     actions: tuple[ActionSpec, ...]
@@ -305,3 +312,7 @@ class Expire(Command):
     """The keeper's: nobody decided about what version `requested_version` asked for."""
 
     requested_version: int
+
+
+class Wake(Command):
+    """The keeper's: the time has come that steps wait for."""

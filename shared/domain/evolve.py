@@ -8,7 +8,7 @@ from functools import reduce
 from typing import Any, assert_never
 
 from parley.events import SessionEvent, facts
-from shared.domain import drafts, forks, outcomes, said, turns, workflows
+from shared.domain import drafts, forks, outcomes, said, turns, waiting, workflows
 from shared.domain.changing import replace
 from shared.domain.session import (
     COMMANDS_KEPT,
@@ -91,7 +91,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.MessageReceived():
             return said.heard(session, event)
         case facts.RemarkAnswered():
-            return with_words(put_back(session), reply=event.text)
+            return waiting.gone_on(with_words(put_back(session), reply=event.text), event.version)
         case (
             facts.PlanDrafted()
             | facts.PlanEdited()
@@ -125,6 +125,10 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.ActionsStarted():
             began = session.work.version if session.work else event.version
             return mark(session, [one.action_id for one in event.actions], "started", began=began)
+        case facts.ActionsWaiting():
+            return waiting.began_to_wait(session, event)
+        case facts.ActionsWoken():
+            return waiting.woken(session, event)
         case facts.ActionsFinished() | facts.ActionUncertain() | facts.ResultStored() | facts.ResultLost():
             return turns.outcome(outcomes.applied(session, event), outcomes.changes(event).keys(), event.version)
         case facts.ActionSkipped():
@@ -138,7 +142,7 @@ def _moved(session: Session, event: SessionEvent) -> Session:  # noqa: C901, PLR
         case facts.PolicySet():
             return replace(session, policies={**session.policies, event.tool: event.policy})
         case facts.SessionStopped():
-            return _stopped(session)
+            return _stopped(session, event.version)
         case facts.SessionPaused():
             return replace(session, paused=True)
         case facts.SessionResumed():
@@ -206,13 +210,13 @@ def _budget_raised(session: Session, event: facts.BudgetRaised) -> Session:
     return turns.go_on(session, session.resume_phase or "planning", event.version) if waits else session
 
 
-def _stopped(session: Session) -> Session:
+def _stopped(session: Session, version: int) -> Session:
     """At rest at once. Retry goes on where it was; what waited for an answer goes on with the phase that asked.
 
     A remark is taken back: what was in review is in review again.
     """
     if session.words.remark:
-        return put_back(session)
+        return waiting.gone_on(put_back(session), version)
     asked_by_a_phase = session.question is not None and session.question.about in ("request", "budget", "continue")
     halted = session.resume_phase if asked_by_a_phase else session.phase
     return replace(settle(session, "resting", "stopped"), resume_phase=halted)

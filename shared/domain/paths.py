@@ -15,7 +15,7 @@ from shared.domain.errors import Invalid
 from shared.domain.state import Action, ActionStatus, Turn
 
 RULED: dict[str, ActionStatus] = {"skip": "skipped", "deny": "denied"}
-OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked"})
+OPEN: frozenset[ActionStatus] = frozenset({"planned", "approved", "asked", "waiting"})
 LONGEST = 60  # nodes of a path, walked and to come: one that needs more goes round in circles
 RUNS = 3  # of one flow, that the next request still knows
 KEPT = 4_000  # characters of a value that the next request still knows

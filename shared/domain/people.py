@@ -147,7 +147,7 @@ def _intent(session: Session, command: c.Say) -> facts.Intent:
     at = set_aside(session)
     if at.phase in SERVICE_OF:
         return "guidance"
-    if at.phase == "awaiting_approval":
+    if at.phase in ("awaiting_approval", "waiting"):
         return "feedback" if command.feedback else "remark"
     if at.phase == "resting" and at.version:
         as_it_is = command.workflow in (None, at.workflow) and command.settings in (None, at.settings)

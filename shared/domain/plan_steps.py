@@ -95,7 +95,7 @@ def check_left_out(session: Session, action: Action, step: Step) -> None:
     came_to_nothing = unfinished(session) and action.dead and not action.left_out
     if action.status == "uncertain":
         raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")
-    open_ = action.status in ("planned", "approved") or came_to_nothing
+    open_ = action.status in ("planned", "approved", "asked", "waiting") or came_to_nothing
     need(open_, f"The step is {action.status}: too late to skip it.")
     if users := _users_of(session, step):
         names = ", ".join(f"“{other.text[:100]}” ({other.id})" for other in users)

@@ -37,7 +37,11 @@ from shared.domain.waves import advance, leave_turn, mark, new_attempt
 LONGEST = 50_000  # characters of what a service says
 DIALOGUE = 20  # questions and answers that prompts still see
 SUMMARY = 400  # characters of an earlier request, and of its outcome, that prompts still see
-REMARKED: tuple[Phase, ...] = ("awaiting_approval", "resting")  # where words ask for nothing that they do not say
+REMARKED: tuple[Phase, ...] = (
+    "awaiting_approval",
+    "waiting",
+    "resting",
+)  # where words ask for no more than they say
 
 
 def heard(session: Session, event: facts.MessageReceived) -> Session:

@@ -6,7 +6,7 @@ Pure and total: no I/O, no clock, no randomness. `decide` (decide.py) says which
     coding     generator    writes the code                awaiting_input     user    feedback or an answer
     executing  executor     runs a wave of actions         escalated          user    a person takes over
     verifying  verifier     checks the code or the turn    resting, failed    nobody
-    answering  generator    writes the answer
+    answering  generator    writes the answer               waiting            nobody  a time that a step waits for
 """
 
 from collections.abc import Callable
@@ -29,6 +29,7 @@ Phase = Literal[
     "answering",
     "awaiting_approval",
     "awaiting_input",
+    "waiting",
     "escalated",
     "resting",
     "failed",
@@ -289,6 +290,6 @@ def settle(session: Session, phase: Phase, reason: Rest | None = None) -> Sessio
         question=None,
         resume_phase=None,
         failure=None,
-        paused=session.paused and phase in ASKING,
+        paused=session.paused and (phase in ASKING or phase == "waiting"),
         rest_reason=reason or session.rest_reason,
     )

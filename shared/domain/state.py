@@ -1,6 +1,7 @@
 """The parts of a session: plan, code, turn, question. Frozen; what they can tell about themselves is derived."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Literal
 
 from pydantic import JsonValue
@@ -27,8 +28,9 @@ PlanStatus = Literal[
 ]
 CodeStatus = Literal["checking", "review", "approved", "rejected", "superseded"]
 ActionStatus = Literal[
-    "planned", "approved", "denied", "running", "started", "asked", "finished", "failed", "skipped", "uncertain"
-]
+    "planned", "approved", "denied", "running", "started", "asked", "waiting", "finished", "failed", "skipped",
+    "uncertain",
+]  # fmt: skip
 
 UNDER_WAY: frozenset[ActionStatus] = frozenset({"running", "started"})  # a quiet read is running, all else started
 DONE: frozenset[ActionStatus] = frozenset({"denied", "finished", "failed", "skipped"})
@@ -55,6 +57,8 @@ def _hashed(step: Step) -> dict[str, JsonValue]:
         "arguments": step.arguments,
         "effect": step.effect,
     }
+    if step.waits_for:
+        hashed["waits_for"] = step.waits_for
     return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
 
 
@@ -140,6 +144,7 @@ class Action:
     attempt: int = 1
     cause: OutcomeCause | None = None  # why it was ended from outside, if it was
     storing: bool = False  # `result` is the beginning of its result, and the whole of it is being stored
+    until: datetime | None = None  # what a step waits for that is waiting
     began: int = 0  # the version of the work that has it in hand
     left: bool = False  # in doubt, and the person left it at that: nobody asks again
     confirmed: bool | None = None  # by its pack: the result shows the change that was wanted; None: no telling
@@ -253,6 +258,11 @@ class Turn:
     made: int = 0
     chosen: str = ""
     taken_over: bool = False
+
+    @property
+    def waiting(self) -> tuple[Action, ...]:
+        """The steps that wait for a time."""
+        return tuple(action for action in self.actions if action.status == "waiting")
 
 
 @dataclass(frozen=True)

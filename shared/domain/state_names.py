@@ -11,6 +11,7 @@ _PLAIN = {
     "coding": "code_generation",
     "executing": "executing",
     "answering": "answering",
+    "waiting": "waiting",
     "escalated": "escalated",
     "failed": "failed",
 }

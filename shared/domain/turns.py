@@ -92,8 +92,8 @@ def expired(session: Session, event: facts.ApprovalExpired) -> Session:
 def outcome(session: Session, ids: Collection[str], version: int) -> Session:
     """The end of actions moves their turn on, unless the person has moved on already."""
     question = session.question
-    asked = question is not None and question.about == "uncertain" and question.action_id in ids
-    live = session.phase in ("executing", "awaiting_approval") or asked
+    asked = question is not None and question.about in ("uncertain", "action") and question.action_id in ids
+    live = session.phase in ("executing", "awaiting_approval", "waiting") or asked
     mine = session.turn is not None and any(a.spec.id in ids for a in session.turn.actions)
     return advance(session, version) if live and mine else session
 

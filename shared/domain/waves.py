@@ -27,7 +27,14 @@ def ready(turn: Turn | None) -> tuple[Action, ...]:
     wave = tuple(
         a for a in turn.actions if a.status in ("planned", "approved") and finished.issuperset(a.spec.depends_on)
     )
+    if turn.rules.by_step:
+        return _before_asking(wave)
     return wave[:1] if turn.rules.one_by_one else wave
+
+
+def _before_asking(wave: tuple[Action, ...]) -> tuple[Action, ...]:
+    """A plan asks a person one thing at a time, when nothing else can begin."""
+    return tuple(a for a in wave if a.spec.waits_for != "person") or wave[:1]
 
 
 def dead(turn: Turn) -> tuple[Action, ...]:
@@ -196,7 +203,8 @@ def advance(session: Session, version: int) -> Session:
         return replace(settle(session, "awaiting_input"), question=_raise_budget(version), resume_phase="executing")
     wave = ready(session.turn)
     if not wave:
-        return begin(session, "verifying", version)
+        waits = session.turn is not None and bool(session.turn.waiting)
+        return settle(session, "waiting") if waits else begin(session, "verifying", version)
     if any(a in wave for a in undecided(session.turn)):
         return settle(session, "awaiting_approval")
     return begin(session, "executing", version)

@@ -5,11 +5,11 @@ from typing import assert_never
 from parley.events import SessionEvent, facts
 from parley.events.values import ActionAttempt, ActionSpec, Option, content_hash
 from shared.domain import commands as c
-from shared.domain import paths
+from shared.domain import paths, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
 from shared.domain.memory import SUB_GOALS
-from shared.domain.plan_steps import problems, rewritten, task_of, unresolved
+from shared.domain.plan_steps import problems, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
@@ -27,6 +27,7 @@ WorkerCommand = (
     | c.Ask
     | c.PlanTurn
     | c.ChangeTurn
+    | c.Wait
     | c.Start
     | c.Finish
     | c.StoreResult
@@ -37,6 +38,7 @@ WorkerCommand = (
     | c.RecordUsage
     | c.Fail
     | c.Expire
+    | c.Wake
 )
 
 
@@ -60,6 +62,8 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _result(session, command, by)
         case c.Expire():
             return _expire(session, command, by)
+        case c.Wake():
+            return waiting.wake(session, by)
         case c.Fail():
             _my_turn(session, by)
             return facts.SessionFailed(
@@ -86,6 +90,9 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _plan_turn(session, command, by)
         case c.ChangeTurn():
             return _change_turn(session, command, by)
+        case c.Wait():
+            _my_turn(session, by, "executing")
+            return waiting.wait(session, command, by)
         case c.Start():
             return _start(session, command, by)
         case c.VerifyTurn():
@@ -195,6 +202,9 @@ def _ask(session: Session, command: c.Ask, by: By) -> SessionEvent:
         if command.action_id not in {action.spec.id for action in ready(session.turn)}:
             raise Invalid(f"Action {command.action_id} is not one that could run now.")
         action_id = command.action_id or ""
+        asks = any(a.spec.waits_for == "person" for a in ready(session.turn) if a.spec.id == action_id)
+        if step_of(session, action_id) and not asks:
+            raise Invalid(f"Step {action_id} asks nobody.")
     own = tuple(Option(key=str(number), label=label) for number, label in enumerate(command.options, 1))
     options = BUDGET_OPTIONS if command.about == "budget" else own
     return facts.QuestionAsked(
@@ -221,6 +231,8 @@ def _start(session: Session, command: c.Start, by: By) -> SessionEvent:
         return _turn_changed(session, session.turn, specs, ruled_as(anew), by)
     if blocked := [action.spec.id for action in wave if unresolved(session, action.spec)]:
         raise OutOfTurn(f"{', '.join(blocked)} cannot start before what its references stand for is known.")
+    if waits := [action.spec.id for action in wave if action.spec.waits_for]:
+        raise OutOfTurn(f"{', '.join(waits)} is no call: it waits.")
     if not wave:
         raise OutOfTurn("The wave is running already." if running(session) else "No wave is ready to start.")
     attempts = tuple(ActionAttempt(action_id=action.spec.id, attempt=action.attempt) for action in wave)

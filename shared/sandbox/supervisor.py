@@ -28,7 +28,7 @@ def available() -> str | None:
     """
     try:
         _check_system()
-        with started({"program.py": ""}, ("program.py",), stdin="", limits=Limits()) as child:
+        with started({"program.py": ""}, ("program.py",), stdin="", data={}, limits=Limits()) as child:
             select.select([child.status], [], [], _START_LIMIT)
             _check_ready(child)
     except SandboxUnavailable as reason:

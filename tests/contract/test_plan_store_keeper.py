@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from parley.events.values import ActionSpec, SessionSettings
+from parley.events.values import ActionSpec, SessionSettings, Step, Waiting
 from services.plan_store.database import Database
 from services.plan_store.keeper import Keeper
 from services.plan_store.projection import Projector
@@ -14,6 +14,7 @@ from services.plan_store.rebuild import rebuild_from
 from shared import store_api as api
 from shared.bus import BusDown, Consumer, Delivery, Park
 from shared.domain import commands as c
+from shared.domain.waiting import wakes_at
 from shared.story import finish
 from shared.testing import InMemoryLog
 from tests.support.stories import STEPS, Conversation, approve, spent
@@ -42,8 +43,8 @@ class Broker:
         done = self.done.get(durable, 2**60)
         return Consumer(delivered=2**60, done=done, pending=1, in_hand=1, redelivered=0, asking=True)
 
-    def fire(self, session_id: str) -> Delivery:
-        return Delivery(f"timerfired.{session_id}.approval", self.armed[f"{session_id}.approval"][1], 1, 1)
+    def fire(self, session_id: str, kind: str = "approval") -> Delivery:
+        return Delivery(f"timerfired.{session_id}.{kind}", self.armed[f"{session_id}.{kind}"][1], 1, 1)
 
 
 class Clock:
@@ -253,6 +254,50 @@ async def test_a_timer_that_could_not_be_set_is_made_up_for(
     clock.ahead = timedelta(seconds=60 + 31)
     await keeper.sweep()
     assert (await story.load()).phase == "resting"
+
+
+async def waiting(log: InMemoryLog) -> Conversation:
+    """A plan whose only step waits for a minute."""
+    story = Conversation(log)
+    step = Step(text="Wait", tool="wait_until", id="s1", effect="read", waits_for="time")
+    await story.commit(c.Say(text="Wait", workflow="execution_plan"))
+    await story.commit(c.DraftPlan(goal="Wait", steps=(step,), kind="execution"), approve)
+    until = datetime.now(UTC) + timedelta(seconds=60)
+    await story.commit(c.Wait(actions=(Waiting(action_id="t2.s1", until=until),)))
+    return story
+
+
+async def test_a_step_that_waits_is_woken_by_its_timer(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker, clock: Clock
+) -> None:
+    story = await waiting(log)
+    waits = await story.load()
+    await projector.load(story.id)
+    at, _ = broker.armed[f"{story.id}.wake"]
+    assert at == wakes_at(waits)
+    early = broker.fire(story.id, "wake")
+    await keeper.expired(early)
+    assert (await story.load()).phase == "waiting", "its time has not come"
+    clock.ahead = timedelta(seconds=61)
+    await keeper.expired(early)
+    await keeper.expired(early)
+    assert ((await story.load()).phase, (await story.load()).version) == ("verifying", waits.version + 1)
+    await projector.load(story.id)
+    assert broker.armed == {}
+
+
+async def test_a_step_whose_timer_was_lost_is_woken_by_the_sweep(
+    log: InMemoryLog, projector: Projector, keeper: Keeper, broker: Broker, clock: Clock
+) -> None:
+    broker.down = True
+    story = await waiting(log)
+    await projector.load(story.id)
+    assert broker.armed == {}
+    await keeper.sweep()
+    assert (await story.load()).phase == "waiting"
+    clock.ahead = timedelta(seconds=60 + 31)
+    await keeper.sweep()
+    assert (await story.load()).phase == "verifying"
 
 
 async def test_a_rebuild_sets_no_timers(

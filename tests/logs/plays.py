@@ -1,13 +1,16 @@
 """What people say and do in the sessions that are recorded: a request of each workflow, and what can come between."""
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 
-from parley.events.values import ActionSpec, SessionSettings, Workflow
+from parley.events.values import ActionSpec, SessionSettings, Step, Workflow
 from shared.bus import Bus
 from shared.domain import commands as c
+from shared.domain.admissible import KEEPER
+from shared.domain.commands import By
 from shared.domain.decide import AnyCommand
 from shared.domain.session import Session
-from shared.log import fork
+from shared.log import commit, fork
 from tests.conftest import person
 from tests.support.rehearsed import Rehearsed
 from tests.support.stack import Person
@@ -34,6 +37,11 @@ class Play:
         session = (await self._ann.load()).session
         await self._ann.does(command(session) if callable(command) else command)
         return await self._ann.phase(*(phases or REST), seconds=120)
+
+    async def keeps(self, command: AnyCommand, by: By) -> Session:
+        """What the keeper does, and the session when it has come to rest."""
+        await commit(self.bus.log, await self._ann.load(), command, by)
+        return await self._ann.phase(*REST, seconds=120)
 
     async def says(self, text: str, *phases: str) -> Session:
         return await self.does(c.Say(text=text), *phases)
@@ -201,6 +209,23 @@ async def remarks(play: Play) -> None:
     await play.says("Thank you!")
 
 
+async def waits(play: Play) -> None:
+    """A plan of the person's own asks them, waits for a time, and is asked about while it waits."""
+    steps = (
+        Step(text="Ask", tool="ask_person", id="s1", effect="read", waits_for="person", arguments={"question": "Tea?"}),
+        Step(text="Wait", tool="wait_until", id="s2", effect="read", waits_for="time", arguments={"seconds": 60}),
+        Step(text="List", tool="list_files", id="s3", effect="read", after=("s1", "s2")),
+    )
+    await play.does(c.Say(text="Tea", workflow="execution_plan", brings_plan=True))
+    await play.does(c.EditPlan(base=1, goal="Tea", steps=steps))
+    await play.does(approve)
+    await play.does(c.Answer(text="Green"), "waiting")
+    await play.says("How long?", "awaiting_input")
+    await play.does(c.Stop(), "waiting")
+    later = By(KEEPER, datetime.now(UTC) + timedelta(seconds=60))
+    await play.keeps(c.Wake(), later)
+
+
 async def forked(play: Play) -> None:
     """A fork of a program in review goes its own way; it is recorded under the name of the play."""
     before = Play(play.bus, play.model, f"{play.id}-parent")
@@ -227,5 +252,6 @@ PLAYS: tuple[Callable[[Play], Awaitable[None]], ...] = (
     failed,
     budget,
     remarks,
+    waits,
     forked,
 )

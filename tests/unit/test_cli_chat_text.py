@@ -150,12 +150,16 @@ EXAMPLES: dict[str, object] = {
     "workflow": "flow", "accepted": True, "outcomes": ({"action_id": "1.1", "ok": True},),
     "artefact": {"name": "s1/1/1.1/1", "size": 60_000, "sha256": "0"},
 }  # fmt: skip
-STARTED = {"actions": ({"action_id": "1.1"},)}
+STARTED: dict[type[Event], dict[str, object]] = {
+    facts.ActionsStarted: {"actions": ({"action_id": "1.1"},)},
+    facts.ActionsWaiting: {"actions": ({"action_id": "1.1", "until": "2026-11-25T12:00:00Z"},)},
+    facts.ActionsWoken: {"actions": ("1.1",)},
+}
 
 
 @pytest.mark.parametrize("kind", EVENT_CLASSES, ids=lambda kind: kind.__name__)
 def test_every_event_has_a_gist_of_one_line(kind: type[Event]) -> None:
-    examples = EXAMPLES | (STARTED if kind is facts.ActionsStarted else {})
+    examples = EXAMPLES | STARTED.get(kind, {})
     needed = {
         name: examples[name] for name, field in kind.model_fields.items() if field.is_required() and name in examples
     }

@@ -98,6 +98,8 @@ def test_every_event_is_somebodys() -> None:
         ("answer.given", {"generator"}),
         ("actions.started", {"executor"}),
         ("actions.finished", {"executor"}),
+        ("actions.waiting", {"executor"}),
+        ("actions.woken", {"plan_store"}),
         ("result.stored", {"executor"}),
         ("result.lost", {"executor", "plan_store"}),
         ("action.uncertain", {"executor", "plan_store"}),

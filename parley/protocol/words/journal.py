@@ -15,6 +15,8 @@ JOURNAL: Mapping[str, str] = {
     "started": "started; the outcome will appear here",
     "stopped_by_person": "Stopped by hand",
     "waits": "waits for its turn",
+    "waits_until": "waits until {until}",
+    "woken": "the time has come",
     # what was made
     "answer_follows": "The answer follows.",
     "answered_from": "Source: {tools}",

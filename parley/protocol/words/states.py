@@ -16,6 +16,7 @@ STATES: Mapping[str, str] = {
     "executing": "running",
     "verifying": "checking",
     "answering": "writing the answer",
+    "waiting": "waiting",
     "escalated": "needs you",
     "completed": "done",
     "answered": "ready",
@@ -78,6 +79,7 @@ STATUS: Mapping[str, str] = {
     "ready": "Ready",
     "retry_now": "Retry now",
     "stopped": "Stopped",
+    "waiting": "Waiting for the time of a step",
     "unsent": "{count} waiting to be sent",
     "your_turn": "Your turn",
 }
@@ -120,6 +122,7 @@ ACTION_STATES: Mapping[str, str] = {
     "denied": "declined",
     "started": "running",
     "asked": "asks you",
+    "waiting": "waits for its time",
     "finished": "done",
     "failed": "failed",
     "skipped": "skipped",

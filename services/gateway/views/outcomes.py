@@ -1,7 +1,7 @@
 """What an event says of actions that are there already: begun, decided, over, in doubt. Pure of the event alone."""
 
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TypedDict
 
 from pydantic import JsonValue
@@ -54,6 +54,13 @@ def outcomes(event: SessionEvent) -> Iterator[j.EntryUpdate]:  # noqa: C901, PLR
         case facts.ActionsStarted():
             for one in event.actions:
                 yield _started(one.action_id)
+        case facts.ActionsWaiting():
+            for waits in event.actions:
+                until = f"{waits.until.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+                yield _now(waits.action_id, "waiting", JOURNAL["waits_until"].format(until=until))
+        case facts.ActionsWoken():
+            for woken in event.actions:
+                yield _now(woken, "finished", JOURNAL["woken"])
         case facts.ActionsFinished():
             for outcome in event.outcomes:
                 yield _finished(event, outcome)

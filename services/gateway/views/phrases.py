@@ -12,6 +12,7 @@ ACTION_TONES: Mapping[ActionState, Tone] = {
     "denied": "plain",
     "started": "work",
     "asked": "wait",
+    "waiting": "wait",
     "finished": "good",
     "failed": "bad",
     "skipped": "plain",

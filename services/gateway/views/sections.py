@@ -150,6 +150,7 @@ def _step(action: Action) -> v.StepSection:
         word=word_of(state),
         tone=ACTION_TONES[state],
         seconds=action.seconds,
+        until=action.until if state == "waiting" else None,
     )
 
 

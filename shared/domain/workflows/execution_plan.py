@@ -17,6 +17,7 @@ def calls(plan: Plan, _: int) -> tuple[ActionSpec, ...]:
             description=step.text,
             effect=step.effect or "read",
             policy=step.policy,
+            waits_for=step.waits_for,
             depends_on=tuple(ids[need] for need in needs(step) if need in ids),
         )
         for step in plan.steps

@@ -83,6 +83,7 @@ function waiting(phase: string, reason: string, paused: boolean): string {
   if (paused) return STATUS.paused;
   if (phase.startsWith("awaiting")) return STATUS.your_turn;
   if (phase === "escalated") return STATUS.escalated;
+  if (phase === "waiting") return STATUS.waiting;
   if (phase === "failed") return STATUS.failed;
   return reason === "stopped" ? STATUS.stopped : reason === "completed" ? STATUS.done : STATUS.ready;
 }

@@ -60,7 +60,7 @@ function turnOf(turn: EntryOf<"turn">, journal: ReadonlyMap<string, JournalEntry
 
 function withBodies(action: EntryOf<"action">, events: readonly SessionEvent[]): ActionEntry {
   const planned = events[action.spec_in - 1];
-  const specs = planned && "actions" in planned ? planned.actions.filter((one): one is ActionSpec => "tool" in one) : [];
+  const specs = planned && "actions" in planned ? planned.actions.filter((one): one is ActionSpec => typeof one === "object" && "tool" in one) : [];
   const spec = specs.find((one) => one.id === action.action_id) ?? { ...SPEC, id: action.action_id, tool: action.tool, description: action.gist };
   return { ...action, spec, result: resultOf(action, events), tokens: 0 };
 }

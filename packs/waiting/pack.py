@@ -1,0 +1,60 @@
+"""Steps of a plan that are no calls: one asks a person, one waits for a time."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, model_validator
+
+from parley import Context, Pack, tool
+
+LONGEST = 90 * 24 * 3600  # seconds
+TEXT = 5_000  # characters of a question
+PROMPT = (
+    "Two steps of a plan are no calls. ask_person asks the person who owns the plan while it is carried out, and gives "
+    "their answer: use it for what only they can know or decide by then. wait_until waits for an instant, or for some "
+    "seconds from when it begins. Steps that come after them wait; all others go on."
+)
+
+
+class Asking(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    question: Annotated[str, Field(description="What the person is asked.", min_length=1, max_length=TEXT)]
+    options: Annotated[
+        list[Annotated[str, Field(min_length=1, max_length=500)]],
+        Field(description="Answers to choose from; none: they answer in words.", max_length=20),
+    ] = Field(default_factory=list)
+    form: Annotated[
+        dict[str, JsonValue] | None,
+        Field(description="A JSON Schema of type object, for an answer of several fields."),
+    ] = None
+
+
+class WaitUntil(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    until: Annotated[AwareDatetime | None, Field(description="An instant with its offset: 2026-12-24T18:00+01:00.")] = (
+        None
+    )
+    seconds: Annotated[int | None, Field(description="Instead of an instant.", ge=1, le=LONGEST)] = None
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Self:
+        if (self.until is None) == (self.seconds is None):
+            raise ValueError("say until when, or for how many seconds: one of both")
+        return self
+
+
+@tool(waits_for="person")
+async def ask_person(asking: Asking, context: Context) -> dict[str, Any]:
+    """Ask the person while the plan is carried out; the step gives their answer."""
+    return {"text": asking.question, "options": asking.options, "form": asking.form}
+
+
+@tool(waits_for="time")
+async def wait_until(wait: WaitUntil, context: Context) -> datetime:
+    """Wait until an instant, or for some seconds. An instant that is past is not waited for. At most 90 days."""
+    return wait.until or datetime.now(UTC) + timedelta(seconds=wait.seconds or 0)
+
+
+pack = Pack("waiting", [ask_person, wait_until], prompt=PROMPT)

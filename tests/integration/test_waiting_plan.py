@@ -1,0 +1,112 @@
+"""A plan that asks and waits, with the real executor, plan_store and broker: the others go on, and nothing is lost."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from parley.events.values import Service
+from services.plan_store.app import PlanStore
+from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.support.stack import Person, working
+
+SERVICES: tuple[Service, ...] = ("planner", "executor", "verifier", "generator")
+
+
+def step(number: int, tool: str, *after: str, **arguments: Any) -> StepDraft:
+    return StepDraft(id=f"s{number}", tool=tool, arguments=arguments, text=f"Step {number}", after=list(after))
+
+
+@asynccontextmanager
+async def planned(settings: Settings, bus: Bus, session_id: str, *steps: StepDraft) -> AsyncIterator[Person]:
+    """A plan of these steps, approved, with plan_store to keep the times."""
+    store = PlanStore(settings)
+    async with working(settings, ScriptedModel(StepsDraft(goal="Wait and ask", steps=list(steps))), *SERVICES):
+        await store.start()
+        try:
+            ann = Person(bus, session_id)
+            await ann.does(c.Say(text="Wait and ask", workflow="execution_plan"))
+            shown = await ann.phase("awaiting_approval", "failed")
+            assert shown.plan, shown.failure
+            await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+            yield ann
+        finally:
+            await store.stop()
+
+
+def results(session: Session) -> dict[str, Any]:
+    assert session.turn
+    return {action.spec.id.rpartition(".")[2]: action.result for action in session.turn.actions}
+
+
+async def test_a_plan_asks_waits_and_goes_on(settings: Settings, bus: Bus, session_id: str) -> None:
+    asked = step(1, "ask_person", question="Which tea?", options=["Green", "Black"])
+    note = step(2, "write_file", name="tea.md", text="{{steps.s1.output}}")
+    waits = step(3, "wait_until", seconds=1)
+    after = step(4, "list_files", "s2", "s3")
+    async with planned(settings, bus, session_id, asked, note, waits, after) as ann:
+        question = await ann.phase("awaiting_input")
+        assert question.question
+        assert (question.question.text, len(question.question.options)) == ("Which tea?", 2)
+        await ann.does(c.Answer(text="Green"))
+        noting = await ann.phase("awaiting_approval")  # what is written was not known when the plan was approved
+        assert noting.turn
+        action = next(a for a in noting.turn.actions if a.spec.approval_reason)
+        assert action.spec.arguments["text"] == "Green"
+        await ann.does(c.Approve(version=noting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("resting", "failed")
+        assert done.plan
+        assert done.plan.status == "completed", done.answer.text
+        assert results(done)["s4"]["files"] == [{"name": "tea.md", "size": 5}]
+        assert datetime.fromisoformat(results(done)["s3"]["until"]) <= datetime.now(UTC)
+
+
+async def test_an_instant_that_is_past_is_not_waited_for(settings: Settings, bus: Bus, session_id: str) -> None:
+    past = (datetime.now(UTC) - timedelta(days=2)).isoformat()
+    async with planned(settings, bus, session_id, step(1, "wait_until", until=past)) as ann:
+        done = await ann.phase("resting", "failed")
+        assert results(done) == {"s1": {"until": past}}
+
+
+async def test_a_wait_that_cannot_be_is_refused_in_words(settings: Settings, bus: Bus, session_id: str) -> None:
+    far = (datetime.now(UTC) + timedelta(days=100)).isoformat()
+    both = step(2, "wait_until", until=far, seconds=1)
+    async with planned(settings, bus, session_id, step(1, "wait_until", until=far), both) as ann:
+        done = await ann.phase("resting", "failed")
+        assert done.turn
+        errors = [action.error for action in done.turn.actions]
+        assert errors == ["It would wait longer than 90 days.", errors[1]]
+        assert "one of both" in errors[1]
+
+
+async def test_it_waits_on_when_services_begin_anew(settings: Settings, bus: Bus, session_id: str) -> None:
+    """The timer lies with the broker, and the sweep makes up for one that fires while nobody is there."""
+    plan = StepsDraft(goal="Wait", steps=[step(1, "wait_until", seconds=3)])
+    ann = Person(bus, session_id)
+    async with working(settings, ScriptedModel(plan), *SERVICES):
+        store = PlanStore(settings)
+        await store.start()
+        await ann.does(c.Say(text="Wait", workflow="execution_plan"))
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan
+        await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+        waiting = await ann.phase("waiting")
+        await store.stop()
+    assert waiting.turn
+    until = waiting.turn.actions[0].until
+    assert until
+    await asyncio.sleep(max((until - datetime.now(UTC)).total_seconds(), 0))  # its time comes while nobody is there
+    again = PlanStore(settings)
+    async with working(settings, ScriptedModel(), *SERVICES):
+        await again.start()
+        try:
+            done = await ann.phase("resting", "failed")
+            assert results(done) == {"s1": {"until": until.isoformat()}}
+        finally:
+            await again.stop()
