@@ -4,13 +4,15 @@ What is against a pack's rules then, or refers to nothing, is denied before it s
 """
 
 import json
+from collections.abc import Mapping
 from typing import Protocol
 
 from pydantic import JsonValue
 
 from parley.events.values import ActionSpec
 from parley.protocol.tools import past_calls
-from services.executor.tools import Registry
+from services.executor.step_executors import StepExecutors
+from services.executor.tools import RegisteredTool, Registry
 from shared.domain import commands as c
 from shared.domain.memory import history
 from shared.domain.plan_steps import unresolved
@@ -28,9 +30,14 @@ class Fetches(Protocol):
 
 
 class StepGuide:
-    def __init__(self, registry: Registry, artefacts: Fetches) -> None:
+    def __init__(self, registry: Registry, artefacts: Fetches, executors: StepExecutors | None = None) -> None:
         self._registry = registry
         self._artefacts = artefacts
+        self._executors = executors or StepExecutors()
+
+    def tools(self, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
+        """The tools as steps run them: by a step executor where there is one for them."""
+        return self._executors.taking_over(tools)
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the wave was changed instead of begun: the next delivery finds the values in it."""

@@ -9,6 +9,7 @@ from services.planner.flow import PathPlanner
 from services.planner.flows import KnownFlows, accepted
 from services.planner.handlers import Planner
 from services.planner.path_cache import Paths
+from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import recall
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
@@ -22,7 +23,9 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     embeddings = Embeddings(here.settings)
     try:
         paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
-        yield Planner(Catalogue(here.bus), partial(recall, here.store, embeddings), paths).plan
+        tools = Catalogue(here.bus)
+        generators = PlanGenerators(here.settings.parley_plan_generators, tools.all)
+        yield Planner(tools, partial(recall, here.store, embeddings), paths, generators.draft).plan
     finally:
         await embeddings.aclose()
 

@@ -19,6 +19,9 @@ class Catalogue:
             return everything
         return await self._list(ListTools(query=words[:5000], limit=SHOWN + len(used), names=used))
 
+    async def all(self) -> ToolPage:
+        return await self._list(ListTools())
+
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         """Why these calls are forbidden; nothing where they are not."""
         return (await ask_executor(self._bus, TOOLS_CHECK, ask, Violations)).violations

@@ -11,17 +11,21 @@ from shared.domain.workers import WorkerCommand
 from shared.worker import Desk
 
 type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
+type Drafts = Callable[[Desk, Tools], Awaitable[WorkerCommand]]
 
 
 class Planner:
-    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to."""
+    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to.
 
-    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner) -> None:
+    `draft` drafts execution plans.
+    """
+
+    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner, draft: Drafts = draft_steps) -> None:
         self._by_workflow: dict[str, Plans] = {
             "conversation": draft_plan,
             "agentflow": lambda desk: plan_turn(desk, tools, recall),
             "flow": paths.plan,
-            "execution_plan": lambda desk: draft_steps(desk, tools),
+            "execution_plan": lambda desk: draft(desk, tools),
         }
 
     async def plan(self, desk: Desk) -> WorkerCommand:
