@@ -1,21 +1,34 @@
 """Execution plans with a generator and a step executor of an outside project, over a real bus and the real store."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from parley.events import facts
-from parley.events.values import SessionSettings
-from services.planner.execution_plan_prompt import StepDraft, StepsDraft
+from parley.events.values import Service, SessionSettings
+from services.plan_store.app import PlanStore
+from services.planner.execution_plan_prompt import StepDraft
 from shared.bus import Bus
 from shared.domain import commands as c
 from shared.domain.session import Session, undecided
 from shared.llm import ScriptedModel
 from shared.settings import Settings
-from tests.integration.test_execution_plan import CANCEL, LOOK, ORDER, USER, WHO, approve, order_status, plan
+from tests.integration.test_execution_plan import (
+    BY_REFERENCE,
+    CANCEL,
+    LOOK,
+    ORDER,
+    USER,
+    WHO,
+    approve,
+    order_status,
+    plan,
+)
+from tests.support.executors import executor
 from tests.support.outside import installed
 from tests.support.stack import Person, working
 
@@ -44,25 +57,28 @@ EXECUTOR = """
             self.seen.append((step.id, dict(resolved), key, context.attempt, context.tool.effect, context.session_id))
             return Result({"would": step.tool, "with": resolved})
 
-    class Twice(StepExecutor):
+    class Fails(StepExecutor):
         tools = ("cancel_*",)
 
         async def run(self, step, resolved, key, context):
-            await context.run_tool()
-            return await context.run_tool()
-
-    class Keyed(StepExecutor):
-        tools = ("cancel_*",)
-        keyed = True
-
-        async def run(self, step, resolved, key, context):
-            return await context.run_tool()
+            raise Failed("the queue is closed")
 
     class Raises(StepExecutor):
         tools = ("*",)
 
         async def run(self, step, resolved, key, context):
-            raise {"read": RuntimeError("no way"), "write": Failed("the queue is closed")}[context.tool.effect]
+            raise RuntimeError("no way")
+
+    class RaisesLate(Raises):
+        tools = ("cancel_*",)
+
+    class Hangs(StepExecutor):
+        tools = ("cancel_*",)
+        seconds = 60
+
+        async def run(self, step, resolved, key, context):
+            await context.files.write("begun", key.encode())
+            await asyncio.Event().wait()
 
     class Endless(StepExecutor):
         tools = ("cancel_*",)
@@ -119,10 +135,7 @@ GENERATOR = """
             return Draft("Look", [Step(tool="list_all_product_types", text="Look")])
 
     class Circles(PlanGenerator):
-        calls = []
-
         async def generate(self, request, tools, context):
-            self.calls.append(request)
             return Draft("Round", [Step(id=one, tool="list_all_product_types", text="Look", after=(other,))
                                    for one, other in (("a", "b"), ("b", "a"))])
 
@@ -155,15 +168,7 @@ GENERATOR = """
 """
 NAMES = {
     "parley.step_executors": (
-        "Watched",
-        "DryRun",
-        "Twice",
-        "Keyed",
-        "Raises",
-        "Endless",
-        "NoResult",
-        "Shut",
-        "NoNames",
+        *("Watched", "DryRun", "Fails", "Raises", "RaisesLate", "Hangs", "Endless", "NoResult", "Shut", "NoNames"),
     ),
     "parley.plan_generators": (
         *("Looks", "Learns", "Circles", "Strangers", "Raises", "Endless", "NoDraft", "NoSteps"),
@@ -242,3 +247,185 @@ async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings,
         assert ORDER["order_id"] in str(look)
         assert cancel == {"would": "cancel_pending_order", "with": CANCEL.arguments}
         assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/1/{done.task}.s3/1", 1, "write", session_id)]
+
+
+async def carried_out(ann: Person) -> Session:
+    await approve(ann)
+    return await ann.phase("resting", "failed", "awaiting_input")
+
+
+async def test_a_change_by_reference_is_shown_before_its_executor_runs(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    from outside_executors import DryRun  # noqa: PLC0415
+
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE), **executors("dryrun")) as (ann, _):
+        await approve(ann)
+        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
+        (action,) = undecided(waiting.turn)
+        assert (action.spec.arguments["order_id"], DryRun.seen) == (ORDER["order_id"], [])
+        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("resting", "failed")
+        assert results(done)[-1]["with"] == CANCEL.arguments
+        assert len(DryRun.seen) == 1
+
+
+async def test_the_executor_that_the_settings_name_first_runs_the_step(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("dryrun", "raises")) as (ann, _):
+        done = await carried_out(ann)
+        assert done.turn
+        first = done.turn.actions[0]
+        assert (first.status, first.explanation) == ("failed", "RuntimeError: no way")
+        assert [action.status for action in done.turn.actions[1:]] == ["skipped", "skipped"]
+        assert await order_status(settings) == "pending"
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "uncertain"),
+    [
+        ("fails", "the queue is closed", False),
+        ("raiseslate", "RuntimeError: no way", True),
+        ("endless", "did not answer within 0.2 seconds", True),
+        ("noresult", "NoResult returned dict, which is no Result", True),
+        ("shut", "ValueError: the queue is away for ever", False),
+        ("nonames", "its `tools` must be a tuple of names", False),
+        ("missing", "no installed package has “missing”", False),
+    ],
+)
+async def test_what_an_executor_does_wrong_is_told_and_never_done_twice(
+    settings: Settings, bus: Bus, session_id: str, name: str, told: str, uncertain: bool
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors(name)) as (ann, _):
+        done = await carried_out(ann)
+        events = await ann.events()
+        assert done.turn
+        explained = " ".join(f"{action.explanation} {action.result}" for action in done.turn.actions)
+        assert told in explained + " ".join(one.reason for one in events if isinstance(one, facts.ActionUncertain))
+        assert ("action.uncertain" in [event.type for event in events]) is uncertain
+        assert await order_status(settings) == "pending"
+
+
+async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_run_again(
+    settings: Settings, bus: Bus, session_id: str, tmp_path: Path
+) -> None:
+    begun: asyncio.Queue[str] = asyncio.Queue()
+
+    async def stored(subject: str, __: bytes) -> None:
+        await begun.put(subject)
+
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    victim = await executor(settings, PARLEY_STEP_EXECUTORS="hangs", PYTHONPATH=str(tmp_path / "site"))
+    services: tuple[Service, ...] = ("planner", "verifier", "generator")
+    try:
+        async with working(settings, ScriptedModel(plan(WHO, LOOK, CANCEL)), *services):
+            ann = Person(bus, session_id)
+            await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
+            await bus.subscribe("$O.ARTEFACTS.M.>", stored)
+            await approve(ann)
+            async with asyncio.timeout(60):
+                await begun.get()
+            victim.kill()
+            listed = settings.model_copy(update=executors("hangs"))
+            async with working(listed, ScriptedModel(), "executor"):
+                asks = await ann.phase("awaiting_input", "resting", "failed")
+            assert asks.turn
+            assert [action.status for action in asks.turn.actions] == ["finished", "finished", "uncertain"]
+            assert (asks.phase, begun.empty()) == ("awaiting_input", True)
+            assert await order_status(settings) == "pending"
+    finally:
+        with suppress(ProcessLookupError):
+            victim.kill()
+        await victim.wait()
+        await plan_store.stop()
+
+
+async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    said = f"Who is {USER['email']}"
+    async with asked(settings, bus, session_id, said=said, **generators("looks", "model")) as (ann, _):
+        first = await ann.phase("awaiting_approval", "failed")
+        assert first.plan, first.failure
+        assert [(step.id, step.tool, step.effect) for step in first.plan.steps] == [
+            ("who", "find_user_id_by_email", "read"),
+            ("s1", "get_user_details", "read"),
+        ]
+        await ann.does(c.Say(text="And the products", feedback=True))
+        second = await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        assert second.plan
+        assert [step.id for step in second.plan.steps] == ["who", "s1", "s2"]
+        assert (second.plan.task, second.plan.notes) == (first.plan.task, "And the products")
+        done = await carried_out(ann)
+        assert (done.plan and done.plan.status, done.rest_reason) == ("completed", "answered")
+        assert USER["name"]["first_name"] in str(results(done)[1])
+
+
+async def test_a_session_names_the_generator_of_its_plans(settings: Settings, bus: Bus, session_id: str) -> None:
+    listed = generators("model", "looks")
+    said = f"Who is {USER['email']}"
+    async with asked(settings, bus, session_id, said=said, generator="looks", **listed) as (ann, _):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert shown.plan.goal == "Look a customer up"
+        bob = Person(bus, f"{session_id}-2")
+        await bob.does(c.Say(text=said, workflow="execution_plan", settings=SessionSettings(generator="circles")))
+        failed = await bob.phase("awaiting_approval", "failed")
+        assert failed.failure  # it is installed, and the settings do not list it
+        assert failed.failure.reason == "There is no plan generator “circles” here, only: model, looks."
+
+
+async def test_a_generator_asks_the_model_and_its_cost_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
+    replies = plan(StepDraft(tool="list_all_product_types", text="Look"))
+    async with asked(settings, bus, session_id, replies, **generators("asks")) as (ann, model):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert [step.text for step in shown.plan.steps] == ["As the model says"]
+        assert "Plan in one step." in model.prompts[0].text
+
+
+async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Settings, bus: Bus, session_id: str) -> None:
+    from outside_generators import Learns  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    async with asked(settings, bus, session_id, **generators("learns")) as (ann, _):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert shown.plan.goal == "Look"
+        first, second = Learns.told
+        assert first == ()
+        assert "Steps a, b wait for each other." in second
+        assert "Step 1 (a): there is no tool “fly” here." in second
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("circles", "Steps a, b wait for each other."),
+        ("strangers", "there is no tool “fly” here"),
+        ("endless", "It did not answer within 0.2 seconds."),
+        ("nodraft", "It returned list, which is no Draft."),
+        ("nosteps", "It has 0 steps; 1 to 100 are allowed."),
+        ("missing", "no installed package has “missing” among its entry points of the group parley.plan_generators"),
+    ],
+)
+async def test_what_a_generator_does_wrong_is_told(
+    settings: Settings, bus: Bus, session_id: str, name: str, told: str
+) -> None:
+    async with asked(settings, bus, session_id, **generators(name)) as (ann, _):
+        failed = await ann.phase("awaiting_approval", "failed")
+        assert failed.failure
+        assert told in failed.failure.reason
+        assert failed.failure.retryable
+
+
+async def test_a_generator_that_raised_is_asked_again_by_a_retry(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with asked(settings, bus, session_id, **generators("raises")) as (ann, _):
+        failed = await ann.phase("awaiting_approval", "failed")
+        assert failed.failure
+        assert failed.failure.reason.endswith("RuntimeError: the catalogue is being rebuilt")
+        await ann.does(c.Retry())
+        shown = await ann.phase("awaiting_approval")
+        assert shown.plan
+        assert shown.plan.goal == "Look"
