@@ -15,7 +15,7 @@ from services.executor.step_executors import StepExecutors
 from services.executor.tools import RegisteredTool, Registry
 from shared.domain import commands as c
 from shared.domain.memory import history
-from shared.domain.plan_steps import unresolved
+from shared.domain.plan_steps import step_of, unresolved
 from shared.domain.references import Unresolved, references, resolved
 from shared.domain.session import Session
 from shared.domain.state import Turn
@@ -35,9 +35,11 @@ class StepGuide:
         self._artefacts = artefacts
         self._executors = executors or StepExecutors()
 
-    def tools(self, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
-        """The tools as steps run them: by a step executor where there is one for them."""
-        return self._executors.taking_over(tools)
+    def tools(self, session: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
+        """The tools as steps run them: by a step executor where there is one for them. A person's own call is none."""
+        actions = session.turn.actions if session.turn else ()
+        steps = any(step_of(session, action.spec.id) for action in actions)
+        return self._executors.taking_over(tools) if steps else tools
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the wave was changed instead of begun: the next delivery finds the values in it."""

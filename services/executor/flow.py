@@ -34,7 +34,7 @@ class PathGuide:
         self._nodes = nodes
         self._store = store
 
-    def tools(self, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
+    def tools(self, _: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
         return tools
 
     async def leads(self, desk: Desk) -> bool:

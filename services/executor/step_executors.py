@@ -73,7 +73,7 @@ class StepExecutors:
         step = step_of(call.session, call.action.spec.id) if call.action else None
         plan = call.session.plan
         if call.action is None or step is None or plan is None:
-            return await tool.run(call)  # a person's own call
+            return Result(ok=False, error="This call is no step of the plan at hand.")
         base = context_of(call.session, call.key, self._objects)
         running = _RunningTool(executor, tool, call)
         context = StepContext(
