@@ -20,9 +20,12 @@ class ExecutionPlans:
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    async def generate(self, request: str, *, settings: Mapping[str, Any] | None = None) -> ExecutionPlan:
-        """A plan for a request, or the question that comes before it."""
-        return await self._settled(await self._post("", request=request, settings=settings))
+    async def generate(
+        self, request: str, *, settings: Mapping[str, Any] | None = None, generator: str | None = None
+    ) -> ExecutionPlan:
+        """A plan for a request, or the question that comes before it. `generator`: one that the server lists."""
+        body = {"request": request, "settings": settings, "generator": generator}
+        return await self._settled(await self._post("", **body))
 
     async def store(self, description: str, steps: Sequence[Sent], *, notes: str = "") -> ExecutionPlan:
         """A plan of your own, to be approved like any other."""
