@@ -23,6 +23,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from cli.command import Declined
 from cli.gateway import Gateway, explained, find_gateway
+from cli.mcp_plans import PlanTools
 from cli.mcp_state import Sessions, SessionState, Summary, state_of
 from cli.ports import is_free, who_listens
 from parley.client import Parley, ParleyError
@@ -31,7 +32,8 @@ from shared.settings import Settings
 
 INSTRUCTIONS = """Parley plans with a person before anything is done. Start a session with a request, wait, and show the
 person what waits for them: a plan, code, actions or a question. Approve only what the person has approved, with the
-version and hash that they saw; what they want otherwise goes back as feedback. Wait again until there is an answer."""
+version and hash that they saw; what they want otherwise goes back as feedback. Wait again until there is an answer.
+Where all calls of tools are to be seen before any of them runs, generate an execution plan instead."""
 PATIENCE = 3.0  # seconds for which a gateway that is away is tried again
 HOST = "127.0.0.1"
 READS = ToolAnnotations(read_only_hint=True)
@@ -56,13 +58,13 @@ class Tools:
         settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
     ) -> SessionState:
         """Begin a session with a request. Planning takes a while: call wait next."""
-        async with self._parley() as parley:
+        async with self.parley() as parley:
             session = await parley.start(request, workflow=workflow, settings=settings)
             return state_of(session.id, await session.screen())
 
     async def read_session(self, session_id: SessionId) -> SessionState:
         """Where a session stands: plan and code with version and hash, what waits for the person, and the answer."""
-        async with self._parley() as parley:
+        async with self.parley() as parley:
             return state_of(session_id, await parley.session(session_id).screen())
 
     async def list_sessions(
@@ -71,13 +73,13 @@ class Tools:
         limit: Annotated[int, Field(ge=1, le=100)] = 20,
     ) -> Sessions:
         """The person's sessions, newest first."""
-        async with self._parley() as parley:
+        async with self.parley() as parley:
             page = await parley.sessions(words, limit=limit)
         return Sessions(sessions=tuple(Summary.of(one) for one in page.sessions), total=page.total)
 
     async def wait(self, session_id: SessionId, seconds: Annotated[float, Field(ge=0, le=60)] = 30) -> SessionState:
         """Wait until a person is due or the session rests, at most so many seconds; where it stands then."""
-        async with self._parley() as parley:
+        async with self.parley() as parley:
             session = parley.session(session_id)
             with suppress(TimeoutError):
                 async with asyncio.timeout(seconds), aclosing(session.screens()) as screens:
@@ -122,12 +124,12 @@ class Tools:
         return await self._says(session_id, type="answer", content=text)
 
     async def _says(self, session_id: str, **message: object) -> SessionState:
-        async with self._parley() as parley:
+        async with self.parley() as parley:
             session = parley.session(session_id)
             return state_of(session_id, await session.screen(await session.send(**message)))
 
     @asynccontextmanager
-    async def _parley(self) -> AsyncIterator[Parley]:
+    async def parley(self) -> AsyncIterator[Parley]:
         """The running one. What it refuses is a ToolError, with its code for programs."""
         gateway = self._find()
         try:
@@ -141,11 +143,16 @@ def build(find: Callable[[], Gateway]) -> MCPServer:
     """The server over whatever transport."""
     server = MCPServer("parley", title="Parley", instructions=INSTRUCTIONS, version=_version(), log_level="WARNING")
     tools = Tools(find)
-    for hints, functions in (
-        (READS, (tools.read_session, tools.list_sessions, tools.wait)),
-        (WRITES, (tools.start_session, tools.reject, tools.feedback, tools.answer_question)),
-        (DECIDES, (tools.approve,)),
-    ):
+    plans = PlanTools(tools.parley)
+    made = (plans.generate_execution_plan, plans.store_plan, plans.modify_execution_plan)
+    decided = (plans.approve_execution_plan, plans.execute_plan, plans.cancel_plan, plans.delete_plan)
+    told = (plans.get_plan_by_task_id, plans.get_plan_status, plans.list_plans, plans.format_execution_plan)
+    by_hints: tuple[tuple[ToolAnnotations, tuple[Callable[..., object], ...]], ...] = (
+        (READS, (tools.read_session, tools.list_sessions, tools.wait, *told)),
+        (WRITES, (tools.start_session, tools.reject, tools.feedback, tools.answer_question, *made)),
+        (DECIDES, (tools.approve, *decided)),
+    )
+    for hints, functions in by_hints:
         for function in functions:
             server.add_tool(function, annotations=hints)
     return server

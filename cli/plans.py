@@ -26,10 +26,13 @@ Json = Annotated[bool, typer.Option("--json", help="As JSON.")]
 
 @app.command()
 def generate(
-    request: Annotated[str, typer.Argument(help="What is to be done, in words.")], as_json: Json = False, url: Url = ""
+    request: Annotated[str, typer.Argument(help="What is to be done, in words.")],
+    generator: Annotated[str, typer.Option(help="The plan generator that makes it, instead of the usual one.")] = "",
+    as_json: Json = False,
+    url: Url = "",
 ) -> None:
     """Make a plan for a request, or say what has to be known first."""
-    _shows(lambda plans: plans.generate(request), url, as_json=as_json)
+    _shows(lambda plans: plans.generate(request, generator=generator or None), url, as_json=as_json)
 
 
 @app.command()

@@ -87,6 +87,10 @@ GROUPS: dict[str, dict[str, str]] = {
         "the generated store",
         "parley_packs_dir": "a folder with packs of tools of your own: `*.py` modules and packages with a `parley.Pack` (your own "
         "code: it runs in the executor)",
+        "parley_step_executors": "step executors of installed packages (entry points of `parley.step_executors`), with commas, that run steps of execution "
+        "plans; of two for one tool the first. Your own code: it runs in the executor. [More](execution-plans.md#step-executors)",
+        "parley_plan_generators": "who may draft execution plans, with commas: `model` is Parley's own, others are entry points of `parley.plan_generators`. "
+        "The first drafts where nobody names another. Your own code: it runs in the planner. [More](execution-plans.md#plan-generators)",
         "parley_mcp_config": 'a JSON file that names MCP servers, whose tools the executor then offers: `{"mcpServers": {"files": {"command": "…", '
         '"args": ["…"]}, "shop": {"url": "…"}}}`',
         "mcp_max_message_bytes": "the most that an MCP server may send as one message; one that sends more is disconnected",

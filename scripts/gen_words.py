@@ -206,6 +206,7 @@ FIELDS: dict[str, str] = {
     "recall": "whether the planner may be told what earlier sessions came to",
     "quality": "`economy`: no model judges a turn; `thorough`: one judges every turn; `balanced`: where rules leave it open",
     "task": "the answer is a test task",
+    "generator": "the plan generator that drafts execution plans, by the name that the settings list; empty: the first of them",
     "confirm": "where a flow stops for a person: `path` before its path and at nodes that want to be looked at, `nodes` only at these, `nothing` nowhere but for approvals",
     "planning": "how a path is planned",
     "use_planning": "false: the full graph is walked",

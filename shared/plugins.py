@@ -1,4 +1,4 @@
-"""Plugins: packs of tools and flows, from installed packages and from folders."""
+"""Plugins: packs of tools, flows, step executors and plan generators, from installed packages and from folders."""
 
 import importlib
 import importlib.util
@@ -24,6 +24,22 @@ def installed(group: str) -> Iterator[Plugin]:
     for entry in sorted(entry_points(group=group), key=lambda entry: entry.name):
         package = entry.dist.name if entry.dist else "?"
         yield Plugin(f"{entry.name} of the package {package}", entry.load)
+
+
+def named[T](group: str, name: str, kind: type[T]) -> T:
+    """The one instance of `kind` that an installed package offers under this name.
+
+    Raises LookupError with what to do, or whatever that code raises.
+    """
+    entries = [*entry_points(group=group, name=name)]
+    if not entries:
+        raise LookupError(f"no installed package has “{name}” among its entry points of the group {group}")
+    if len(entries) > 1:
+        raise LookupError(f"{len(entries)} installed packages have the entry point “{name}” of the group {group}")
+    found = instances(entries[0].load(), kind)
+    if len(found) != 1:
+        raise LookupError(f"{entries[0].value} has {len(found)} subclasses of {kind.__name__}: name exactly one")
+    return found[0]
 
 
 def in_package(package: ModuleType) -> Iterator[Plugin]:

@@ -19,6 +19,7 @@ from pydantic_settings import (
 from shared.watchdog import SHORTEST
 
 Auth = Literal["none", "token", "keys", "jwt"]
+MODEL = "model"  # among the plan generators: Parley's own, which asks a model
 DATABASES = ("postgres://", "postgresql://", "postgresql+asyncpg://", "sqlite://", "sqlite+aiosqlite://")
 
 
@@ -102,6 +103,8 @@ class Settings(BaseSettings):
 
     # packs of tools, and flows
     parley_packs_dir: Path | None = None  # a folder with packs of one's own: modules and packages
+    parley_step_executors: Annotated[tuple[str, ...], NoDecode] = ()  # entry points that run steps of plans
+    parley_plan_generators: Annotated[tuple[str, ...], NoDecode] = (MODEL,)  # that draft plans; the first unless named
     parley_flows_dir: Path | None = None  # a folder with flows of one's own: *.yaml and *.py
     parley_sql_database_url: str = ""  # that questions are asked to; empty: the retail store's tables
     parley_sql_hidden: str = ""  # tables and columns that nobody reads: "users.email, secrets, *.password"
@@ -151,10 +154,19 @@ class Settings(BaseSettings):
             raise ValueError(f"an idle service beats once a second: 0 (off), or {SHORTEST:g} and more")
         return seconds
 
-    @field_validator("parley_allowed_origins", "trusted_proxies", mode="before")
+    @field_validator(
+        *("parley_allowed_origins", "trusted_proxies", "parley_step_executors", "parley_plan_generators"), mode="before"
+    )
     @classmethod
     def _split(cls, value: object) -> object:
         return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
+
+    @field_validator("parley_plan_generators")
+    @classmethod
+    def _is_any(cls, names: tuple[str, ...]) -> tuple[str, ...]:
+        if not names:
+            raise ValueError(f"name at least one: {MODEL} is Parley's own")
+        return names
 
     @field_validator("trusted_proxies")
     @classmethod

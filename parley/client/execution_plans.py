@@ -1,5 +1,7 @@
 """Execution plans of a running Parley: made, changed, approved, carried out and read, by task."""
 
+import math
+import time
 import uuid
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,33 +17,52 @@ type Sent = Step | Mapping[str, Any] | str
 
 
 class ExecutionPlans:
-    """Every method may raise `parley.client.errors.ParleyError`; those that wait do so until nothing is worked on."""
+    """Every method may raise `parley.client.errors.ParleyError`.
+
+    Those that take `wait` wait until nothing is worked on, or for so many seconds at most.
+    """
 
     def __init__(self, rest: Rest) -> None:
         self._rest = rest
 
-    async def generate(self, request: str, *, settings: Mapping[str, Any] | None = None) -> ExecutionPlan:
-        """A plan for a request, or the question that comes before it."""
-        return await self._settled(await self._post("", request=request, settings=settings))
+    async def generate(
+        self,
+        request: str,
+        *,
+        settings: Mapping[str, Any] | None = None,
+        generator: str | None = None,
+        wait: float | None = None,
+    ) -> ExecutionPlan:
+        """A plan for a request, or the question that comes before it. `generator`: one that the server lists."""
+        body = {"request": request, "settings": settings, "generator": generator}
+        return await self._settled(await self._post("", **body), wait)
 
-    async def store(self, description: str, steps: Sequence[Sent], *, notes: str = "") -> ExecutionPlan:
+    async def store(
+        self, description: str, steps: Sequence[Sent], *, notes: str = "", wait: float | None = None
+    ) -> ExecutionPlan:
         """A plan of your own, to be approved like any other."""
-        return await self._settled(await self._post("/store", description=description, steps=_sent(steps), notes=notes))
+        stored = await self._post("/store", description=description, steps=_sent(steps), notes=notes)
+        return await self._settled(stored, wait)
 
     async def modify(
-        self, plan: ExecutionPlan, feedback: str | None = None, *, steps: Sequence[Sent] | None = None
+        self,
+        plan: ExecutionPlan,
+        feedback: str | None = None,
+        *,
+        steps: Sequence[Sent] | None = None,
+        wait: float | None = None,
     ) -> ExecutionPlan:
         """Another version: as the planner makes it of your feedback, or with steps of your own."""
         own = {"version": plan.version, "steps": _sent(steps)} if steps is not None else {}
-        return await self._settled(await self._post(f"/{plan.task_id}/modify", feedback=feedback, **own))
+        return await self._settled(await self._post(f"/{plan.task_id}/modify", feedback=feedback, **own), wait)
 
     async def approve(self, plan: ExecutionPlan) -> ExecutionPlan:
         """Approve exactly this plan. It is carried out at once; wait for its result with `execute`."""
         return await self._post(f"/{plan.task_id}/approve", version=plan.version, hash=plan.hash)
 
-    async def execute(self, plan: ExecutionPlan) -> ExecutionPlan:
+    async def execute(self, plan: ExecutionPlan, *, wait: float | None = None) -> ExecutionPlan:
         """The plan when it has come to its end, with its result. One that was stopped, or that failed, goes on."""
-        return await self._settled(await self._post(f"/{plan.task_id}/execute"))
+        return await self._settled(await self._post(f"/{plan.task_id}/execute"), wait)
 
     async def cancel(self, plan: ExecutionPlan) -> ExecutionPlan:
         return await self._post(f"/{plan.task_id}/cancel")
@@ -70,9 +91,10 @@ class ExecutionPlans:
         answer = await self._rest.ask("POST", f"{_PATH}{path}", body={**given, "id": uuid.uuid4().hex, "timeout": 0})
         return ExecutionPlan.model_validate(answer)
 
-    async def _settled(self, plan: ExecutionPlan) -> ExecutionPlan:
-        while plan.working:
-            plan = await self.get(plan.task_id, wait=_LOOK)
+    async def _settled(self, plan: ExecutionPlan, wait: float | None) -> ExecutionPlan:
+        ends = math.inf if wait is None else time.monotonic() + wait
+        while plan.working and (left := ends - time.monotonic()) > 0:
+            plan = await self.get(plan.task_id, wait=min(left, _LOOK))
         return plan
 
 

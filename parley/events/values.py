@@ -105,7 +105,7 @@ class SessionSettings(Stored):
     `quality`: economy lets no model judge what rules leave open, thorough has a model judge every turn; a model can be
     named for each. `task`: the answer is a test task, drafted from the knowledge that came with the request.
     `confirm`: where a flow stops for a person: before its path, and at nodes that want to be looked at; only at these;
-    nowhere (but for approvals).
+    nowhere (but for approvals). `generator`: the plan generator that drafts execution plans; "": the usual one.
     """
 
     max_turns: int = Field(5, ge=1, le=100)
@@ -119,6 +119,7 @@ class SessionSettings(Stored):
     task: bool = False
     confirm: Confirm = "nodes"
     planning: Planning = Planning()
+    generator: Annotated[str, Field(max_length=64, exclude_if=is_empty)] = ""
 
 
 class Step(Stored):

@@ -29,6 +29,7 @@ from services.executor.requests import Requests
 from services.executor.sources.loading import LoadedPacks
 from services.executor.sources.nodes import NodeTools
 from services.executor.sources.packs import Packs
+from services.executor.step_executors import StepExecutors
 from services.executor.tools import Fixed, Registry, Source
 from shared.bus import Delivery
 from shared.settings import Settings
@@ -86,15 +87,17 @@ async def executing(here: Here) -> AsyncIterator[Tools]:
         packs = tuple(loaded.packs.values())
         database = next(pack for pack in packs if isinstance(pack, DatabasePack))
         asks = TextToSql(database.database, Hints(here.store).similar)
+        executors = StepExecutors(here.settings.parley_step_executors, here.bus)
+        await executors.open(here.settings, opened)
         sources: tuple[Source, ...] = (
-            Packs(packs, loaded.troubles, here.bus),
+            Packs(packs, (*loaded.troubles, *executors.troubles), here.bus),
             *await _foreign(here.settings, opened, taken=[pack.name for pack in packs if pack.tools]),
         )
         nodes = NodeTools(Flows([asks], here.settings.parley_flows_dir), Registry(*sources))
         guide = PathGuide(nodes, here.store)
         registry = Registry(nodes, *sources)
         requests = Requests(registry, here.store, packs)
-        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus)}
+        guides: dict[str, Guide] = {"flow": guide, "execution_plan": StepGuide(registry, here.bus, executors)}
         yield Tools(Executor(registry, here.bus, guides), requests, guide)
 
 

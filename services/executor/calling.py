@@ -24,15 +24,15 @@ async def bounded(tool: RegisteredTool, run: Callable[[], Awaitable[Result]]) ->
         metrics.timed(metrics.TOOL, "cancelled", tool=name) as timing,
         tracing.within(f"execute_tool {name}", attributes=attributes) as span,
     ):
-        result = await _bounded(tool, run)
+        result = await within_deadline(tool, run)
         timing.outcome = "ok" if result.ok else "unknown" if result.unknown else "error"
         if not result.ok:
             span.fail(timing.outcome)
     return result
 
 
-async def _bounded(tool: RegisteredTool, run: Callable[[], Awaitable[Result]]) -> Result:
-    """Only a read, or a write that knows its key, is known not to have been lost."""
+async def within_deadline(tool: RegisteredTool, run: Callable[[], Awaitable[Result]]) -> Result:
+    """What became of the call. Only a read, or a write that knows its key, is known not to have been lost."""
     for last in (False, True):
         try:
             async with asyncio.timeout(tool.seconds):

@@ -4,6 +4,7 @@ What is against a pack's rules then, or refers to nothing, is denied before it s
 """
 
 import json
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
@@ -12,10 +13,11 @@ from pydantic import JsonValue, ValidationError
 from parley.events.values import ActionSpec, Waiting
 from parley.protocol.tools import past_calls
 from services.executor.calling import bounded
-from services.executor.tools import Call, Registry
+from services.executor.step_executors import StepExecutors
+from services.executor.tools import Call, RegisteredTool, Registry
 from shared.domain import commands as c
 from shared.domain.memory import history
-from shared.domain.plan_steps import unresolved
+from shared.domain.plan_steps import step_of, unresolved
 from shared.domain.references import Unresolved, references, resolved
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
@@ -31,9 +33,16 @@ class Fetches(Protocol):
 
 
 class StepGuide:
-    def __init__(self, registry: Registry, artefacts: Fetches) -> None:
+    def __init__(self, registry: Registry, artefacts: Fetches, executors: StepExecutors | None = None) -> None:
         self._registry = registry
         self._artefacts = artefacts
+        self._executors = executors or StepExecutors()
+
+    def tools(self, session: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
+        """The tools as steps run them: by a step executor where there is one for them. A person's own call is none."""
+        actions = session.turn.actions if session.turn else ()
+        steps = any(step_of(session, action.spec.id) for action in actions)
+        return self._executors.taking_over(tools) if steps else tools
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the wave was changed, a step began to wait, or the person was asked, instead of what would begin."""

@@ -3,6 +3,8 @@
 Each is one fact, and the next delivery goes on from there: a guide that is killed leaves nothing half done.
 """
 
+from collections.abc import Mapping
+
 import structlog
 from pydantic import JsonValue, ValidationError
 
@@ -10,6 +12,7 @@ from parley.events.values import ActionSpec
 from parley.flow import Flow, Node, NodeFailed
 from parley.protocol.flows import FlowPage, ListFlows
 from services.executor.sources.nodes import NodeTools
+from services.executor.tools import RegisteredTool
 from services.executor.walking import confirmed, elsewhere, opening, state_of
 from shared.domain import commands as c
 from shared.domain.errors import Invalid
@@ -30,6 +33,9 @@ class PathGuide:
     def __init__(self, nodes: NodeTools, store: Loads) -> None:
         self._nodes = nodes
         self._store = store
+
+    def tools(self, _: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
+        return tools
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the path was changed, or the person asked, instead of what would begin now."""

@@ -22,6 +22,7 @@ from shared.domain import wording
 from shared.domain.errors import OutOfTurn
 from shared.domain.outcomes import RESULT_LEFT
 from shared.domain.policy import stricter
+from shared.domain.session import Session
 from shared.domain.waves import running, to_start
 from shared.domain.workflows import of_work
 from shared.telemetry import metrics
@@ -34,6 +35,10 @@ Tools = Mapping[str, RegisteredTool]
 
 class Guide(Protocol):
     """What a workflow does right before actions of its turn begin."""
+
+    def tools(self, session: Session, tools: Tools) -> Tools:
+        """The tools as its actions run them."""
+        ...
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the turn was changed, or a person asked, instead of what would begin now."""
@@ -53,11 +58,13 @@ class Executor:
 
         A redelivery finds some started already: what may be run again is, of the rest nobody knows what happened.
         """
+        guide = self._guides.get(of_work(desk.session).name)
         tools = self._registry.all()  # as they are now: what the wave is ruled by is what is called
+        tools = guide.tools(desk.session, tools) if guide else tools
         recorder = Recorder(desk, self._keeps)
         if running(desk.session):
             await _take_up(desk, recorder, tools)
-        elif (guide := self._guides.get(of_work(desk.session).name)) and await guide.leads(desk):
+        elif guide and await guide.leads(desk):
             return
         try:
             if not await _start(desk, recorder, tools):

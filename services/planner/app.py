@@ -9,6 +9,7 @@ from services.planner.flow import PathPlanner
 from services.planner.flows import KnownFlows, accepted
 from services.planner.handlers import Planner
 from services.planner.path_cache import Paths
+from services.planner.plan_generators import PlanGenerators
 from services.planner.recall import recall
 from shared.bus import Delivery
 from shared.llm.embeddings import Embeddings
@@ -23,7 +24,9 @@ async def planning(here: Here) -> AsyncIterator[Handler]:
     try:
         paths = PathPlanner(KnownFlows(here.bus), partial(accepted, here.store), Paths(here.settings.path_cache_size))
         tools, steps = Catalogue(here.bus, calls_only=True), Catalogue(here.bus)
-        yield Planner(tools, partial(recall, here.store, embeddings), paths, steps=steps).plan
+        generators = PlanGenerators(here.settings.parley_plan_generators, steps.all)
+        draft = partial(generators.draft, tools=steps)
+        yield Planner(tools, partial(recall, here.store, embeddings), paths, draft).plan
     finally:
         await embeddings.aclose()
 

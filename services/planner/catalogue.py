@@ -23,6 +23,9 @@ class Catalogue:
         ask = ListTools(query=words[:5000], limit=SHOWN + len(used), names=used, calls_only=self._calls_only)
         return await self._list(ask)
 
+    async def all(self) -> ToolPage:
+        return await self._list(ListTools())
+
     async def check(self, ask: CheckCalls) -> tuple[str, ...]:
         """Why these calls are forbidden; nothing where they are not."""
         return (await ask_executor(self._bus, TOOLS_CHECK, ask, Violations)).violations

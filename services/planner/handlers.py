@@ -14,15 +14,17 @@ type Plans = Callable[[Desk], Awaitable[WorkerCommand]]
 
 
 class Planner:
-    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to."""
+    """Plans as the session's workflow does: with the tools and flows there are, and what earlier sessions came to.
 
-    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner, *, steps: Tools | None = None) -> None:
-        """`steps`: the tools for plans of steps, also those that are no calls."""
+    `draft` drafts execution plans.
+    """
+
+    def __init__(self, tools: Tools, recall: Recalls, paths: PathPlanner, draft: Plans | None = None) -> None:
         self._by_workflow: dict[str, Plans] = {
             "conversation": draft_plan,
             "agentflow": lambda desk: plan_turn(desk, tools, recall),
             "flow": paths.plan,
-            "execution_plan": lambda desk: draft_steps(desk, steps or tools),
+            "execution_plan": draft or (lambda desk: draft_steps(desk, tools)),
         }
 
     async def plan(self, desk: Desk) -> WorkerCommand:

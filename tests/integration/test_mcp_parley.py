@@ -26,6 +26,7 @@ from tests.e2e.running import ROOT
 from tests.support.gateway import SECRET, TOKEN, World, serving
 from tests.support.stories import CODE
 
+READ_PLANS = ("list_plans", "get_plan_by_task_id", "get_plan_status", "format_execution_plan")
 REQUEST = "Help me create a simple calculator"
 Json = dict[str, Any]
 
@@ -67,10 +68,12 @@ async def test_the_tools_say_what_they_do(world: World) -> None:
     assert tools.keys() == {
         *("start_session", "read_session", "list_sessions", "wait"),
         *("approve", "reject", "feedback", "answer_question"),
+        *("generate_execution_plan", "store_plan", "modify_execution_plan", "approve_execution_plan", "execute_plan"),
+        *("cancel_plan", "delete_plan", *READ_PLANS),
     }
     assert all(tool.description and tool.annotations and tool.output_schema for tool in tools.values())
     reads = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
-    assert reads == {"read_session", "list_sessions", "wait"}
+    assert reads == {"read_session", "list_sessions", "wait", *READ_PLANS}
     approve = tools["approve"]
     assert approve.annotations
     assert approve.annotations.destructive_hint

@@ -31,7 +31,7 @@ def run(*command: str) -> str:
 
 
 @pytest.mark.timeout(180)
-def test_a_pack_and_a_flow_of_an_installed_package_are_found_and_used(python: str, tmp_path: Path) -> None:
+def test_what_an_installed_package_offers_is_found_and_used(python: str, tmp_path: Path) -> None:
     pip = (sys.executable, "-m", "pip", "--python", python, "--disable-pip-version-check", "install", "--quiet")
     copy = tmp_path / "template"
     copy.mkdir()
@@ -53,4 +53,10 @@ def test_a_pack_and_a_flow_of_an_installed_package_are_found_and_used(python: st
             "answer": "It is noted.",
         },
         "words": "3 words.",
+        "plan": {
+            "goal": "Add 2 notes",
+            "effects": ["read", "write", "write"],
+            "notes": {"notes": ["Bring tea", "Bring cups"]},
+            "journal": ["read list_notes: done", "add1 add_note: done", "add2 add_note: done"],
+        },
     }

@@ -7,7 +7,7 @@ from shared.environment import child_environment
 from shared.settings import Settings
 
 
-async def executor(settings: Settings) -> asyncio.subprocess.Process:
+async def executor(settings: Settings, **environ: str) -> asyncio.subprocess.Process:
     """What it says goes to `executor.log` beside the sessions."""
     environment = child_environment(
         NATS_URL=settings.nats_url,
@@ -15,6 +15,7 @@ async def executor(settings: Settings) -> asyncio.subprocess.Process:
         ACK_WAIT=str(settings.ack_wait),
         OPENAI_BASE_URL=settings.openai_base_url,
         OPENAI_MODEL=settings.openai_model,
+        **environ,
     )
     with (settings.parley_home / "executor.log").open("ab") as log:
         command = (sys.executable, "-m", "services.executor.app")

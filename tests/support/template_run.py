@@ -1,4 +1,4 @@
-"""What the template's tools and flow do where they are installed: `python -m tests.support.template_run FOLDER`.
+"""What the template offers does where it is installed: `python -m tests.support.template_run FOLDER`.
 
 All services run in this process, on a bus in memory; the model is scripted. What came of it is printed as JSON.
 """
@@ -59,11 +59,32 @@ async def words(bus: FakeBus) -> str:
     return (await ann.phase("resting", "failed")).answer.text
 
 
+async def plan(bus: FakeBus) -> dict[str, Any]:
+    """A plan of the generator, approved as it stands; its steps are written down by the step executor."""
+    from parley_notes.executor import JOURNAL  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the test
+
+    ann = Person(cast(Bus, bus), "plan")
+    settings = SessionSettings(generator="each-line", world="own")
+    await ann.does(c.Say(text="Bring tea\nBring cups", workflow="execution_plan", settings=settings))
+    shown = await ann.phase("awaiting_approval", "failed")
+    assert shown.plan, shown.failure
+    await ann.does(c.Approve(version=shown.plan.version, hash=shown.plan.hash))
+    done = await ann.phase("resting", "failed")
+    assert done.turn
+    return {
+        "goal": shown.plan.goal,
+        "effects": [step.effect for step in shown.plan.steps],
+        "notes": done.turn.actions[-1].result,
+        "journal": JOURNAL,
+    }
+
+
 async def main(home: Path) -> None:
     bus, model = FakeBus(), ScriptedModel(*REPLIES)
     store = InMemoryStore(bus.log)
-    async with working(Settings(parley_home=home), model, within=(bus, store)):
-        print(json.dumps({"notes": await notes(bus, model), "words": await words(bus)}))
+    listed = {"parley_step_executors": "journalled", "parley_plan_generators": "model,each-line"}
+    async with working(Settings.model_validate({"parley_home": home, **listed}), model, within=(bus, store)):
+        print(json.dumps({"notes": await notes(bus, model), "words": await words(bus), "plan": await plan(bus)}))
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""Notes: tools and a flow to begin your own with."""
+"""Notes: tools, a flow, a step executor and a plan generator to begin your own with."""

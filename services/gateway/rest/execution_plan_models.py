@@ -28,10 +28,11 @@ class Asked(BaseModel):
 
 
 class Generate(Asked):
-    """A request that the planner is to make a plan for."""
+    """A request to make a plan for. `generator`: the plan generator that makes it, as `settings` may say, too."""
 
     request: Text
     settings: Settings | None = None
+    generator: Annotated[str, Field(min_length=1, max_length=64)] | None = None
     knowledge: SentKnowledge = ()
 
 

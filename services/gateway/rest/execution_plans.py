@@ -5,6 +5,7 @@ from typing import Annotated
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
+from parley.events.values import SessionSettings
 from parley.protocol import client as m
 from parley.protocol.bounds import OwnPlan
 from parley.protocol.execution_plans import ExecutionPlan, PlanLine, PlanList, PlanStatus
@@ -109,11 +110,14 @@ async def task(task_id: str, user: User, core: Core) -> Session:
 @router.post("", status_code=201)
 async def generate(asked: Generate, me: Calling) -> ExecutionPlan:
     """A plan for a request, for you to approve; or the question that comes before it."""
+    settings = asked.settings
+    if asked.generator is not None:
+        settings = (settings or SessionSettings()).model_copy(update={"generator": asked.generator})
     message = m.UserMessage(
         type="user_message",
         content=asked.request,
         workflow=WORKFLOW,
-        settings=asked.settings,
+        settings=settings,
         knowledge=asked.knowledge,
     )
     return await me.does(message, me.new(asked), asked)

@@ -1,0 +1,147 @@
+"""Execution plans as tools of `parley mcp`: made, read, approved and carried out, by the names of the field."""
+
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
+from typing import Annotated
+
+from mcp.server.mcpserver.exceptions import ToolError
+from pydantic import Field
+
+from parley.client import Parley
+from parley.client.execution_plans import ExecutionPlans
+from parley.events.values import SessionSettings, Step
+from parley.protocol.execution_plans import ExecutionPlan, PlanList, PlanStatus
+
+TaskId = Annotated[
+    str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}(\.t[0-9]{1,15})?$", description="The plan's task_id, as it was told.")
+]
+Words = Annotated[str, Field(min_length=1, max_length=50_000)]
+Version = Annotated[int, Field(ge=1, description="The version of the plan that the person saw.")]
+Hash = Annotated[str, Field(min_length=1, max_length=64, description="Its hash.")]
+Seconds = Annotated[
+    float,
+    Field(
+        ge=0,
+        le=60,
+        description="How long to wait. While `working` is true afterwards, call execute_plan or get_plan_by_task_id.",
+    ),
+]
+Steps = Annotated[
+    list[Step],
+    Field(
+        min_length=1,
+        max_length=100,
+        description="Calls of tools. `after` names steps by id; {{steps.<id>.output}} stands for what one gives.",
+    ),
+]
+
+
+class PlanTools:
+    """`parley` opens the running one, and makes a ToolError of what it refuses."""
+
+    def __init__(self, parley: Callable[[], AbstractAsyncContextManager[Parley]]) -> None:
+        self._parley = parley
+
+    async def generate_execution_plan(
+        self,
+        request: Annotated[Words, Field(description="What the person wants, in words.")],
+        generator: Annotated[str, Field(max_length=64, description="Who drafts it; empty: the usual one.")] = "",
+        settings: Annotated[SessionSettings | None, Field(description="None: the usual ones.")] = None,
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Plan calls of tools for a request. Nothing runs before the person approves the plan: show them its text."""
+        sent = settings.model_dump(mode="json") if settings else None
+        async with self._parley() as parley:
+            return await parley.execution_plans.generate(
+                request, settings=sent, generator=generator or None, wait=seconds
+            )
+
+    async def store_plan(
+        self,
+        description: Annotated[str, Field(min_length=1, max_length=500, description="What the plan is for.")],
+        steps: Steps,
+        notes: Annotated[str, Field(max_length=50_000)] = "",
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Begin with a plan of your own, held against the tools there are, for the person to approve."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.store(description, steps, notes=notes, wait=seconds)
+
+    async def modify_execution_plan(
+        self,
+        task_id: TaskId,
+        feedback: Annotated[
+            Words | None, Field(description="What should be different, or the answer to its question.")
+        ] = None,
+        version: Annotated[
+            Version | None, Field(description="With steps: the version that they are made from.")
+        ] = None,
+        steps: Steps | None = None,
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Make another version: of the person's feedback, or with steps of your own instead of it."""
+        async with self._parley() as parley:
+            plans = parley.execution_plans
+            plan = await plans.get(task_id)
+            if steps is not None and version is None:
+                raise ToolError("Name the version that your steps are made from.")
+            seen = plan.model_copy(update={"version": version}) if version is not None else plan
+            return await plans.modify(seen, feedback, steps=steps, wait=seconds)
+
+    async def approve_execution_plan(
+        self,
+        task_id: TaskId,
+        version: Version,
+        hash: Hash,  # noqa: A002  as the protocol calls it
+        seconds: Seconds = 30,
+    ) -> ExecutionPlan:
+        """Carry over the person's yes to exactly this version, which runs at once. Only after they have given it."""
+        async with self._parley() as parley:
+            plans = parley.execution_plans
+            seen = (await plans.get(task_id)).model_copy(update={"version": version, "hash": hash})
+            return await _waited(plans, await plans.approve(seen), seconds)
+
+    async def execute_plan(self, task_id: TaskId, seconds: Seconds = 30) -> ExecutionPlan:
+        """Wait for the result of an approved plan. One that was stopped, or that failed, goes on."""
+        async with self._parley() as parley:
+            plans = parley.execution_plans
+            return await plans.execute(await plans.get(task_id), wait=seconds)
+
+    async def cancel_plan(self, task_id: TaskId) -> ExecutionPlan:
+        """Do what has not begun no more. What has begun ends, and is recorded."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.cancel(await parley.execution_plans.get(task_id))
+
+    async def delete_plan(self, task_id: TaskId) -> PlanStatus:
+        """Delete a plan that does not run; its session and journal stay. Tells its last status."""
+        async with self._parley() as parley:
+            plan = await parley.execution_plans.get(task_id)
+            last = await parley.execution_plans.status(plan)
+            await parley.execution_plans.delete(plan)
+            return last
+
+    async def get_plan_by_task_id(self, task_id: TaskId, seconds: Seconds = 0) -> ExecutionPlan:
+        """A plan as it stands, with version, hash and steps; waited for while something works on it."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.get(task_id, wait=seconds)
+
+    async def get_plan_status(self, task_id: TaskId) -> PlanStatus:
+        """How far a plan has come, step by step."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.status(await parley.execution_plans.get(task_id))
+
+    async def list_plans(
+        self, limit: Annotated[int, Field(ge=1, le=100)] = 20, offset: Annotated[int, Field(ge=0)] = 0
+    ) -> PlanList:
+        """The person's execution plans, newest first."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.list(limit=limit, offset=offset)
+
+    async def format_execution_plan(self, task_id: TaskId) -> str:
+        """A plan with its steps and what has come of them, as Markdown to show to the person."""
+        async with self._parley() as parley:
+            return await parley.execution_plans.format(await parley.execution_plans.get(task_id))
+
+
+async def _waited(plans: ExecutionPlans, plan: ExecutionPlan, seconds: float) -> ExecutionPlan:
+    return await plans.get(plan.task_id, wait=seconds) if plan.working else plan

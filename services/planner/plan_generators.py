@@ -1,0 +1,176 @@
+"""Plan generators of installed packages, as the settings list them: they draft execution plans instead of a model."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import structlog
+from pydantic import ValidationError
+
+from parley.events.values import Step
+from parley.plan_generator import Draft, DraftContext, PlanGenerator
+from parley.protocol.tools import ToolPage, ToolSpec
+from parley.reply import Reply
+from services.planner.agentflow import Tools
+from services.planner.execution_plan import TRIES, draft_steps
+from shared.domain import commands as c
+from shared.domain.errors import Refused
+from shared.domain.plan_steps import fresh_id, rewritten
+from shared.domain.said import drafting
+from shared.domain.session import Session
+from shared.llm import ModelError
+from shared.llm.sections import prompt
+from shared.log import LogDown, UpgradeNeeded
+from shared.plan_checks import step_problems
+from shared.plugins import named
+from shared.settings import MODEL
+from shared.worker import BudgetExceeded, Desk
+
+log = structlog.get_logger("planner")
+GROUP = "parley.plan_generators"  # of entry points: a module, a subclass of PlanGenerator, or an instance
+PASSED = (ModelError, BudgetExceeded, Refused, LogDown, UpgradeNeeded)  # the worker knows what to do about them
+
+
+class Unusable(Exception):
+    """There can be no plan from this generator now; the text tells the person why."""
+
+
+class PlanGenerators:
+    """Those with these names; the first one drafts where a session names none. `model` is Parley's own.
+
+    `all_tools` asks for the tools that the others may use.
+    """
+
+    def __init__(self, names: Sequence[str], all_tools: Callable[[], Awaitable[ToolPage]]) -> None:
+        self._all_tools = all_tools
+        self._generators = {name: _loaded(name) for name in dict.fromkeys(names)}
+
+    async def draft(self, desk: Desk, tools: Tools) -> c.DraftPlan | c.Ask | c.AnswerRemark | c.Fail:
+        name = desk.session.settings.generator or next(iter(self._generators))
+        generator = self._generators.get(name)
+        if generator is None and name in self._generators:
+            return await draft_steps(desk, tools)
+        if not isinstance(generator, PlanGenerator):
+            known = ", ".join(self._generators)
+            return c.Fail(reason=generator or f"There is no plan generator “{name[:64]}” here, only: {known}.")
+        try:
+            return await _draft(generator, desk, await self._all_tools())
+        except Unusable as error:
+            return c.Fail(reason=f"The plan generator {name} made no plan that can be carried out. {error}"[:5_000])
+
+
+async def _draft(generator: PlanGenerator, desk: Desk, page: ToolPage) -> c.DraftPlan:
+    """The first draft without problems. Raises Unusable."""
+    session = drafting(desk.session)
+    known = {spec.name: spec for spec in page.tools}
+    last: c.DraftPlan | None = None
+    problems: tuple[str, ...] = ()
+    for _ in range(TRIES):
+        made = await _asked(generator, session.words.request, page.tools, _context(desk, session, page, problems))
+        draft = _command(made, session, known)
+        problems = (*step_problems(draft.steps, known), *rewritten(session, draft.steps))
+        if not problems:
+            return draft
+        if draft == last:
+            break
+        last = draft
+    raise Unusable(" ".join(problems))
+
+
+async def _asked(generator: PlanGenerator, request: str, tools: Sequence[ToolSpec], context: DraftContext) -> Draft:
+    deadline = asyncio.timeout(generator.seconds)
+    try:
+        async with deadline:
+            made: object = await generator.generate(request, tools, context)
+    except PASSED:
+        raise
+    except (Exception, SystemExit) as error:  # a stranger's code
+        if deadline.expired():
+            raise Unusable(f"It did not answer within {generator.seconds:g} seconds.") from error
+        log.exception("plan_generator_failed", generator=type(generator).__name__)
+        raise Unusable(f"{type(error).__name__}: {error}") from error
+    if not isinstance(made, Draft):
+        raise Unusable(f"It returned {type(made).__name__}, which is no Draft.")
+    return made
+
+
+def _context(desk: Desk, session: Session, page: ToolPage, problems: tuple[str, ...]) -> DraftContext:
+    plan = session.plan if session.plan and session.plan.task and session.plan.task == session.task else None
+    return DraftContext(
+        session_id=session.id,
+        user=session.owner,
+        ask_model=partial(_ask_model, desk),
+        plan=Draft(plan.goal, plan.steps, plan.notes) if plan else None,
+        feedback=session.words.feedback,
+        another=session.next_draft.another,
+        problems=problems,
+        rules=page.rules,
+        knowledge=session.words.knowledge,
+    )
+
+
+def _command(draft: Draft, session: Session, known: Mapping[str, ToolSpec]) -> c.DraftPlan:
+    """The draft as it is recorded. Raises Unusable."""
+    try:
+        steps = tuple(Step.model_validate(step) for step in draft.steps)
+        before = session.plan.steps if session.plan else ()
+        taken = {step.id for step in (*steps, *before) if step.id}
+        if not 0 < len(steps) <= 100:
+            raise Unusable(f"It has {len(steps)} steps; 1 to 100 are allowed.")
+        return c.DraftPlan(
+            goal=draft.goal[:50_000],
+            steps=tuple(_step(step, step.id or fresh_id(taken), known) for step in steps),
+            notes=draft.notes[:10_000],
+            kind="execution",
+        )
+    except (ValidationError, TypeError) as error:
+        raise Unusable(f"Its draft is none: {_said(error)}") from error
+
+
+def _step(step: Step, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
+    """The step, and what its tool does to the world, whatever the generator says of that."""
+    spec = known.get(step.tool or "")
+    return Step(
+        text=step.text,
+        tool=step.tool,
+        arguments=step.arguments or {},
+        id=step_id,
+        after=step.after,
+        effect=spec.effect if spec else None,
+        policy=spec.policy if spec else None,
+        waits_for=spec.waits_for if spec else None,
+    )
+
+
+async def _ask_model[R: Reply](
+    desk: Desk, task: str, rules: str, sections: Mapping[str, str | Iterable[str] | None], reply: type[R]
+) -> R:
+    return await desk.ask(prompt("planner", task, rules, sections), reply, kind="plan", render=_shown)
+
+
+def _shown(partial_reply: Mapping[str, Any]) -> str:
+    """What the model has written so far."""
+    return "\n\n".join(value for name, value in partial_reply.items() if name != "kind" and isinstance(value, str))
+
+
+def _said(error: Exception) -> str:
+    if not isinstance(error, ValidationError):
+        return str(error)
+    first = error.errors(include_url=False, include_input=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg']}"
+
+
+def _loaded(name: str) -> PlanGenerator | str | None:
+    """The generator, or why it cannot be used; None: the model."""
+    if name == MODEL:
+        return None
+    try:
+        return named(GROUP, name, PlanGenerator)  # type: ignore[type-abstract]  # of which it is none
+    except (Exception, SystemExit) as error:
+        why = (
+            f"The plan generator {name} cannot be used: {type(error).__name__}: {error}. Put it right, "
+            "or take it out of PARLEY_PLAN_GENERATORS, and start the planner again."
+        )
+        log.error("plan_generator_not_loaded", why=why)
+        return why[:2_000]

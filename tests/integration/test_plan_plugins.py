@@ -1,0 +1,294 @@
+"""Execution plans with a generator and a step executor of an outside project, over a real bus and the real store."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from parley.client import Parley
+from parley.events import facts
+from parley.events.values import Service, SessionSettings
+from services.plan_store.app import PlanStore
+from services.planner.execution_plan_prompt import StepDraft
+from shared.bus import Bus
+from shared.domain import commands as c
+from shared.domain.session import Session, undecided
+from shared.llm import ScriptedModel
+from shared.settings import Settings
+from tests.integration.test_execution_plan import (
+    BY_REFERENCE,
+    CANCEL,
+    LOOK,
+    ORDER,
+    USER,
+    WHO,
+    approve,
+    order_status,
+    plan,
+)
+from tests.integration.test_execution_plans_rest import serves
+from tests.support.executors import executor
+from tests.support.plan_plugins import install_plugins
+from tests.support.stack import Person, working
+
+
+@pytest.fixture(autouse=True)
+def outside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The project is installed."""
+    install_plugins(tmp_path, monkeypatch)
+
+
+@asynccontextmanager
+async def asked(
+    settings: Settings,
+    bus: Bus,
+    session_id: str,
+    *replies: Any,
+    said: str = "Cancel my order",
+    generator: str = "",
+    **listed: Any,
+) -> AsyncIterator[tuple[Person, ScriptedModel]]:
+    """A session with the plugins that are `listed`."""
+    model = ScriptedModel(*replies)
+    async with working(settings.model_copy(update=listed), model):
+        ann = Person(bus, session_id)
+        wanted = SessionSettings(generator=generator)
+        await ann.does(c.Say(text=said, workflow="execution_plan", settings=wanted))
+        yield ann, model
+
+
+def executors(*names: str) -> dict[str, Any]:
+    return {"parley_step_executors": names}
+
+
+def generators(*names: str) -> dict[str, Any]:
+    return {"parley_plan_generators": names}
+
+
+def results(session: Session) -> list[Any]:
+    assert session.turn
+    return [action.result for action in session.turn.actions]
+
+
+async def test_steps_are_run_by_the_executors_of_their_tools(settings: Settings, bus: Bus, session_id: str) -> None:
+    from outside_executors import DryRun, Watched  # type: ignore[import-not-found]  # noqa: PLC0415  installed by the fixture
+
+    listed = executors("watched", "dryrun")
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **listed) as (ann, _):
+        await approve(ann)
+        done = await ann.phase("resting", "failed")
+        assert done.plan
+        assert (done.plan.status, await order_status(settings)) == ("completed", "pending")  # it was a dry run
+        who, look, cancel = results(done)
+        assert who == ORDER["user_id"]
+        assert Watched.seen[0] == (f"{session_id}/1/{done.task}.s1/1", "Cancel the order", 3)
+        assert ORDER["order_id"] in str(look)
+        assert cancel == {"would": "cancel_pending_order", "with": CANCEL.arguments}
+        assert DryRun.seen == [("s3", CANCEL.arguments, f"{session_id}/1/{done.task}.s3/1", 1, "write", session_id)]
+
+
+async def carried_out(ann: Person) -> Session:
+    await approve(ann)
+    return await ann.phase("resting", "failed", "awaiting_input")
+
+
+async def test_a_change_by_reference_is_shown_before_its_executor_runs(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    from outside_executors import DryRun  # noqa: PLC0415
+
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, BY_REFERENCE), **executors("dryrun")) as (ann, _):
+        await approve(ann)
+        waiting = await ann.sees(lambda session: bool(undecided(session.turn)) or session.phase == "failed")
+        (action,) = undecided(waiting.turn)
+        assert (action.spec.arguments["order_id"], DryRun.seen) == (ORDER["order_id"], [])
+        await ann.does(c.Approve(version=waiting.version, action_id=action.spec.id, hash=action.hash))
+        done = await ann.phase("resting", "failed")
+        assert results(done)[-1]["with"] == CANCEL.arguments
+        assert len(DryRun.seen) == 1
+
+
+async def test_the_executor_that_the_settings_name_first_runs_the_step(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors("dryrun", "raises")) as (ann, _):
+        done = await carried_out(ann)
+        assert done.turn
+        first = done.turn.actions[0]
+        assert (first.status, first.explanation) == ("failed", "RuntimeError: no way")
+        assert [action.status for action in done.turn.actions[1:]] == ["skipped", "skipped"]
+        assert await order_status(settings) == "pending"
+
+
+@pytest.mark.parametrize(
+    ("name", "told", "uncertain"),
+    [
+        ("fails", "the queue is closed", False),
+        ("raiseslate", "RuntimeError: no way", True),
+        ("endless", "did not answer within 0.2 seconds", True),
+        ("noresult", "NoResult returned dict, which is no Result", True),
+        ("shut", "ValueError: the queue is away for ever", False),
+        ("nonames", "its `tools` must be a tuple of names", False),
+        ("missing", "no installed package has “missing”", False),
+    ],
+)
+async def test_what_an_executor_does_wrong_is_told_and_never_done_twice(
+    settings: Settings, bus: Bus, session_id: str, name: str, told: str, uncertain: bool
+) -> None:
+    async with asked(settings, bus, session_id, plan(WHO, LOOK, CANCEL), **executors(name)) as (ann, _):
+        done = await carried_out(ann)
+        events = await ann.events()
+        assert done.turn
+        explained = " ".join(f"{action.explanation} {action.result}" for action in done.turn.actions)
+        assert told in explained + " ".join(one.reason for one in events if isinstance(one, facts.ActionUncertain))
+        assert ("action.uncertain" in [event.type for event in events]) is uncertain
+        assert await order_status(settings) == "pending"
+
+
+async def test_a_step_that_an_executor_began_when_its_process_was_killed_is_not_run_again(
+    settings: Settings, bus: Bus, session_id: str, tmp_path: Path
+) -> None:
+    begun: asyncio.Queue[str] = asyncio.Queue()
+
+    async def stored(subject: str, __: bytes) -> None:
+        await begun.put(subject)
+
+    plan_store = PlanStore(settings)
+    await plan_store.start()
+    victim = await executor(settings, PARLEY_STEP_EXECUTORS="hangs", PYTHONPATH=str(tmp_path / "site"))
+    services: tuple[Service, ...] = ("planner", "verifier", "generator")
+    try:
+        async with working(settings, ScriptedModel(plan(WHO, LOOK, CANCEL)), *services):
+            ann = Person(bus, session_id)
+            await ann.does(c.Say(text="Cancel my order", workflow="execution_plan"))
+            await bus.subscribe("$O.ARTEFACTS.M.>", stored)
+            await approve(ann)
+            async with asyncio.timeout(60):
+                await begun.get()
+            victim.kill()
+            listed = settings.model_copy(update=executors("hangs"))
+            async with working(listed, ScriptedModel(), "executor"):
+                asks = await ann.phase("awaiting_input", "resting", "failed")
+            assert asks.turn
+            assert [action.status for action in asks.turn.actions] == ["finished", "finished", "uncertain"]
+            assert (asks.phase, begun.empty()) == ("awaiting_input", True)
+            assert await order_status(settings) == "pending"
+    finally:
+        with suppress(ProcessLookupError):
+            victim.kill()
+        await victim.wait()
+        await plan_store.stop()
+
+
+async def test_a_generator_drafts_and_changes_a_plan_and_asks_no_model(
+    settings: Settings, bus: Bus, session_id: str
+) -> None:
+    said = f"Who is {USER['email']}"
+    async with asked(settings, bus, session_id, said=said, **generators("looks", "model")) as (ann, _):
+        first = await ann.phase("awaiting_approval", "failed")
+        assert first.plan, first.failure
+        assert [(step.id, step.tool, step.effect) for step in first.plan.steps] == [
+            ("who", "find_user_id_by_email", "read"),
+            ("s1", "get_user_details", "read"),
+        ]
+        await ann.does(c.Say(text="And the products", feedback=True))
+        second = await ann.sees(lambda session: session.plan is not None and session.plan.number == 2)
+        assert second.plan
+        assert [step.id for step in second.plan.steps] == ["who", "s1", "s2"]
+        assert (second.plan.task, second.plan.notes) == (first.plan.task, "And the products")
+        done = await carried_out(ann)
+        assert (done.plan and done.plan.status, done.rest_reason) == ("completed", "answered")
+        assert USER["name"]["first_name"] in str(results(done)[1])
+
+
+async def test_a_session_names_the_generator_of_its_plans(settings: Settings, bus: Bus, session_id: str) -> None:
+    listed = generators("model", "looks")
+    said = f"Who is {USER['email']}"
+    async with asked(settings, bus, session_id, said=said, generator="looks", **listed) as (ann, _):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert shown.plan.goal == "Look a customer up"
+        bob = Person(bus, f"{session_id}-2")
+        await bob.does(c.Say(text=said, workflow="execution_plan", settings=SessionSettings(generator="circles")))
+        failed = await bob.phase("awaiting_approval", "failed")
+        assert failed.failure  # it is installed, and the settings do not list it
+        assert failed.failure.reason == "There is no plan generator “circles” here, only: model, looks."
+
+
+async def test_a_generator_asks_the_model_and_its_cost_is_told(settings: Settings, bus: Bus, session_id: str) -> None:
+    replies = plan(StepDraft(tool="list_all_product_types", text="Look"))
+    async with asked(settings, bus, session_id, replies, **generators("asks")) as (ann, model):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert [step.text for step in shown.plan.steps] == ["As the model says"]
+        assert "Plan in one step." in model.prompts[0].text
+
+
+async def test_a_generator_is_told_why_its_draft_was_not_taken(settings: Settings, bus: Bus, session_id: str) -> None:
+    from outside_generators import Learns  # type: ignore[import-not-found]  # noqa: PLC0415
+
+    async with asked(settings, bus, session_id, **generators("learns")) as (ann, _):
+        shown = await ann.phase("awaiting_approval", "failed")
+        assert shown.plan, shown.failure
+        assert shown.plan.goal == "Look"
+        first, second = Learns.told
+        assert first == ()
+        assert "Steps a, b wait for each other." in second
+        assert "Step 1 (a): there is no tool “fly” here." in second
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("circles", "Steps a, b wait for each other."),
+        ("strangers", "there is no tool “fly” here"),
+        ("endless", "It did not answer within 0.2 seconds."),
+        ("nodraft", "It returned list, which is no Draft."),
+        ("nosteps", "It has 0 steps; 1 to 100 are allowed."),
+        ("missing", "no installed package has “missing” among its entry points of the group parley.plan_generators"),
+    ],
+)
+async def test_what_a_generator_does_wrong_is_told(
+    settings: Settings, bus: Bus, session_id: str, name: str, told: str
+) -> None:
+    async with asked(settings, bus, session_id, **generators(name)) as (ann, _):
+        failed = await ann.phase("awaiting_approval", "failed")
+        assert failed.failure
+        assert told in failed.failure.reason
+        assert failed.failure.retryable
+
+
+async def test_a_generator_that_raised_is_asked_again_by_a_retry(settings: Settings, bus: Bus, session_id: str) -> None:
+    async with asked(settings, bus, session_id, **generators("raises")) as (ann, _):
+        failed = await ann.phase("awaiting_approval", "failed")
+        assert failed.failure
+        assert failed.failure.reason.endswith("RuntimeError: the catalogue is being rebuilt")
+        await ann.does(c.Retry())
+        shown = await ann.phase("awaiting_approval")
+        assert shown.plan
+        assert shown.plan.goal == "Look"
+
+
+async def test_a_generator_is_named_over_rest_and_from_a_program(settings: Settings, bus: Bus) -> None:
+    listed = settings.model_copy(update=generators("model", "looks"))
+    said = f"Who is {USER['email']}"
+    async with serves(listed) as there:
+        drafted = await there.post(request=said, generator="looks")
+        assert (there.status, drafted["status"], drafted["description"]) == (
+            201,
+            "pending_approval",
+            "Look a customer up",
+        )
+        unlisted = await there.post(request=said, generator="circles", settings={"max_turns": 3})
+        assert (unlisted["status"], unlisted["problem"]) == (
+            "draft",
+            "There is no plan generator “circles” here, only: model, looks.",
+        )
+        await there.post(request=said, generator="")
+        assert there.status == 422
+        async with Parley(there.url) as parley:
+            plan = await parley.execution_plans.generate(said, generator="looks")
+            assert [step.id for step in plan.steps] == ["who", "s1"]
