@@ -159,6 +159,7 @@ FIELDS: dict[str, str] = {
     "tokens": "how many more",
     "tool": "name of the tool",
     "policy": "when to ask a person before the tool is used",
+    "for_each": "the list that an earlier step gives, for each item of which it is done; absent where it is done once",
     "waits_for": "the step is no call: it waits for a person's answer, or for a time; absent for a call",
     "session.failed.phase": "the phase that could not be done",
     "retryable": "whether `retry` makes sense",

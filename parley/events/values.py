@@ -128,6 +128,7 @@ class Step(Stored):
     In an execution plan it has an `id`, which stays through all versions of its task and is never used again; `after`
     are the steps that must have ended well before it, and its arguments may refer to what earlier steps gave.
 
+    `for_each` refers to a list that an earlier step gives: the step is done once for each `{{item}}` of it.
     `effect`, `policy` and `waits_for` are the tool's. Without effect and policy: they are not known before
     the step is resolved, right before it begins.
     """
@@ -140,6 +141,7 @@ class Step(Stored):
     effect: Effect | None = Field(None, exclude_if=is_none)
     policy: ToolPolicy | None = Field(None, exclude_if=is_none)
     waits_for: WaitsFor | None = Field(None, exclude_if=is_none)
+    for_each: Annotated[str, Field(min_length=1, max_length=500)] | None = Field(None, exclude_if=is_none)
 
 
 Steps = Annotated[tuple[Step, ...], Field(min_length=1, max_length=100)]

@@ -23,6 +23,7 @@ class PlanStep(Answer):
     description: str
     parameters: dict[str, JsonValue]
     after: tuple[str, ...]
+    for_each: str | None = None
     effect: Effect | None
     status: str
     attempt: int

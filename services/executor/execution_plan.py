@@ -4,21 +4,23 @@ What is against a pack's rules then, or refers to nothing, is denied before it s
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import UTC, datetime
 from typing import Protocol
 
 from pydantic import JsonValue, ValidationError
 
 from parley.events.values import ActionSpec, Waiting
-from parley.protocol.tools import past_calls
+from parley.protocol.tools import ToolSpec, past_calls
 from services.executor.calling import bounded
 from services.executor.step_executors import StepExecutors
-from services.executor.tools import Call, RegisteredTool, Registry
+from services.executor.tools import Call, RegisteredTool, Registry, Result
 from shared.domain import commands as c
+from shared.domain.errors import Invalid
+from shared.domain.for_each import MOST_ITEMS, expanded, items_of
 from shared.domain.memory import history
-from shared.domain.plan_steps import step_of, unresolved
-from shared.domain.references import Unresolved, references, resolved
+from shared.domain.plan_steps import GATHER, step_of, unresolved
+from shared.domain.references import ITEM, Outputs, Unresolved, resolved, steps_in
 from shared.domain.session import Session
 from shared.domain.state import Action, Turn
 from shared.domain.waiting import LONGEST_WAIT
@@ -37,25 +39,32 @@ class StepGuide:
         self._registry = registry
         self._artefacts = artefacts
         self._executors = executors or StepExecutors()
+        spec = ToolSpec(name=GATHER, description="Gathers results.", parameters={"type": "object"}, effect="read")
+        self._gathers = RegisteredTool(spec, self._gather)
 
     def tools(self, session: Session, tools: Mapping[str, RegisteredTool]) -> Mapping[str, RegisteredTool]:
         """The tools as steps run them: by a step executor where there is one for them. A person's own call is none."""
         actions = session.turn.actions if session.turn else ()
         steps = any(step_of(session, action.spec.id) for action in actions)
-        return self._executors.taking_over(tools) if steps else tools
+        return {**self._executors.taking_over(tools), GATHER: self._gathers} if steps else tools
 
     async def leads(self, desk: Desk) -> bool:
         """Whether the wave was changed, a step began to wait, or the person was asked, instead of what would begin."""
         command = await self._instead(desk)
-        if command:
+        if command is None:
+            return False
+        try:
             await desk.record(command)
-        return command is not None
+        except Invalid as error:
+            await desk.record(c.Fail(reason=f"The plan cannot go on: {error}", retryable=False))
+        return True
 
     async def _instead(self, desk: Desk) -> c.ChangeTurn | c.Wait | c.Ask | None:
         wave = ready(desk.session.turn)
         prepared = [await self._prepared(desk.session, action.spec) for action in wave]
-        if changed := tuple(new for action, new in zip(wave, prepared, strict=True) if new != action.spec):
-            return c.ChangeTurn(actions=changed)
+        changed = [new for action, new in zip(wave, prepared, strict=True) if new != (action.spec,)]
+        if changed:
+            return c.ChangeTurn(actions=tuple(spec for new in changed for spec in new))
         waits = [action for action in wave if action.spec.waits_for and action.spec.decision != "deny"]
         told = {action.spec.id: await self._waits_for(desk, action) for action in waits}
         if refused := tuple(_denied(a.spec, why) for a in waits if isinstance(why := told[a.spec.id], str)):
@@ -83,34 +92,60 @@ class StepGuide:
         except ValidationError as error:
             return f"{spec.tool} does not say what is waited for: {error.errors()[0]['msg']}"
 
-    async def _prepared(self, session: Session, spec: ActionSpec) -> ActionSpec:
-        """The action with the values of its references, or denied, with the reason."""
+    async def _prepared(self, session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
+        """What the action becomes: with the values of its references, once for each item of its list, or denied."""
+        calls: tuple[ActionSpec, ...] = (spec,)
         if unresolved(session, spec):
             try:
-                arguments = resolved(spec.arguments, await self._outputs(session.turn, spec))
+                calls = await self._resolved(session, spec)
             except Unresolved as error:
-                return _denied(spec, str(error))
+                return (_denied(spec, str(error)),)
+        return tuple(self._allowed(session, call) for call in calls)
+
+    async def _resolved(self, session: Session, spec: ActionSpec) -> tuple[ActionSpec, ...]:
+        """Raises Unresolved."""
+        step = step_of(session, spec.id)
+        list_ = step.for_each if step else None
+        outputs = await self._outputs(session.turn, {*steps_in(list_), *steps_in(spec.arguments)})
+        if list_ is None:
+            arguments = _arguments(spec, outputs)
             if arguments == spec.arguments:  # it would be taken for unresolved for ever
-                return _denied(spec, "What its references stand for is the references themselves.")
-            spec = spec.model_copy(update={"arguments": arguments})
+                raise Unresolved("What its references stand for is the references themselves.")
+            return (spec.model_copy(update={"arguments": arguments}),)
+        items = resolved(list_, outputs)
+        if not isinstance(items, list):
+            raise Unresolved(f"{list_} is no list: a step can be done for each item of a list only.")
+        if len(items) > MOST_ITEMS:
+            raise Unresolved(f"{list_} has {len(items)} items, and a step can be done for {MOST_ITEMS}.")
+        return expanded(spec, [_arguments(spec, outputs | {ITEM: item}) for item in items])
+
+    def _allowed(self, session: Session, spec: ActionSpec) -> ActionSpec:
+        """The call, denied where it is against the rules of its pack."""
         tool = self._registry.find(spec.tool)
         past = past_calls(history(session.memory, session.turn))
         forbidden = tool.check(spec.arguments, past) if tool and tool.check else ()
         return _denied(spec, " ".join(forbidden)) if forbidden else spec
 
-    async def _outputs(self, turn: Turn | None, spec: ActionSpec) -> dict[str, JsonValue]:
-        """What the steps gave that the action refers to, whole."""
-        steps = {one.step for one in references(spec.arguments)}
-        outputs: dict[str, JsonValue] = {}
-        for action in turn.actions if turn else ():
-            name = action.spec.id.rpartition(".")[2]
-            if name not in steps:
-                continue
-            if action.artefact is None:
-                outputs[name] = _parsed(action.result)
-            elif (body := await self._artefacts.fetch(action.artefact.name)) is not None:
-                outputs[name] = _parsed(body.decode())
-        return outputs
+    async def _outputs(self, turn: Turn | None, steps: Collection[str]) -> dict[str, JsonValue]:
+        """What these steps gave, whole."""
+        actions = {action.spec.id.rpartition(".")[2]: action for action in (turn.actions if turn else ())}
+        return {name: await self._output(actions[name]) for name in steps if name in actions}
+
+    async def _output(self, action: Action) -> JsonValue:
+        if action.artefact is None:
+            return _parsed(action.result)
+        body = await self._artefacts.fetch(action.artefact.name)
+        return None if body is None else _parsed(body.decode())
+
+    async def _gather(self, call: Call) -> Result:
+        """What a step gave for each item of its list, in order; null for one that was left out."""
+        items = items_of(call.session, call.action) if call.action else ()
+        return Result(ok=True, value=[None if item is None else await self._output(item) for item in items])
+
+
+def _arguments(spec: ActionSpec, outputs: Outputs) -> dict[str, JsonValue]:
+    """Raises Unresolved."""
+    return {name: resolved(value, outputs) for name, value in spec.arguments.items()}
 
 
 def _fields(value: JsonValue) -> dict[str, JsonValue]:

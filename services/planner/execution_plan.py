@@ -81,6 +81,7 @@ def _step(draft: StepDraft, step_id: str, known: Mapping[str, ToolSpec]) -> Step
         effect=spec.effect if spec else None,
         policy=spec.policy if spec else None,
         waits_for=spec.waits_for if spec else None,
+        for_each=(draft.for_each or "").strip()[:500] or None,
     )
 
 

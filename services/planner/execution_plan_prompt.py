@@ -31,13 +31,15 @@ Use only the tools under <tools>, with arguments that their schemas allow, and o
 never invent one. Keep the <rules> of the business you work for. What an earlier step will give is not known yet: refer
 to it as {{{{steps.s1.output}}}}, or to a part of it as {{{{steps.s1.output.orders[0].id}}}}. A reference may stand for
 a whole value or within a text; it cannot compute, and has no place in the name of a tool or of an argument, in SQL or
-in program code. Steps that do not depend on each other run side by side: say in `after` only which steps must have
-ended well before. Do not ask for permission in words: nothing runs before the person has approved the plan.
+in program code. A step with for_each, one reference to a list, is done once for each item of it: its arguments refer to
+the item as {{{{item}}}} or {{{{item.id}}}}, and what it gives is the list of the results. Steps that do not depend on
+each other run side by side: say in `after` only which steps must have ended well before. Do not ask for permission in
+words: nothing runs before the person has approved the plan.
 <plan> is the plan as it is now, with ids: change it as <feedback> asks, keep the ids of steps that stay, and never give
 an id to another step. <executed> is what its steps have come to. <problems> say why your last proposal was not taken.
 Reply in one of these ways, whichever of them are offered:
-1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after}} where text says in plain words
-   what the step is for; notes: what the person should know, or nothing.
+1. plan: goal in a sentence; steps: a list of {{id, tool, arguments, text, after, for_each}} where text says in plain
+   words what the step is for; notes: what the person should know, or nothing.
 2. more_tools: none of these tools can do what is needed; words say in a few words what you look for.
 3. {QUESTION_RULE}
 4. {ANSWER_RULE}
@@ -55,6 +57,7 @@ class StepDraft(BaseModel):
     arguments: JsonText = None  # a reference has not the type that the tool's schema wants
     text: str = ""
     after: list[str] = Field(default_factory=list, max_length=100)
+    for_each: str | None = None
 
 
 class StepsDraft(Kind):
@@ -106,6 +109,8 @@ def brief(session: Session, page: ToolPage, problems: Sequence[str] = ()) -> lis
 
 def _step(step: Step) -> str:
     told = {"id": step.id, "tool": step.tool, "arguments": step.arguments, "text": step.text, "after": step.after}
+    if step.for_each:
+        told["for_each"] = step.for_each
     return json.dumps(told, ensure_ascii=False)
 
 

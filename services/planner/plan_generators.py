@@ -140,6 +140,7 @@ def _step(step: Step, step_id: str, known: Mapping[str, ToolSpec]) -> Step:
         effect=spec.effect if spec else None,
         policy=spec.policy if spec else None,
         waits_for=spec.waits_for if spec else None,
+        for_each=step.for_each,
     )
 
 

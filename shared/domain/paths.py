@@ -90,7 +90,17 @@ def changed(turn: Turn, event: facts.TurnChanged) -> Turn:
     kept = tuple(a for a in turn.actions if a.status not in OPEN or a.spec.id in rest)
     stays = tuple(ruled_again(action, rest.pop(action.spec.id, action.spec)) for action in kept)
     added = (*_set_by_person(turn, event), *map(planned, rest.values()))
-    return replace(turn, actions=(*stays, *added), made=turn.made + len(added), chosen=_chosen(turn, event))
+    actions = _items_first(stays, added) if turn.rules.by_step else (*stays, *added)
+    return replace(turn, actions=actions, made=turn.made + len(added), chosen=_chosen(turn, event))
+
+
+def _items_first(steps: tuple[Action, ...], items: tuple[Action, ...]) -> tuple[Action, ...]:
+    """The actions for the items of a step's list stand right before what gathers their results."""
+    ordered: list[Action] = []
+    for step in steps:
+        ordered += (item for item in items if item.spec.id.partition("[")[0] == step.spec.id)
+        ordered.append(step)
+    return tuple(ordered)
 
 
 def ruled_again(action: Action, spec: ActionSpec) -> Action:

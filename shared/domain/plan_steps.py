@@ -1,15 +1,16 @@
 """Steps of an execution plan as actions: their ids, what they depend on, and what the plan's approval covers. Pure."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
 from parley.events.values import ActionSpec, Step
 from shared.domain.errors import Invalid, OutOfTurn, need
-from shared.domain.references import malformed, references
+from shared.domain.references import ITEM, malformed, references, steps_in
 from shared.domain.session import Session
 from shared.domain.state import DONE, Action, Plan
 from shared.domain.waves import leave_turn
 
+GATHER = "for each"  # the tool of an action that gathers what a step gave for each item: no other tool is called so
 TaskStatus = Literal["draft", "pending_approval", "approved", "executing", "paused", "completed", "failed", "cancelled"]
 
 
@@ -32,7 +33,7 @@ def fresh_id(taken: set[str]) -> str:
 
 def needs(step: Step) -> tuple[str, ...]:
     """The steps that must have ended well before it: those it comes after, and those it refers to."""
-    return tuple(dict.fromkeys((*step.after, *(one.step for one in references(step.arguments)))))
+    return tuple(dict.fromkeys((*step.after, *steps_in(step.for_each), *steps_in(step.arguments))))
 
 
 def called(number: int, step: Step) -> str:
@@ -51,7 +52,19 @@ def problems(steps: Sequence[Step]) -> tuple[str, ...]:
             found.append(f"{which} names no tool.")
         found += [f"{which} depends on {need}, which is no step." for need in needs(step) if need not in names]
         found += [f"{which} has {text[:80]}, which is no reference." for text in malformed(step.arguments)]
+        found += [f"{which} {problem}" for problem in _for_each_problems(step)]
     return (*found, *(() if found else _circle(steps)))
+
+
+def _for_each_problems(step: Step) -> Iterator[str]:
+    list_ = references(step.for_each)
+    if step.for_each is None:
+        if any(one.step == ITEM for one in references(step.arguments)):
+            yield "refers to an item, and does not say for each of what list it is done."
+    elif len(list_) != 1 or list_[0].step == ITEM or step.for_each.strip() != list_[0].text:
+        yield f"is to be done for each of {step.for_each[:80]}, which is no reference to a list of an earlier step."
+    elif step.waits_for:
+        yield "waits, and cannot be done for each item of a list."
 
 
 def _circle(steps: Sequence[Step]) -> tuple[str, ...]:
@@ -83,7 +96,7 @@ def _users_of(session: Session, step: Step) -> tuple[Step, ...]:
     return tuple(
         other
         for other in plan.steps
-        if action_id(plan, other) not in over and any(one.step == step.id for one in references(other.arguments))
+        if action_id(plan, other) not in over and step.id in (*steps_in(other.for_each), *steps_in(other.arguments))
     )
 
 
@@ -97,6 +110,10 @@ def check_left_out(session: Session, action: Action, step: Step) -> None:
         raise OutOfTurn("Nobody knows whether the step was done: retry asks you what happened.")
     open_ = action.status in ("planned", "approved", "asked", "waiting") or came_to_nothing
     need(open_, f"The step is {action.status}: too late to skip it.")
+    if action.spec.tool == GATHER:
+        raise Invalid("The step is being done for each item of its list: skip those that shall be left out.")
+    if _is_item(action.spec.id):
+        return
     if users := _users_of(session, step):
         names = ", ".join(f"“{other.text[:100]}” ({other.id})" for other in users)
         raise Invalid(f"What this step gives is used by {names}: skip that first, or change the plan.")
@@ -106,6 +123,11 @@ def already_done(session: Session, actions: Sequence[ActionSpec]) -> tuple[str, 
     """Those of a plan's actions that an earlier version of it has done."""
     done = {action.spec.id for action in _begun(session) if action.status == "finished"}
     return tuple(spec.id for spec in actions if spec.id in done)
+
+
+def done_before(session: Session, action: str) -> bool:
+    """An earlier version of the plan has done this item of a step that it did not bring to its end."""
+    return _is_item(action) and any(one.spec.id == action and one.status == "finished" for one in _begun(session))
 
 
 def in_doubt(session: Session, action: str) -> bool:
@@ -118,7 +140,7 @@ def rewritten(session: Session, steps: Sequence[Step]) -> tuple[str, ...]:
     plan = session.plan
     if plan is None or not plan.task or plan.task != session.task:
         return ()
-    begun = {action.spec.id for action in _begun(session)}
+    begun = {_of_step(action.spec.id) for action in _begun(session)}
     before = {step.id: step for step in plan.steps}
     return tuple(
         f"{called(number, step)} has been begun: to do something else, or the same again, make a new step."
@@ -133,34 +155,52 @@ def _begun(session: Session) -> tuple[Action, ...]:
 
 
 def _same(before: Step | None, step: Step) -> bool:
-    return before is not None and (before.tool, before.arguments or {}) == (step.tool, step.arguments or {})
+    if before is None:
+        return False
+    return (before.tool, before.arguments or {}, before.for_each) == (step.tool, step.arguments or {}, step.for_each)
 
 
 def step_of(session: Session, action: str) -> Step | None:
-    """The step of the session's execution plan that this action runs; None for any other action."""
+    """The step of the session's execution plan that this action runs, also for one item; None for any other action."""
     plan = session.plan
     if plan is None or not plan.task:
         return None
-    return next((step for step in plan.steps if action_id(plan, step) == action), None)
+    return next((step for step in plan.steps if action_id(plan, step) == _of_step(action)), None)
+
+
+def _of_step(action: str) -> str:
+    """The action of the whole step."""
+    return action.partition("[")[0]
+
+
+def _is_item(action: str) -> bool:
+    return "[" in action
 
 
 def unresolved(session: Session, spec: ActionSpec) -> bool:
-    """Its arguments are still those of its step, and refer to what others give."""
+    """It is still the step as it stands in the plan, and refers to what others give."""
     step = step_of(session, spec.id)
-    return step is not None and bool(references(step.arguments)) and spec.arguments == (step.arguments or {})
+    if step is None or _is_item(spec.id) or not (step.for_each or references(step.arguments)):
+        return False
+    return (spec.tool, spec.arguments) == (step.tool, step.arguments or {})
 
 
 def approved_with_plan(session: Session, step: Step, spec: ActionSpec) -> bool:
     """Whether the approval of the plan covers this call: any read, and a change whose every argument the plan shows.
 
-    It covers a change with references until they are resolved: a person is asked only when the values are known.
+    It covers a change with references until they are resolved: a person is asked only when the values are known. So is
+    a change for each item of a list: how many they are was not known.
     """
     plan = session.plan
-    if plan is None or plan.status not in ("approved", "executing") or spec.tool != step.tool:
+    if plan is None or plan.status not in ("approved", "executing"):
+        return False
+    if spec.tool == GATHER:
+        return step.for_each is not None and not spec.arguments
+    if spec.tool != step.tool:
         return False
     if spec.effect != (step.effect or "read"):
         return False  # the tool does more than the plan showed
-    return spec.effect == "read" or spec.arguments == (step.arguments or {})
+    return spec.effect == "read" or (spec.arguments == (step.arguments or {}) and not _is_item(spec.id))
 
 
 def task_status(session: Session) -> TaskStatus:

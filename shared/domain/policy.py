@@ -2,7 +2,7 @@
 
 from parley.events.values import ActionSpec, Effect, Step, ToolPolicy, ToolRule
 from shared.domain.memory import key_of, standing
-from shared.domain.plan_steps import approved_with_plan, in_doubt, step_of
+from shared.domain.plan_steps import approved_with_plan, done_before, in_doubt, step_of
 from shared.domain.session import Session
 from shared.domain.state import Action, ActionStatus
 
@@ -77,6 +77,8 @@ def policy_of(session: Session, spec: ActionSpec) -> ToolPolicy:
 def _stands(session: Session, spec: ActionSpec, step: Step | None) -> ActionStatus | None:
     if step is None:
         return _before(session, spec)
+    if done_before(session, spec.id):
+        return "finished"
     return "uncertain" if in_doubt(session, spec.id) else None
 
 

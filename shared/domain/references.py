@@ -1,7 +1,8 @@
 """References of a plan's step to what earlier steps gave: `{{steps.find.output.items[0].id}}`. Pure.
 
 No expressions and no templates. Alone in a value, a reference keeps the type of what it stands for; inside text it must
-stand for a scalar. It is resolved once: what a step gave is never read for references again.
+stand for a scalar. It is resolved once: what a step gave is never read for references again. `{{item.id}}` refers to
+the item of the list that a step is done for.
 """
 
 import re
@@ -14,15 +15,16 @@ from parley.events.values import STEP_ID
 
 _PART = r"\.[A-Za-z_][A-Za-z0-9_-]*|\[[0-9]{1,9}\]"
 _STEP = STEP_ID.removeprefix("^").removesuffix("$")
-_REFERENCE = re.compile(rf"\{{\{{\s*steps\.(?P<step>{_STEP})\.output(?P<path>(?:{_PART})*)\s*\}}\}}")
+_REFERENCE = re.compile(rf"\{{\{{\s*(?:steps\.(?P<step>{_STEP})\.output|item)(?P<path>(?:{_PART})*)\s*\}}\}}")
 _BRACES = re.compile(r"\{\{.*?(?:\}\}|$)", re.DOTALL)
 _PARTS = re.compile(_PART)
 
-Outputs = Mapping[str, JsonValue]
+ITEM = ""  # stands for a step where a reference is to the item
+Outputs = Mapping[str, JsonValue]  # by step
 
 
 class Reference(NamedTuple):
-    """`text` is as it is written; `path` leads to a part of the output, by names and positions."""
+    """`text` is as it is written; `path` leads to a part of the output, by names and positions. `step` may be ITEM."""
 
     text: str
     step: str
@@ -42,6 +44,11 @@ def malformed(value: JsonValue) -> tuple[str, ...]:
     """What looks like a reference and is none, and references in names, where they may not be."""
     wrong = [part for text in _texts(value) for part in _BRACES.findall(text) if not _REFERENCE.fullmatch(part)]
     return (*wrong, *(name for name in _names(value) if "{{" in name))
+
+
+def steps_in(value: JsonValue) -> tuple[str, ...]:
+    """The steps that the value refers to."""
+    return tuple(dict.fromkeys(one.step for one in references(value) if one.step != ITEM))
 
 
 def resolved(value: JsonValue, outputs: Outputs) -> JsonValue:
@@ -73,7 +80,7 @@ def _in_text(text: str, outputs: Outputs) -> JsonValue:
 
 def _value(reference: Reference, outputs: Outputs) -> JsonValue:
     if reference.step not in outputs:
-        raise Unresolved(f"{reference.text}: step {reference.step} gave nothing.")
+        raise Unresolved(f"{reference.text}: {_whose(reference)} nothing.")
     found = outputs[reference.step]
     for part in reference.path:
         match part, found:
@@ -82,10 +89,18 @@ def _value(reference: Reference, outputs: Outputs) -> JsonValue:
             case int(), list() if part < len(found):
                 found = found[part]
             case _:
-                raise Unresolved(f"{reference.text}: there is no {part} in what step {reference.step} gave.")
+                raise Unresolved(f"{reference.text}: there is no {part} in {_what(reference)}.")
     if found is None:
-        raise Unresolved(f"{reference.text} stands for nothing: step {reference.step} gave null there.")
+        raise Unresolved(f"{reference.text} stands for nothing: {_whose(reference)} null there.")
     return found
+
+
+def _whose(reference: Reference) -> str:
+    return "the item has" if reference.step == ITEM else f"step {reference.step} gave"
+
+
+def _what(reference: Reference) -> str:
+    return "the item" if reference.step == ITEM else f"what step {reference.step} gave"
 
 
 def _spelled(value: JsonValue) -> str:
@@ -104,7 +119,7 @@ def _found(text: str) -> Iterator[Reference]:
 
 def _reference(match: re.Match[str]) -> Reference:
     path = (part[1:] if part.startswith(".") else int(part[1:-1]) for part in _PARTS.findall(match["path"]))
-    return Reference(match[0], match["step"], tuple(path))
+    return Reference(match[0], match["step"] or ITEM, tuple(path))
 
 
 def _texts(value: JsonValue) -> Iterator[str]:

@@ -46,7 +46,8 @@ def _step(step: Step) -> str:
     if step.tool is None:
         return step.text
     arguments = ", ".join(f"{name}={value!r}" for name, value in (step.arguments or {}).items())
-    return f"{step.text} — `{step.tool}({arguments})`"
+    each = f" for each of {step.for_each}" if step.for_each else ""
+    return f"{step.text} — `{step.tool}({arguments})`{each}"
 
 
 def _hashed(step: Step) -> dict[str, JsonValue]:
@@ -57,8 +58,7 @@ def _hashed(step: Step) -> dict[str, JsonValue]:
         "arguments": step.arguments,
         "effect": step.effect,
     }
-    if step.waits_for:
-        hashed["waits_for"] = step.waits_for
+    hashed |= {name: value for name in ("waits_for", "for_each") if (value := getattr(step, name))}
     return hashed | {"id": step.id, "after": list(step.after)} if step.id else hashed
 
 

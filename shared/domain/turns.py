@@ -162,7 +162,7 @@ def _attempted_again(session: Session) -> Session:
         return session
     specs = {spec.id: spec for spec in workflows.of_plan(session, plan.kind).actions(plan, turn.number)}
     for action in _came_to_nothing(turn):
-        spec = specs[action.spec.id]
+        spec = specs.get(action.spec.id, action.spec)  # the call for an item is not in the plan
         if action.status == "uncertain":
             session = mark(session, [spec.id], "uncertain", left=False)
         elif action.status == "failed":

@@ -8,8 +8,9 @@ from shared.domain import commands as c
 from shared.domain import paths, waiting
 from shared.domain.commands import By
 from shared.domain.errors import Invalid, OutOfTurn, need
+from shared.domain.for_each import MOST_ACTIONS, check_expanded
 from shared.domain.memory import SUB_GOALS
-from shared.domain.plan_steps import problems, rewritten, step_of, task_of, unresolved
+from shared.domain.plan_steps import GATHER, problems, rewritten, step_of, task_of, unresolved
 from shared.domain.policy import ruled, ruled_as, stricter
 from shared.domain.said import begins_round, drafting
 from shared.domain.session import Phase, Session, put_back
@@ -156,14 +157,21 @@ def _resolved(session: Session, turn: Turn, command: c.ChangeTurn) -> tuple[Acti
     """
     given = {spec.id: spec for spec in command.actions}
     left = [action.spec for action in turn.actions if action.status in paths.OPEN]
-    if foreign := given.keys() - {spec.id for spec in left}:
-        raise Invalid(f"{min(foreign)} is no step that is still to begin.")
+    rest: list[ActionSpec] = []
     for spec in left:
         new = given.get(spec.id, spec)
+        if new.tool == GATHER != spec.tool:
+            rest += (ruled(session, one) for one in check_expanded(session, spec, given))
+            continue
         may_differ = _RESOLVES if unresolved(session, spec) else _RULING
         if new.model_copy(update=may_differ) != spec.model_copy(update=may_differ):
             raise Invalid(f"{spec.id} would be another step: only what its references stand for may come in.")
-    return tuple(ruled(session, given[spec.id]) if spec.id in given else spec for spec in left)
+        rest.append(ruled(session, new) if spec.id in given else spec)
+    if foreign := given.keys() - {spec.id for spec in rest}:
+        raise Invalid(f"{min(foreign)} is no step that is still to begin.")
+    if len(rest) > MOST_ACTIONS:
+        raise Invalid(f"The plan would have {len(rest)} calls to come, and may have {MOST_ACTIONS}.")
+    return tuple(rest)
 
 
 def _turn_changed(session: Session, turn: Turn, actions: tuple[ActionSpec, ...], reason: str, by: By) -> SessionEvent:

@@ -90,6 +90,7 @@ WORK: Mapping[str, str] = {
     "failed": "failed",
     "pending": "to do",
     "actions": "{done} of {planned} planned actions done",
+    "items": "{done} of {count} done",
     "node": "step {number} of {count}",
     "own_store": "This session's own copy of the store",
     "shared_store": "Shared store",

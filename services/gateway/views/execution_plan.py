@@ -57,7 +57,8 @@ def formatted(session: Session) -> str:
     for step in _steps(session, plan):
         arguments = ", ".join(f"{name}={value!r}" for name, value in step.parameters.items())
         after = f" (after {', '.join(step.after)})" if step.after else ""
-        lines.append(f"{step.number}. [{step.status}] {step.description}{after}")
+        each = f" for each of {step.for_each}" if step.for_each else ""
+        lines.append(f"{step.number}. [{step.status}] {step.description}{each}{after}")
         lines.append(f"   `{step.tool}({arguments})`")
         lines += [f"   {step.error}"] if step.error else []
     return "\n".join([*lines, *(["", plan.notes] if plan.notes else [])]) + "\n"
@@ -82,6 +83,7 @@ def _steps(session: Session, plan: Plan | None) -> tuple[PlanStep, ...]:
             description=step.text,
             parameters=step.arguments or {},
             after=step.after,
+            for_each=step.for_each,
             effect=step.effect,
             **_came_of(stands.get(action_id(plan, step))),
         )

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from parley.protocol import screen as v
 from parley.protocol.journal import ActionState
+from parley.protocol.words import WORK
 from services.gateway.views import asks, messages
 from services.gateway.views.parts import (
     answer_view,
@@ -22,7 +23,8 @@ from services.gateway.views.parts import (
     verdict_view,
 )
 from services.gateway.views.phrases import ACTION_TONES, word_of
-from shared.domain.plan_steps import action_id
+from shared.domain.for_each import items_of
+from shared.domain.plan_steps import GATHER, action_id
 from shared.domain.session import Session
 from shared.domain.state import Action
 from shared.domain.state_names import state_name
@@ -139,15 +141,21 @@ def _steps(session: Session) -> dict[str, v.StepSection]:
     now = turn.actions if turn and turn.rules.by_step else ()
     stands = {action.spec.id: action for action in (*session.begun_steps, *now)}
     found = {step.id: stands.get(action_id(plan, step)) for step in plan.steps if step.id}
-    return {name: _step(action) for name, action in found.items() if action is not None}
+    return {name: _step(session, action) for name, action in found.items() if action is not None}
 
 
-def _step(action: Action) -> v.StepSection:
+def _step(session: Session, action: Action) -> v.StepSection:
     state: ActionState = "started" if action.status == "running" else action.status
+    word = word_of(state)
+    if action.spec.tool == GATHER and (items := items_of(session, action)):
+        done = sum(item is not None and item.status == "finished" for item in items)
+        word = WORK["items"].format(done=done, count=len(items))
+        under_way = any(item is not None and item.under_way for item in items)
+        state = "started" if state == "planned" and under_way else state
     return v.StepSection(
         action_id=action.spec.id,
         status=state,
-        word=word_of(state),
+        word=word,
         tone=ACTION_TONES[state],
         seconds=action.seconds,
         until=action.until if state == "waiting" else None,

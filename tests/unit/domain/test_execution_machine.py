@@ -16,18 +16,19 @@ from parley.events import SessionEvent, dump_event, facts, parse_event
 from parley.events.hashing import canonical_hash
 from parley.events.values import Effect, Step, ToolPolicy, ToolRule
 from shared.domain import commands as c
-from shared.domain.admissible import admit
+from shared.domain.admissible import KEEPER, admit
 from shared.domain.commands import By
 from shared.domain.decide import AnyCommand, decided
 from shared.domain.errors import Refused
-from shared.domain.plan_steps import step_of, unfinished
+from shared.domain.plan_steps import GATHER, step_of, unfinished
 from shared.domain.references import references
 from shared.domain.session import SERVICE_OF, Session, undecided
 from shared.domain.waves import dead, find, running
 from shared.story import finish
+from tests.unit.domain.outputs import with_outputs
 from tests.unit.domain.spec import ANN, NOON, answer, verdict
 from tests.unit.domain.test_machine import PROFILE, PROFILES
-from tests.unit.domain.world import good, ways_on, with_outputs
+from tests.unit.domain.world import good, ways_on
 
 REACHED: set[str] = set()  # what has happened in any schedule
 pick = st.integers(0, 10_000)
@@ -42,7 +43,13 @@ def plan(number: int) -> tuple[Step, ...]:
         draw = (number // 5) >> (3 * index)
         tool = list(TOOLS)[draw % 3]
         before = steps[draw % index].id or "" if index else ""
+        if kind := {5: "time", 6: "person"}.get(draw % 13):
+            waits = Step(text=f"step {index}", tool=f"wait_{kind}", id=f"s{index + 1}", effect="read")
+            steps.append(waits.model_copy(update={"waits_for": kind, "after": (before,) if before else ()}))
+            continue
+        each = f"{{{{steps.{before}.output.list}}}}" if before and draw % 4 > 1 else None
         value = f"{{{{steps.{before}.output.made}}}}" if before and draw % 3 == 1 else draw % 3
+        value = "{{item}}" if each and draw % 2 else value
         steps.append(
             Step(
                 text=f"step {index}",
@@ -52,6 +59,7 @@ def plan(number: int) -> tuple[Step, ...]:
                 after=(before,) if before and draw % 2 else (),
                 effect=TOOLS[tool],
                 policy=SAYS[draw % 5] if draw % 7 == 0 else None,
+                for_each=each,
             )
         )
     return tuple(steps)
@@ -117,6 +125,8 @@ class Plans(RuleBasedStateMachine):
             case facts.ActionsFinished():
                 self.done |= {one.action_id for one in event.outcomes if one.ok}
                 self.doubtful -= {one.action_id for one in event.outcomes}
+            case facts.QuestionAsked(kind="action"):
+                REACHED.add("asked as a step")
             case facts.ActionUncertain() if event.effect != "read":  # a read has simply failed
                 self.doubtful.add(event.action_id)
             case facts.ActionsStarted():
@@ -128,6 +138,11 @@ class Plans(RuleBasedStateMachine):
         action, step = find(before, action_id), step_of(before, action_id)
         assert action is not None
         spec = action.spec
+        assert not spec.waits_for, "what waits is no call"
+        if spec.tool == GATHER:
+            assert (spec.arguments, spec.effect, step and bool(step.for_each)) == ({}, "read", True)
+            REACHED.add("gathered")
+            return
         assert self.shown(spec.id, spec.tool, dict(spec.arguments), spec.effect)
         assert not references(spec.arguments)
         assert action_id not in self.done or action_id in self.again, "done twice"
@@ -135,20 +150,22 @@ class Plans(RuleBasedStateMachine):
         assert not doubtful or action_id in self.again, "perhaps done twice"
         self.again.discard(action_id)
         if spec.effect != "read":
-            REACHED.add("ran by reference" if step and references(step.arguments) else "ran as shown")
+            refers = step is not None and bool(references(step.arguments))
+            each = step is not None and step.for_each is not None
+            REACHED.add("ran for an item" if each else "ran by reference" if refers else "ran as shown")
 
     def shown(self, action: str, tool: str, arguments: dict[str, Any], effect: Effect) -> bool:
         """Said by the log alone: the version that was approved last shows this call, or a person approved it."""
         approved = next(event for event in reversed(self.log) if isinstance(event, facts.PlanApproved))
         made = self.log[approved.plan_version - 1]
         assert isinstance(made, facts.PlanDrafted | facts.PlanEdited)
-        step = next(step for step in made.steps if action.endswith(f".{step.id}"))
+        step = next(step for step in made.steps if action.partition("[")[0].endswith(f".{step.id}"))
         assert step.tool == tool
         given = [event.hash for event in self.log[approved.version :] if isinstance(event, facts.ApprovalGiven)]
         called = canonical_hash({"tool": tool, "arguments": arguments, "effect": effect})
         if called in given or effect == "read":
             return True
-        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect
+        literal = (step.arguments or {}) == arguments and (step.effect or "read") == effect and not step.for_each
         own = step.policy == "never" or self.session.settings.approval == "never"
         return literal or own
 
@@ -198,7 +215,7 @@ class Plans(RuleBasedStateMachine):
                 self.service(c.Uncertain(action_id=action.spec.id, attempt=action.attempt, reason="crashed"))
             else:
                 ok = number % 7 != 0
-                result = {"made": number} if ok else None
+                result = {"made": number, "list": list(range(number % 3))} if ok else None
                 self.service(finish(action_id=action.spec.id, attempt=action.attempt, ok=ok, result=result))
             return
         match session.phase:
@@ -210,6 +227,11 @@ class Plans(RuleBasedStateMachine):
                 self.service(verdict("complete", ("success", "failure")[number % 2]))
             case "answering":
                 self.service(answer())
+
+    @rule()
+    def a_time_comes(self) -> None:
+        if self.tell(c.Wake(), By(KEEPER, NOON)):
+            REACHED.add("woken")
 
     @rule(number=pick)
     def something_comes_again(self, number: int) -> None:
@@ -261,5 +283,6 @@ class TestPlans(Plans.TestCase):  # type: ignore[misc, valid-type]
         super().runTest()
         assert {"asked by reference", "ran by reference", "ran as shown", "carried over", "asked in doubt"} <= REACHED
         assert {"tried again", "went on without a step"} <= REACHED
+        assert {"woken", "asked as a step", "ran for an item", "gathered"} <= REACHED
 
     pytestmark = pytest.mark.timeout(120 if PROFILE == "ci" else 0)

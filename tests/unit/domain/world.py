@@ -21,14 +21,14 @@ from shared.domain.errors import Refused
 from shared.domain.evolve import evolve
 from shared.domain.forks import carried
 from shared.domain.memory import DEED, EARLIER, GIST, GISTS, SUB_GOALS, VERDICTS, WHOLE, Deed, key_of, text_of
-from shared.domain.plan_steps import unresolved
 from shared.domain.policy import STRENGTH, policy_of
-from shared.domain.references import Unresolved, resolved
 from shared.domain.said import drafting
 from shared.domain.session import ASKING, SERVICE_OF, SESSION, Session, put_back, reviewing, undecided
 from shared.domain.state import Action
-from shared.domain.waves import blocked, find, ready, running, to_start
+from shared.domain.waiting import gone_on
+from shared.domain.waves import blocked, find, running, to_start
 from shared.story import finish
+from tests.unit.domain.outputs import with_outputs
 from tests.unit.domain.spec import ANN, NOON, RAISE, act, answer, checked, draft, program, turn, verdict
 
 MADE_BY_WORK = (
@@ -81,22 +81,6 @@ def good(session: Session) -> AnyCommand:
         case "verifying":
             return verdict("continue" if session.counts.turns % 2 else "complete") if session.turn else checked()
     return answer()
-
-
-def with_outputs(session: Session) -> c.ChangeTurn | None:
-    """What the executor makes of the references of the wave that is ready; None where there are none."""
-    turn = session.turn
-    waiting = [action.spec for action in ready(turn) if unresolved(session, action.spec)]
-    if turn is None or not waiting:
-        return None
-    outputs = {a.spec.id.rpartition(".")[2]: a.result for a in turn.actions if a.status == "finished"}
-    changed = []
-    for spec in waiting:
-        try:
-            changed.append(spec.model_copy(update={"arguments": resolved(spec.arguments, outputs)}))
-        except Unresolved as error:
-            changed.append(spec.model_copy(update={"decision": "deny", "decision_reason": str(error)}))
-    return c.ChangeTurn(actions=tuple(changed))
 
 
 def tried(session: Session, command: AnyCommand, by: By) -> Session | None:
@@ -440,6 +424,6 @@ def ways_on(session: Session) -> None:
     if session.phase not in ("resting", "failed"):
         stopped = person(session, c.Stop())
         assert stopped is not None
-        at = put_back(session)  # a remark is taken back, and what was there is there again
+        at = gone_on(put_back(session), stopped.version)  # a remark is taken back, and what was there is there again
         assert stopped.phase == (at.phase if session.words.remark else "resting")
-        assert due(stopped) == ("user" if stopped.asking else "nobody")
+        assert due(stopped) == (due(at) if session.words.remark else "nobody")
