@@ -49,6 +49,7 @@ SHARED = {
     "store_api",
     "story",
     "telemetry",
+    "templates",
     "testing",
     "watchdog",
     "worker",

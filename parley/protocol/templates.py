@@ -1,0 +1,133 @@
+"""Templates of plans: what is stored of them, and what is told of them over REST."""
+
+from datetime import datetime, time
+from typing import Annotated, Literal
+from zoneinfo import ZoneInfo
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, field_validator
+
+from parley.events.values import Line, SessionSettings, StepId, Value, is_none
+from parley.protocol.bounds import Arguments
+
+PARAMETER = r"^[A-Za-z][A-Za-z0-9_]{0,31}$"
+TEMPLATE_ID = r"^[A-Za-z0-9_-]{1,64}$"
+ParameterName = Annotated[str, Field(pattern=PARAMETER)]
+TemplateId = Annotated[str, Field(pattern=TEMPLATE_ID)]
+Words = Annotated[str, Field(max_length=2_000)]
+JsonSchema = Annotated[dict[str, JsonValue], Field(max_length=50)]
+
+
+class Parameter(Value):
+    """A value that is set when the template is used. Without one, and not `required`, `default` is taken."""
+
+    name: ParameterName
+    json_schema: JsonSchema = Field(default_factory=dict)
+    description: Words = ""
+    default: JsonValue = None
+    required: bool = True
+
+
+class TemplateStep(Value):
+    """One call. Its arguments may refer to parameters, `{{params.name}}`, and to what earlier steps give."""
+
+    id: StepId
+    text: Annotated[str, Field(min_length=1, max_length=2_000)]
+    tool: Line
+    arguments: Arguments = Field(default_factory=dict)
+    after: Annotated[tuple[StepId, ...], Field(max_length=100)] = ()
+
+
+class Template(Value):
+    """A plan of tool calls with parameters. `goal` and the steps' texts may name parameters, too."""
+
+    name: Annotated[str, Field(min_length=1, max_length=200)]
+    description: Words = ""
+    goal: Line
+    parameters: Annotated[tuple[Parameter, ...], Field(max_length=50)] = ()
+    steps: Annotated[tuple[TemplateStep, ...], Field(min_length=1, max_length=100)]
+
+
+class ChosenValue(Value):
+    """A value of a plan's arguments that is to be a parameter: wherever it stands, or in this `step` or `argument`."""
+
+    name: ParameterName
+    value: JsonValue
+    description: Words = ""
+    required: bool = False
+    step: StepId | None = None
+    argument: Annotated[str, Field(max_length=500)] | None = None
+
+
+class Schedule(Value):
+    """When a template is run by itself: each day at a time of a time zone, or once, with these values.
+
+    The plan is put before the owner for approval, unless the session's settings approve it.
+    """
+
+    daily: time | None = Field(None, exclude_if=is_none)
+    zone: Annotated[str, Field(max_length=64)] = "UTC"
+    once: AwareDatetime | None = Field(None, exclude_if=is_none)
+    values: Arguments = Field(default_factory=dict)
+    settings: SessionSettings | None = Field(None, exclude_if=is_none)
+
+    @field_validator("zone")
+    @classmethod
+    def _is_known(cls, zone: str) -> str:
+        try:
+            ZoneInfo(zone)
+        except (ValueError, OSError):
+            raise ValueError(f"there is no time zone {zone}: name one like Europe/Berlin") from None
+        return zone
+
+
+class Run(Value):
+    """One run by schedule: the time it was due, and its session; or why none was begun."""
+
+    due: AwareDatetime
+    session_id: str = ""
+    problem: str = ""
+
+
+class Told(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TemplateLine(Told):
+    """A template in a list. `problems`: why it cannot be used as it is; none: it can."""
+
+    id: str
+    version: int
+    name: str
+    description: str
+    steps: int
+    parameters: tuple[str, ...]
+    status: Literal["ready", "draft"]
+    shipped: bool = False
+    next_run: datetime | None = None
+    updated_at: datetime | None = None
+
+
+class TemplateView(Told):
+    """A template as it stands. A change names its `version`. A `draft` has `problems`: its tools are gone, or others.
+
+    A `shipped` one comes with Parley: everybody can use it, and nobody change it.
+    """
+
+    id: str
+    version: int
+    template: Template
+    status: Literal["ready", "draft"]
+    problems: tuple[str, ...] = ()
+    schedule: Schedule | None = None
+    next_run: datetime | None = None
+    last_run: Run | None = None
+    shipped: bool = False
+    updated_at: datetime | None = None
+
+
+class TemplatePage(Told):
+    """My own, newest first; and those that come with Parley."""
+
+    templates: tuple[TemplateLine, ...]
+    total: int
+    shipped: tuple[TemplateLine, ...] = ()
