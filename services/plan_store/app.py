@@ -13,6 +13,7 @@ from services.plan_store.handlers import Requests, project
 from services.plan_store.keeper import Keeper
 from services.plan_store.patience import patiently
 from services.plan_store.projection import Projector
+from services.plan_store.templates import Templates
 from services.plan_store.writing import AT_ONCE
 from shared.bus import Bus, Delivery
 from shared.bus.application import Application
@@ -31,6 +32,7 @@ class PlanStore(Application):
         super().__init__("plan_store", settings, bus)
         self.database = Database(settings.sql_url)
         self._projector = Projector(bus.log, self.database)
+        self._templates = Templates(bus.library, self.database)
         self._keeper = Keeper(
             bus, bus.log, self.database, self._projector, stuck_work_timeout=settings.stuck_work_timeout
         )
@@ -65,7 +67,9 @@ class PlanStore(Application):
             """End what waited for too long."""
             await patiently(partial(self._keeper.expired, delivery))
 
-        requests = Requests(self.bus.log, self.database, self._projector, lambda: self.bus.max_payload)
+        requests = Requests(
+            self.bus.log, self.database, self._projector, lambda: self.bus.max_payload, templates=self._templates
+        )
         responders = requests.responders()
         for verb in VERBS:
             self.broker.subscriber(verb.subject, queue=QUEUE, request=verb.request, answer=verb.answer)(

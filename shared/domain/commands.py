@@ -68,6 +68,8 @@ class Say(Command):
     text: str
     feedback: bool = False
     brings_plan: bool = False
+    owner: str | None = None  # the keeper's, with `via`: whose session it begins, and by what
+    via: str | None = None
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: tuple[Knowledge, ...] = ()

@@ -6,6 +6,7 @@ refused.
 """
 
 import json
+import math
 import re
 from collections.abc import Hashable
 from typing import Any, Literal
@@ -31,6 +32,7 @@ def read_template(text: str, form: Format) -> Template:
     if len(text) > LARGEST:
         raise Invalid(f"The document has {len(text)} characters; {LARGEST} are allowed.")
     value = _json(text) if form == "json" else _yaml(text)
+    _check_storable(value)
     if not isinstance(value, dict):
         raise Invalid("The document is no template: it has no name, goal and steps.")
     try:
@@ -51,6 +53,24 @@ def _told(error: ValueError) -> str:
     if not isinstance(error, ValidationError):
         return str(error)
     return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False)[:3])
+
+
+def _check_storable(value: JsonValue, deep: int = 0) -> None:
+    """Raises Invalid for what JSON or YAML can say, and no log or database can keep."""
+    match value:
+        case str() if "\0" in value:
+            raise Invalid("The document has a NUL character in it, which databases do not keep.")
+        case float() if not math.isfinite(value):
+            raise Invalid("The document has a number in it that is too large.")
+        case dict() | list() if deep >= DEPTH:
+            raise Invalid(f"The document has more than {DEPTH} levels of lists and objects.")
+        case dict():
+            for name, item in value.items():
+                _check_storable(name, deep)
+                _check_storable(item, deep + 1)
+        case list():
+            for item in value:
+                _check_storable(item, deep + 1)
 
 
 def _json(text: str) -> Any:

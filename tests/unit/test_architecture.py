@@ -32,6 +32,7 @@ SHARED = {
     "domain",
     "environment",
     "flows",
+    "library_log",
     "llm",
     "log",
     "log_reading",
