@@ -4,7 +4,9 @@ A value that stands in exactly one earlier output becomes a reference to it. Val
 numbers, words that the tool itself lists) are left as they are.
 """
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from pydantic import JsonValue
 
@@ -24,6 +26,14 @@ MOST = 100  # steps of a plan
 Outputs = Mapping[str, JsonValue]
 
 
+class Call(NamedTuple):
+    """A call that ended well, and the turn that it was planned in."""
+
+    spec: ActionSpec
+    turn: int
+    outcome: Outcome
+
+
 def learned(events: Iterable[SessionEvent], goal: str, wanted: Wanted, tools: Tools) -> Template:
     """From the session's journal. Raises Invalid where nothing can be learned."""
     calls = finished(events)
@@ -32,20 +42,32 @@ def learned(events: Iterable[SessionEvent], goal: str, wanted: Wanted, tools: To
     if len(calls) > MOST:
         raise Invalid(f"The session made {len(calls)} calls; a plan has at most {MOST} steps.")
     chosen = [one.value for one in wanted.parameters]
+    names = {call.spec.id: f"s{number}" for number, call in enumerate(calls, 1)}
     outputs: dict[str, JsonValue] = {}
     steps: list[Step] = []
-    for number, (spec, outcome) in enumerate(calls, 1):
-        step = Step(id=f"s{number}", text=_words(spec), tool=spec.tool, arguments=dict(spec.arguments))
-        steps.append(_after_changes(_referring(step, outputs, chosen, tools), steps, spec, calls))
-        if outcome.size is None:  # of a larger result only the beginning is known
-            outputs[f"s{number}"] = outcome.result
+    for call in calls:
+        name, spec = names[call.spec.id], call.spec
+        after = tuple(names[one] for one in _before(call, calls))
+        step = Step(id=name, text=_words(spec), tool=spec.tool, arguments=dict(spec.arguments), after=after)
+        steps.append(_referring(step, outputs, chosen, tools))
+        if call.outcome.size is None:  # of a larger result only the beginning is known
+            outputs[name] = _parsed(call.outcome.result)
     return made_from(goal[:500], steps, wanted, tools)
 
 
-def finished(events: Iterable[SessionEvent]) -> list[tuple[ActionSpec, Outcome]]:
+def _before(call: Call, calls: Sequence[Call]) -> list[str]:
+    """The calls that it depended on; of what was planned turn by turn, all of the turn before."""
+    there = [one.spec.id for one in calls]
+    if needed := [one for one in call.spec.depends_on if one in there]:
+        return needed
+    earlier = [one.turn for one in calls if one.turn < call.turn]
+    return [one.spec.id for one in calls if earlier and one.turn == max(earlier)]
+
+
+def finished(events: Iterable[SessionEvent]) -> list[Call]:
     """The calls that ended well, in the order in which they did; nodes of flows are no calls of tools."""
-    specs: dict[str, ActionSpec] = {}
-    ended: list[tuple[ActionSpec, Outcome]] = []
+    specs: dict[str, tuple[ActionSpec, int]] = {}
+    ended: list[Call] = []
     paths: set[int] = set()  # versions of plans
     turns: set[int] = set()  # that walk a path
     for event in events:
@@ -60,9 +82,10 @@ def finished(events: Iterable[SessionEvent]) -> list[tuple[ActionSpec, Outcome]]
                 turns.add(event.turn or 0)
             case facts.TurnPlanned() | facts.TurnRequested() | facts.TurnChanged() | facts.PlanApproved():
                 if event.turn not in turns:
-                    specs |= {spec.id: spec for spec in event.actions}
+                    specs |= {spec.id: (spec, event.turn or 0) for spec in event.actions}
             case facts.ActionsFinished():
-                ended += [(specs[one.action_id], one) for one in event.outcomes if one.ok and one.action_id in specs]
+                done = [one for one in event.outcomes if one.ok and one.action_id in specs]
+                ended += [Call(*specs[one.action_id], one) for one in done]
             case _:
                 pass
     return ended
@@ -72,11 +95,15 @@ def _words(spec: ActionSpec) -> str:
     return spec.description.strip()[:2_000] or spec.tool.replace("_", " ")
 
 
-def _after_changes(step: Step, before: list[Step], spec: ActionSpec, calls: list[tuple[ActionSpec, Outcome]]) -> Step:
-    """A change, and a read after a change, come after the last change: they were seen in this order, and no other."""
-    changes = [one.id for one, (earlier, _) in zip(before, calls, strict=False) if earlier.effect != "read" and one.id]
-    waits = changes[-1:] if changes else [one.id for one in before if one.id] if spec.effect != "read" else []
-    return step.model_copy(update={"after": tuple(waits)})
+def _parsed(result: JsonValue) -> JsonValue:
+    """The value that a tool gave: some give their objects as JSON text."""
+    if not isinstance(result, str) or result[:1] not in ("{", "["):
+        return result
+    try:
+        value: JsonValue = json.loads(result)
+    except (ValueError, RecursionError):
+        return result
+    return value
 
 
 def _referring(step: Step, outputs: Outputs, chosen: Sequence[JsonValue], tools: Tools) -> Step:

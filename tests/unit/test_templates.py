@@ -238,9 +238,9 @@ def test_a_session_is_learned_as_a_plan_whose_values_refer_to_what_gave_them() -
     made = learned(JOURNAL, "Cancel the second order", wanted, TOOLS)
     assert [(step.id, step.tool, step.arguments, step.after) for step in made.steps] == [
         ("s1", "find", {"email": "{{params.email}}"}, ()),
-        ("s2", "look", {"order_id": "{{steps.s1.output.orders[1]}}"}, ()),
+        ("s2", "look", {"order_id": "{{steps.s1.output.orders[1]}}"}, ("s1",)),
         # what the tool lists is said, not found
-        ("s3", "cancel", {"order_id": "{{steps.s1.output.orders[1]}}", "reason": "no longer needed"}, ("s1", "s2")),
+        ("s3", "cancel", {"order_id": "{{steps.s1.output.orders[1]}}", "reason": "no longer needed"}, ("s2",)),
         ("s4", "find", {"email": "tara_foster_42"}, ("s3",)),  # three outputs have it
         ("s5", "count", {"n": 2}, ("s3",)),  # too little to be found again
     ]
