@@ -125,6 +125,8 @@ FIELDS: dict[str, str] = {
     "dropped": "the actions that will not be run after all; left out where there are none",
     "user_message.plan": "a plan of your own, with the first message of a session: nobody drafts one",
     "brings_plan": "the person's own plan follows as `plan.edited`: nobody is to draft one; left out where that is not so",
+    "message.received.owner": "whose session the keeper begins; left out where a person begins it",
+    "via": "what the keeper begins it by: `template/<id>/<time>`; left out where a person begins it",
     "planned_again": "the actions that were over and wait to be run now; left out where there are none",
     "unchanged": "the actions that stay as they were, with their approval; left out where there are none",
     "override_id": "the finished action that `overrides` become; left out where there are none",

@@ -2,12 +2,11 @@
 
 from datetime import datetime, time
 from typing import Annotated, Literal
-from zoneinfo import ZoneInfo
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue, field_validator
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, JsonValue
 
-from parley.events.values import Line, SessionSettings, StepId, Value, is_none
-from parley.protocol.bounds import Arguments
+from parley.events.values import Line, SessionSettings, StepId, Stored, Value, is_none
+from parley.protocol.bounds import Arguments, known_fields
 
 PARAMETER = r"^[A-Za-z][A-Za-z0-9_]{0,31}$"
 TEMPLATE_ID = r"^[A-Za-z0-9_-]{1,64}$"
@@ -17,7 +16,7 @@ Words = Annotated[str, Field(max_length=2_000)]
 JsonSchema = Annotated[dict[str, JsonValue], Field(max_length=50)]
 
 
-class Parameter(Value):
+class Parameter(Stored):
     """A value that is set when the template is used. Without one, and not `required`, `default` is taken."""
 
     name: ParameterName
@@ -27,7 +26,7 @@ class Parameter(Value):
     required: bool = True
 
 
-class TemplateStep(Value):
+class TemplateStep(Stored):
     """One call. Its arguments may refer to parameters, `{{params.name}}`, and to what earlier steps give."""
 
     id: StepId
@@ -37,7 +36,7 @@ class TemplateStep(Value):
     after: Annotated[tuple[StepId, ...], Field(max_length=100)] = ()
 
 
-class Template(Value):
+class Template(Stored):
     """A plan of tool calls with parameters. `goal` and the steps' texts may name parameters, too."""
 
     name: Annotated[str, Field(min_length=1, max_length=200)]
@@ -58,7 +57,7 @@ class ChosenValue(Value):
     argument: Annotated[str, Field(max_length=500)] | None = None
 
 
-class Schedule(Value):
+class Schedule(Stored):
     """When a template is run by itself: each day at a time of a time zone, or once, with these values.
 
     The plan is put before the owner for approval, unless the session's settings approve it.
@@ -70,22 +69,20 @@ class Schedule(Value):
     values: Arguments = Field(default_factory=dict)
     settings: SessionSettings | None = Field(None, exclude_if=is_none)
 
-    @field_validator("zone")
-    @classmethod
-    def _is_known(cls, zone: str) -> str:
-        try:
-            ZoneInfo(zone)
-        except (ValueError, OSError):
-            raise ValueError(f"there is no time zone {zone}: name one like Europe/Berlin") from None
-        return zone
 
-
-class Run(Value):
+class Run(Stored):
     """One run by schedule: the time it was due, and its session; or why none was begun."""
 
     due: AwareDatetime
     session_id: str = ""
     problem: str = ""
+
+
+SentTemplate = Annotated[Template, known_fields(Template)]
+SentSchedule = Annotated[Schedule, known_fields(Schedule)]
+
+
+TemplateStatus = Literal["ready", "draft", "unchecked"]  # unchecked: nobody says which tools there are now
 
 
 class Told(BaseModel):
@@ -101,7 +98,7 @@ class TemplateLine(Told):
     description: str
     steps: int
     parameters: tuple[str, ...]
-    status: Literal["ready", "draft"]
+    status: TemplateStatus
     shipped: bool = False
     next_run: datetime | None = None
     updated_at: datetime | None = None
@@ -116,7 +113,7 @@ class TemplateView(Told):
     id: str
     version: int
     template: Template
-    status: Literal["ready", "draft"]
+    status: TemplateStatus
     problems: tuple[str, ...] = ()
     schedule: Schedule | None = None
     next_run: datetime | None = None

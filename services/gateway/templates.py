@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from parley.events import SessionEvent
 from parley.events.values import Knowledge
 from parley.protocol import client as m
-from parley.protocol.templates import Template, TemplateLine, TemplateView
+from parley.protocol.templates import Template, TemplateLine, TemplateStatus, TemplateView
 from services.gateway.access.users import User
 from services.gateway.ports import Core, query
 from services.gateway.tools import Tools, tools_by_name
@@ -39,9 +39,9 @@ async def save(template: Template, template_id: str, user: User, core: Core, *, 
 async def found(template_id: str, user: User, core: Core) -> TemplateView:
     """One of the user's, or one that comes with Parley. Raises Trouble."""
     if (template := shipped().get(template_id)) is not None:
-        return shipped_view(template_id, template, await tools_by_name(core.bus))
+        return shipped_view(template_id, template, await tools_or_none(core))
     record = await query(core.store, api.TEMPLATE_GET, api.GetTemplate(user=user.id, template_id=template_id))
-    return view(record, await tools_by_name(core.bus))
+    return view(record, await tools_or_none(core))
 
 
 def own(template_id: str) -> str:
@@ -53,13 +53,27 @@ def own(template_id: str) -> str:
     return template_id
 
 
-def view(record: api.TemplateRecord, tools: Tools) -> TemplateView:
-    problems = template_problems(record.template, tools, record.fingerprints)
+async def tools_or_none(core: Core) -> Tools | None:
+    """To read a template needs no executor."""
+    try:
+        return await tools_by_name(core.bus)
+    except Trouble as trouble:
+        if trouble.code != "unavailable":
+            raise
+        return None
+
+
+def _status(problems: tuple[str, ...], tools: Tools | None) -> TemplateStatus:
+    return "unchecked" if tools is None else "draft" if problems else "ready"
+
+
+def view(record: api.TemplateRecord, tools: Tools | None) -> TemplateView:
+    problems = () if tools is None else template_problems(record.template, tools, record.fingerprints)
     return TemplateView(
         id=record.id,
         version=record.version,
         template=record.template,
-        status="draft" if problems else "ready",
+        status=_status(problems, tools),
         problems=problems,
         schedule=record.schedule,
         next_run=record.next_run,
@@ -68,9 +82,9 @@ def view(record: api.TemplateRecord, tools: Tools) -> TemplateView:
     )
 
 
-def shipped_view(template_id: str, template: Template, tools: Tools) -> TemplateView:
-    problems = template_problems(template, tools)
-    status = "draft" if problems else "ready"
+def shipped_view(template_id: str, template: Template, tools: Tools | None) -> TemplateView:
+    problems = () if tools is None else template_problems(template, tools)
+    status = _status(problems, tools)
     return TemplateView(id=template_id, version=1, template=template, status=status, problems=problems, shipped=True)
 
 
@@ -97,6 +111,10 @@ def begins(template: TemplateView, values: Mapping[str, object], request: str | 
             name=f"Template: {template.template.name}"[:500], text=written(template.template, "yaml")[:HINT]
         )
         return m.UserMessage(type="user_message", content=request, workflow=WORKFLOW, knowledge=(known,))
+    if template.status == "unchecked":
+        raise Trouble(
+            "unavailable", "The executor, which has the tools, does not answer.", "Try again in a few seconds."
+        )
     if template.problems:
         raise Invalid(f"The template is a draft: {' '.join(template.problems)}")
     plan = filled(template.template, values)  # type: ignore[arg-type]

@@ -68,8 +68,6 @@ class Say(Command):
     text: str
     feedback: bool = False
     brings_plan: bool = False
-    owner: str | None = None  # the keeper's, with `via`: whose session it begins, and by what
-    via: str | None = None
     workflow: Workflow | None = None
     settings: SessionSettings | None = None
     knowledge: tuple[Knowledge, ...] = ()
@@ -301,6 +299,16 @@ class Fail(Command):
     reason: str
     retryable: bool = True
     raw: str = ""
+
+
+class BeginFor(Command):
+    """The keeper's: a session of this `owner`, whose plan it edits in next; `via` tells by what it begins it."""
+
+    owner: str
+    via: str
+    text: str
+    workflow: Workflow
+    settings: SessionSettings | None = None
 
 
 class Expire(Command):

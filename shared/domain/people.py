@@ -132,8 +132,6 @@ def _say(session: Session, command: c.Say, by: By) -> SessionEvent:
     return facts.MessageReceived(
         **stamp(session, by, "message.received") | needs,
         brings_plan=command.brings_plan,
-        owner=command.owner,
-        via=command.via,
         text=command.text,
         intent=intent,
         workflow=command.workflow if intent == "request" else None,

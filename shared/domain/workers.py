@@ -36,6 +36,7 @@ WorkerCommand = (
     | c.GiveAnswer
     | c.RecordUsage
     | c.Fail
+    | c.BeginFor
     | c.Expire
 )
 
@@ -60,6 +61,15 @@ def decide_worker(session: Session, command: WorkerCommand, by: By) -> SessionEv
             return _result(session, command, by)
         case c.Expire():
             return _expire(session, command, by)
+        case c.BeginFor():
+            need(session.version == 0, "The session was begun before.")
+            told = command.model_dump(exclude={"settings"})
+            return facts.MessageReceived(
+                **stamp(session, by, "message.received") | {"needs": 2},
+                brings_plan=True,
+                settings=command.settings,
+                **told,
+            )
         case c.Fail():
             _my_turn(session, by)
             return facts.SessionFailed(

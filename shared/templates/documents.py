@@ -36,7 +36,7 @@ def read_template(text: str, form: Format) -> Template:
     if not isinstance(value, dict):
         raise Invalid("The document is no template: it has no name, goal and steps.")
     try:
-        return Template.model_validate_json(json.dumps(value))
+        return Template.model_validate_json(json.dumps(value), extra="forbid")
     except (ValidationError, ValueError) as error:
         raise Invalid(f"The document is no template: {_told(error)}") from error
 

@@ -20,7 +20,8 @@ def next_after(schedule: Schedule, moment: datetime) -> datetime | None:
         return once if once > moment else None
     if schedule.daily is None:
         return None
-    zone = ZoneInfo(schedule.zone)
+    if (zone := _zone(schedule.zone)) is None:
+        return None
     today = moment.astimezone(zone).date()
     days = (today + timedelta(days=number) for number in range(-1, 4))
     times = (datetime.combine(day, schedule.daily.replace(fold=0), zone).astimezone(UTC) for day in days)
@@ -35,12 +36,22 @@ def last_until(schedule: Schedule, first: datetime, now: datetime) -> datetime:
     return due
 
 
+def _zone(name: str) -> ZoneInfo | None:
+    """None for one that this machine does not know."""
+    try:
+        return ZoneInfo(name)
+    except (ValueError, LookupError, OSError):
+        return None
+
+
 def check_schedule(schedule: Schedule, now: datetime) -> None:
     """Raises Invalid for one that is never due."""
     if (schedule.daily is None) == (schedule.once is None):
         raise Invalid("A schedule is either daily at a time, or once at an instant.")
     if schedule.daily is not None and schedule.daily.tzinfo is not None:
         raise Invalid("Say the time of day without an offset; the time zone says where.")
+    if _zone(schedule.zone) is None:
+        raise Invalid(f"There is no time zone {schedule.zone} here: name one like Europe/Berlin.")
     if schedule.once is not None and not now < schedule.once <= now + LATEST:
         raise Invalid("The instant must be in the future, within a year.")
 

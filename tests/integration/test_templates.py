@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from asyncio.subprocess import PIPE, STDOUT
+from datetime import UTC, datetime, time, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ import pytest
 from parley.client import Parley
 from parley.client.errors import Refused
 from parley.protocol.execution_plans import ExecutionPlan
-from parley.protocol.templates import Template, TemplateStep
+from parley.protocol.templates import Schedule, Template, TemplateStep
 from shared.bus import Bus
 from shared.settings import Settings
 from shared.templates.shipped import shipped
@@ -179,6 +180,33 @@ async def test_the_same_from_a_terminal(settings: Settings, bus: Bus, tmp_path: 
         assert await ran("schedule", template_id, "--off") == "It is run by hand only.\n"
         await ran("delete", template_id)
         assert template_id not in await ran("list")
+
+
+async def test_it_is_run_by_schedule_and_waits_for_its_owner(settings: Settings, bus: Bus) -> None:
+    begun: asyncio.Queue[str] = asyncio.Queue()
+
+    async def hear(subject: str, _: bytes) -> None:
+        begun.put_nowait(subject.split(".")[1])
+
+    await bus.subscribe("feed.*.*.plan.edited", hear)
+    async with serves(settings) as there, Parley(there.url) as parley:
+        made = await parley.templates.create(shipped()["parley-cancel-order"])
+        values = {"email": USER["email"], "order_id": ORDER["order_id"]}
+        once = Schedule(once=datetime.now(UTC) + timedelta(seconds=1), values=values)
+        with pytest.raises(Refused, match="email is missing"):
+            await parley.templates.schedule(made, once.model_copy(update={"values": {}}))
+        with pytest.raises(Refused, match="no time zone"):
+            await parley.templates.schedule(made, Schedule(daily=time(7), zone="Mars/Olympus", values=values))
+        waiting = await parley.templates.schedule(made, once)
+        assert (waiting.version, waiting.next_run) == (2, once.once)
+        session_id = await asyncio.wait_for(begun.get(), 60)
+        drafted = await parley.execution_plans.get(session_id)
+        assert (drafted.status, drafted.user_approved) == ("pending_approval", False)
+        done = await approved(parley, drafted)
+        assert (done.status, await order_status(settings)) == ("completed", "cancelled")
+        over = await parley.templates.get(made.id)
+        assert over.last_run
+        assert (over.next_run, over.last_run.session_id) == (None, session_id)
 
 
 # --- what comes with Parley

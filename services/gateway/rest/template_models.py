@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from parley.events.values import SessionId, Text
 from parley.protocol.bounds import Arguments, Settings
-from parley.protocol.templates import TEMPLATE_ID, ChosenValue, Schedule, Template
+from parley.protocol.templates import TEMPLATE_ID, ChosenValue, SentSchedule, SentTemplate
 from services.gateway.rest.execution_plan_models import Asked, Version
 
 TemplateId = Annotated[str, Path(pattern=TEMPLATE_ID)]
@@ -22,7 +22,7 @@ class _Body(BaseModel):
 class Document(_Body):
     """Either a `template`, or a `document` that holds one, as `format` has it."""
 
-    template: Template | None = None
+    template: SentTemplate | None = None
     document: Annotated[str, Field(max_length=250_000)] | None = None
     format: Format = "yaml"
 
@@ -64,7 +64,7 @@ class Scheduled(_Body):
     """Without a `schedule` it is run by hand only."""
 
     version: Version
-    schedule: Schedule | None = None
+    schedule: SentSchedule | None = None
 
 
 class Use(Asked):

@@ -45,7 +45,7 @@ async def listed(user: Me, core: Behind, limit: Limit = 50, offset: Offset = 0) 
     """My templates, newest first, and those that come with Parley."""
     wanted = api.ListTemplates(user=user.id, limit=limit, offset=offset)
     records = await query(core.store, api.TEMPLATE_LIST, wanted)
-    tools = await tools_by_name(core.bus)
+    tools = await templates.tools_or_none(core)
     mine = tuple(templates.line(templates.view(one, tools)) for one in records.items)
     theirs = (templates.shipped_view(name, one, tools) for name, one in shipped().items())
     return TemplatePage(templates=mine, total=records.total, shipped=tuple(map(templates.line, theirs)))
